@@ -8,6 +8,8 @@ rows are queries and columns are keys.
 import dataclasses
 import importlib
 import inspect
+import math
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self
@@ -15,7 +17,7 @@ from typing import Any, Final, Literal, Self
 from torch import Tensor
 
 from attention_core.errors import NotCausalError, ShapeError
-from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.masked import causal_mask, scores, widened
 from attention_core.settings import Params, Setting, Value, param
 
 __all__ = [
@@ -145,6 +147,9 @@ class Variant:
         weights: ``(q, k, p, *, causal) -> [..., n, n]``, the explicit attention matrix, for display. Inputs are at
             least float32: rounding a logit to half precision may change its weight by half.
         attend: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the efficient algorithm; it never makes an n x n matrix.
+        definition: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the output by the paper's formula or its loop over
+            tokens, in a few lines of plain torch. It shares no algorithm with ``attend``. None where ``weights``, in
+            the variant's own file, is already that short and plain.
         cost: ``(n, d, p, *, causal) -> Cost`` for one head with ``d_v = d``; with ``couples_heads``
             ``(n, d, p, *, causal, heads) -> Cost`` for all heads together.
         source: paper or article.
@@ -202,6 +207,7 @@ class Variant:
     signed: bool = False
     random: bool | Callable[[Any], bool] = False
     values: Callable[..., Tensor] | None = None
+    definition: Callable[..., Tensor] | None = None
     decoder: Decoder | None = None
     cache: Callable[..., Cache] | None = None
     anatomy: Callable[..., dict[str, Tensor]] | None = None
@@ -213,6 +219,10 @@ class Variant:
     def budget(self) -> Setting | None:
         """The setting that trades cost for accuracy; None if there is no such setting."""
         return next((s for s in self.params.settings() if s.budget), None)
+
+    def definition_code(self) -> str:
+        """Return the source text of ``definition``, or of ``weights`` where that is the definition."""
+        return textwrap.dedent(inspect.getsource(self.definition or self.weights))
 
     def source_code(self) -> str:
         """Return the source text of the variant's module."""
@@ -266,6 +276,20 @@ class Attention:
         """
         self._check(q, k, v, causal)
         return self.variant.attend(q, k, v, self.params, causal=causal)
+
+    def reference(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
+        """Compute the matrix that errors are taken against, ``[..., n, n]``: the variant's own reference, or softmax.
+
+        Raises:
+            ShapeError: if q and k do not fit together.
+        """
+        self._check(q, k, k, causal=False)
+        if self.variant.reference is not None:
+            return self.variant.reference(q, k, self.params, causal=causal)
+        logits = scores(widened(q), widened(k))
+        if causal:  # in place, to save memory: a page shows all heads of a model
+            logits.masked_fill_(~causal_mask(q.shape[-2], q.device), -math.inf)
+        return logits.softmax(-1).to(q.dtype)
 
     def values(self, v: Tensor) -> Tensor:
         """Return the vectors to which the weights apply, ``[..., n, d_v]``: v itself for nearly all variants."""

@@ -9,7 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ADDED = {
-    "attention_core/variants/sparse/added.py": '''"""Added attention: each token attends to the tokens at an even distance."""
+    "attention_core/variants/sparse/added.py": '''\
+"""Added attention: a token attends to tokens at an even distance."""
 
 import torch
 from torch import Tensor
@@ -25,7 +26,7 @@ def parts(n: int, p: Params, device: torch.device | None, *, causal: bool) -> di
     return {"even": distances(n, device) % 2 == 0}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives, weights = mask_and_primitives(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
@@ -146,6 +147,11 @@ def test_adding_one_of_each_breaks_no_other_test(tmp_path):
         tmp_path / "pages/entropy/options.py",
         "    unit = choice(",
         '    added = switch(False, N_("Added"))\n    unit = choice(',
+    )
+    replace(
+        tmp_path / "pages/entropy/options.py",
+        "        EntropyOptions.unit.draw()",
+        "        EntropyOptions.unit.draw()\n        EntropyOptions.added.draw()",
     )
     checks = tmp_path / "attention_core/claims/checks"
     claim = (checks / "memory_quadruples.py").read_text("utf-8")

@@ -70,13 +70,6 @@ def forbidden(path):
     place = path.relative_to(ROOT).as_posix()
     rules = {
         "attention_core/": ("app", "pages", "streamlit", "plotly"),
-        "attention_core/ops/": ("attention_core.variants", "attention_core.registry", "attention_core.inputs"),
-        "attention_core/variants/": (
-            "attention_core.variants",
-            "attention_core.registry",
-            "attention_core.inputs",
-            "attention_core.metrics",
-        ),
         "app/": ("pages", "app.main", "app.streamlit_app"),
         "app/figures/": ("streamlit", "torch", "attention_core", "app.jobs.cached"),
         "pages/": ("torch", "plotly", "attention_core.variants"),
@@ -91,6 +84,43 @@ def test_a_file_knows_only_what_it_may(path):
     if path.is_relative_to(ROOT / "app" / "figures"):  # figures format numbers as the sentences do
         broken = {name for name in broken if not name.startswith("attention_core.formatting")}
     assert not broken
+
+
+LAYERS = {
+    "attention_core/ops/": ("ops", "settings", "compact_repr"),
+    "attention_core/variants/": ("ops", "variant", "settings", "limits", "articles"),
+}
+"""The modules of ``attention_core`` that operators and variants may import; a variant imports no other variant."""
+BUILDS_VARIANTS = "attention_core/ops/delta/fast_weights.py"
+"""The one operator that imports ``attention_core.variant``: it builds the records of several variants."""
+
+
+def outside(place, known):
+    """Return the modules of the core that an operator or a variant at this place imports although it may not."""
+    allowed = [
+        f"attention_core.{name}" for prefix, names in LAYERS.items() if place.startswith(prefix) for name in names
+    ]
+    if place == BUILDS_VARIANTS:
+        allowed.append("attention_core.variant")
+    core = {name for name in known if name.startswith("attention_core.")}
+    return {name for name in core if not f"{name}.".startswith(tuple(f"{module}." for module in allowed))}
+
+
+@pytest.mark.parametrize(
+    "place", [p for p in (path.relative_to(ROOT).as_posix() for path in FILES) if p.startswith(tuple(LAYERS))]
+)
+def test_operators_know_no_variant_and_variants_know_no_other(place):
+    assert not outside(place, imported(ROOT / place))
+
+
+def test_an_import_of_another_variant_is_seen():
+    softmax = "attention_core.variants.dense.softmax"
+    assert outside("attention_core/variants/dense/alibi.py", {softmax}) == {softmax}
+    assert outside("attention_core/ops/lsh.py", {softmax, "attention_core.variant"}) == {
+        softmax,
+        "attention_core.variant",
+    }
+    assert not outside("attention_core/variants/dense/alibi.py", {"attention_core.variant", "torch"})
 
 
 def test_the_rules_bite(tmp_path):

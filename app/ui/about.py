@@ -23,6 +23,8 @@ def show(attention: ac.Attention, chosen: Chosen) -> None:
         st.markdown(_(variant.note))
     st.markdown(sources(variant))
     export.snippet(attention.snippet())
+    st.markdown(_("Definition"))
+    st.code(variant.definition_code(), language="python")
     fold(_("The variant's own file"), lambda: st.code(variant.source_code(), language="python"), key="about.file")
 
 

@@ -94,6 +94,20 @@ def check_faces_agree(a: Attention) -> None:
                 assert error(out, matrix.double() @ a.values(v).double()) <= tolerance, case
 
 
+def check_definition(a: Attention) -> None:
+    """Check that ``definition`` equals ``attend`` and ``weights @ values`` in float64."""
+    if a.variant.definition is None:
+        return
+    for n, causal in itertools.product((1, 2, 7, 33), causal_forms(a)):
+        q, k, v = inputs(n)
+        defined = a.variant.definition(q, k, v, a.params, causal=causal)
+        case = f"n={n} causal={causal}: the definition differs from "
+        assert defined.shape == v.shape, case + "the values in its shape"
+        assert error(a.attend(q, k, v, causal=causal), defined) <= TOLERANCE[torch.float64], case + "attend"
+        matrix = a.weights(q, k, causal=causal)
+        assert error(matrix @ a.values(v), defined) <= TOLERANCE[torch.float64], case + "weights @ values"
+
+
 def check_half_precision(variant: Variant) -> None:
     """Check that half-precision results equal the float64 results for the same inputs, row by row, up to rounding.
 
@@ -555,6 +569,7 @@ def check_documented(variant: Variant) -> None:
 
 PER_SETTING: tuple[Callable[[Attention], None], ...] = (
     check_faces_agree,
+    check_definition,
     check_future_hidden,
     check_prefixes,
     check_flags,

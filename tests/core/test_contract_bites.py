@@ -167,6 +167,15 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
         "returns no number": answering(lambda out: out / 0),
         "attends to the future": wrong(attend=lambda q, k, v, p, causal: exact_attention(q, k, v)),
     },
+    contract.check_definition: {
+        "defines another temperature": wrong(
+            definition=lambda q, k, v, p, causal: explicit(1.01 * q, k, v, p, causal=causal)
+        ),
+        "defines no causal form": wrong(definition=lambda q, k, v, p, causal: explicit(q, k, v, p, causal=False)),
+        "defines a longer output": wrong(
+            definition=lambda q, k, v, p, causal: torch.cat([explicit(q, k, v, p, causal=causal)] * 2, -1)
+        ),
+    },
     contract.check_half_precision: {
         "is wrong in bfloat16 alone": answering(lambda out: out + 0.1 * (out.dtype == torch.bfloat16)),
         "loses one row in float16": answering(

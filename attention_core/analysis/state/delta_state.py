@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.ops.delta.delta_rule import DeltaParams, as_taken, write_strength
+from attention_core.ops.delta.delta_rule import DeltaParams, normalised, write_strength
 from attention_core.ops.delta.fast_weights import Tokens, advance, last_state, start
 from attention_core.ops.linear.gates import GateParams, log_gates
 from attention_core.variant import Attention
@@ -80,7 +80,7 @@ def written(qkv: QKV, attention: Attention, head: int, strength: float) -> Writt
 def _tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, strengths: Sequence[float]) -> Tokens:
     """Return the tokens as the variant's rule takes them, but with the given strengths, ``[s, n, 1]``."""
     gates = log_gates(k, p, first=first) if isinstance(p, GateParams) else None
-    k = as_taken(k, p)
+    k = normalised(k, p)
     betas = torch.stack([write_strength(k, p.keys, strength) for strength in strengths])
     return Tokens(k, k, betas, gates, betas)
 

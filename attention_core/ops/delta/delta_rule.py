@@ -29,14 +29,14 @@ class DeltaParams(Params):
     )
 
 
-def corrected(q: Tensor, k: Tensor, p: DeltaParams, gates: Tensor | None = None) -> Tokens:
+def delta_tokens(q: Tensor, k: Tensor, p: DeltaParams, gates: Tensor | None = None) -> Tokens:
     """Tokens as the delta rule takes them, ``[..., n, d]`` each, with the logarithms of their gates if they have."""
-    q, k = as_taken(q, p), as_taken(k, p)
+    q, k = normalised(q, p), normalised(k, p)
     beta = write_strength(k, p.keys, p.strength)
     return Tokens(q, k, beta, gates, beta)
 
 
-def as_taken(x: Tensor, p: DeltaParams) -> Tensor:
+def normalised(x: Tensor, p: DeltaParams) -> Tensor:
     """Queries or keys as the rule takes them: of length one, or so that their product is the scaled logit."""
     if p.keys == "unit":
         return unit(x)

@@ -1,27 +1,42 @@
-"""DeltaNet: linear attention that erases what a key stands for before it writes anew.
+"""DeltaNet: linear attention that erases the value stored under a key before it writes a new value.
 
-Plain linear attention adds up; a key met again then stands for the sum of all its values. The delta rule writes the
-difference between the value and what the key reads so far, so that the last value counts. A state's step is
-``I - β k kᵀ``, whose one eigenvalue other than 1 is ``1 - β ‖k‖²``: it neither grows nor turns over while that lies in
-[0, 1], which unit keys and the exact step hold.
+Plain linear attention adds values up, so a repeated key reads the sum of all its values. The delta rule writes the
+difference between the new value and the value that the key reads, so a repeated key reads its last value. Each token
+multiplies the state by ``I - β k kᵀ``, whose only eigenvalue other than 1 is ``1 - β ‖k‖²``. While this eigenvalue lies
+in [0, 1], the state neither grows nor changes sign: unit keys guarantee it for β ≤ 1, and the exact step for every key.
 """
 
+import torch
 from torch import Tensor
 
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import DeltaParams, corrected
+from attention_core.ops.delta.delta_rule import DeltaParams, delta_tokens, normalised, write_strength
 from attention_core.ops.delta.fast_weights import Tokens
+from attention_core.ops.recurrence import each_token
 from attention_core.variant import Paper
 
 
 def tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int) -> Tokens:
-    """Written and erased with the same strength β; nothing fades."""
-    return corrected(q, k, p)
+    """Return tokens that erase and write with the same strength β, without a gate."""
+    return delta_tokens(q, k, p)
+
+
+def definition(q: Tensor, k: Tensor, v: Tensor, p: DeltaParams, *, causal: bool) -> Tensor:
+    """Erase, write and read a state token by token: ``S ← (I - β k kᵀ) S + β k vᵀ``, ``o = qᵀ S``."""
+    q, k = normalised(q, p), normalised(k, p)
+    beta = write_strength(k, p.keys, p.strength)  # [..., n, 1]
+    S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
+    for q_t, k_t, v_t, beta_t in each_token(q, k, v, beta):
+        S = S - beta_t * k_t.mT @ (k_t @ S)  # erase what the key reads
+        S = S + beta_t * k_t.mT @ v_t  # write the value
+        outputs.append(q_t @ S)  # read
+    return torch.cat(outputs, -2) if causal else q @ S
 
 
 VARIANT = fast_weights.variant(
     tokens,
+    definition=definition,
     erases=True,
     gates=lambda p: "none",
     key="deltanet",

@@ -1,14 +1,16 @@
-"""Gated DeltaNet: the delta rule on a state that fades, so that what is never met again makes room as well."""
+"""Gated DeltaNet: the delta rule on a fading state, so that values under keys that never recur are forgotten too."""
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import DeltaParams, corrected
+from attention_core.ops.delta.delta_rule import DeltaParams, delta_tokens, normalised, write_strength
 from attention_core.ops.delta.fast_weights import Tokens
 from attention_core.ops.linear.gates import GateParams, log_gates, one
+from attention_core.ops.recurrence import each_token
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -18,12 +20,27 @@ class GatedDeltaNetParams(GateParams, DeltaParams):
 
 
 def tokens(q: Tensor, k: Tensor, p: GatedDeltaNetParams, first: int) -> Tokens:
-    """As in DeltaNet, on a state of which the gate has left its share."""
-    return corrected(q, k, p, log_gates(k, p, first=first))
+    """Return the tokens of DeltaNet with one gate for the whole state."""
+    return delta_tokens(q, k, p, log_gates(k, p, first=first))
+
+
+def definition(q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams, *, causal: bool) -> Tensor:
+    """Fade, erase, write and read: ``S ← (I - β k kᵀ) α S + β k vᵀ``, ``o = qᵀ S``."""
+    alpha = log_gates(k, p).exp()  # [..., n, 1]
+    q, k = normalised(q, p), normalised(k, p)
+    beta = write_strength(k, p.keys, p.strength)  # [..., n, 1]
+    S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
+    for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
+        S = alpha_t * S  # fade
+        S = S - beta_t * k_t.mT @ (k_t @ S)  # erase what the key reads
+        S = S + beta_t * k_t.mT @ v_t  # write the value
+        outputs.append(q_t @ S)  # read
+    return torch.cat(outputs, -2) if causal else q @ S
 
 
 VARIANT = fast_weights.variant(
     tokens,
+    definition=definition,
     erases=True,
     gates=one,
     key="gated_deltanet",

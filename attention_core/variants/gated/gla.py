@@ -1,5 +1,6 @@
-"""Gated linear attention: every channel of the state fades by a gate of its own."""
+"""Gated linear attention: linear attention on a state in which each channel has its own gate."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.fast_weights import Tokens
 from attention_core.ops.linear.gates import GateParams, each, gate, log_gates
+from attention_core.ops.recurrence import each_token
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -19,13 +21,25 @@ class GlaParams(GateParams):
 
 
 def tokens(q: Tensor, k: Tensor, p: GlaParams, first: int) -> Tokens:
-    """Queries over √d; a gate for each channel, all alike unless keys make it."""
+    """Return tokens with queries divided by √d and one gate for each channel; only gates made of keys differ."""
     gates = log_gates(k, p, first=first, channels=True)
     return Tokens(q * q.shape[-1] ** -0.5, k, torch.ones_like(gates[..., :1]), gates)
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: GlaParams, *, causal: bool) -> Tensor:
+    """Fade each channel, write and read: ``S ← diag(α) S + k vᵀ``, ``o = qᵀ S / √d``."""
+    alpha = log_gates(k, p, channels=True).exp()  # [..., n, d]
+    q = q / math.sqrt(q.shape[-1])
+    S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
+    for q_t, k_t, v_t, alpha_t in each_token(q, k, v, alpha):
+        S = alpha_t.mT * S + k_t.mT @ v_t  # fade each channel, then write
+        outputs.append(q_t @ S)  # read
+    return torch.cat(outputs, -2) if causal else q @ S
+
+
 VARIANT = fast_weights.variant(
     tokens,
+    definition=definition,
     erases=False,
     gates=each,
     key="gla",

@@ -1,14 +1,16 @@
-"""Kimi delta attention: the delta rule on a state whose channels fade each by a gate of its own."""
+"""Kimi delta attention: the delta rule on a state in which each channel has its own gate."""
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import DeltaParams, corrected
+from attention_core.ops.delta.delta_rule import DeltaParams, delta_tokens, normalised, write_strength
 from attention_core.ops.delta.fast_weights import Tokens
 from attention_core.ops.linear.gates import GateParams, each, gate, log_gates
+from attention_core.ops.recurrence import each_token
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -20,12 +22,27 @@ class KdaParams(GateParams, DeltaParams):
 
 
 def tokens(q: Tensor, k: Tensor, p: KdaParams, first: int) -> Tokens:
-    """As in DeltaNet, with gated linear attention's gates before each token."""
-    return corrected(q, k, p, log_gates(k, p, first=first, channels=True))
+    """Return the tokens of DeltaNet with the gates of gated linear attention, one for each channel."""
+    return delta_tokens(q, k, p, log_gates(k, p, first=first, channels=True))
+
+
+def definition(q: Tensor, k: Tensor, v: Tensor, p: KdaParams, *, causal: bool) -> Tensor:
+    """Fade, erase, write and read: ``S ← (I - β k kᵀ) diag(α) S + β k vᵀ``, ``o = qᵀ S``."""
+    alpha = log_gates(k, p, channels=True).exp()  # [..., n, d]
+    q, k = normalised(q, p), normalised(k, p)
+    beta = write_strength(k, p.keys, p.strength)  # [..., n, 1]
+    S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
+    for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
+        S = alpha_t.mT * S  # fade each channel
+        S = S - beta_t * k_t.mT @ (k_t @ S)  # erase what the key reads
+        S = S + beta_t * k_t.mT @ v_t  # write the value
+        outputs.append(q_t @ S)  # read
+    return torch.cat(outputs, -2) if causal else q @ S
 
 
 VARIANT = fast_weights.variant(
     tokens,
+    definition=definition,
     erases=True,
     gates=each,
     key="kda",

@@ -1,8 +1,8 @@
-"""Mesa: the state that answers best, by least squares over all that was written, solved anew at every token.
+"""Mesa: each query reads the least-squares map from all keys so far to their values, solved again at every token.
 
-The delta rule takes one step towards values that keys should read; here the squares ``Σ_l Γ_il ‖v_l - Wᵀ k_l‖²`` and
-``λ ‖W‖²`` are as small as they can be after every token, ``W_i = (H_i + λ I)⁻¹ Σ_l Γ_il k_l v_lᵀ`` with
-``H_i = Σ_l Γ_il k_l k_lᵀ``, and the query reads that. Two states of constant size are kept, H and the sum beside it.
+The delta rule takes one step towards this map. Mesa minimises ``Σ_l Γ_il ‖v_l - Wᵀ k_l‖² + λ ‖W‖²`` after every token:
+``W_i = (H_i + λ I)⁻¹ S_i`` with ``H_i = Σ_l Γ_il k_l k_lᵀ`` and ``S_i = Σ_l Γ_il k_l v_lᵀ``. It keeps two states of
+constant size, H and S.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,13 @@ from attention_core.ops.delta.delta_rule import unit
 from attention_core.ops.delta.fast_weights import Tokens, similar, take
 from attention_core.ops.linear.gates import GateParams, log_gates
 from attention_core.ops.linear.scans import by_chunks
+from attention_core.ops.recurrence import each_token
 from attention_core.ops.softmax.masked import widened
 from attention_core.settings import param
 from attention_core.variant import Cost, Decoder, Paper, Variant
 
 CHUNK, GATED_CHUNK = 64, 16
-"""Tokens per chunk; few where each has a system of its own, which is held for all of them at once."""
+"""Tokens per chunk; fewer with gates, where each token of a chunk has its own system in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +48,12 @@ class MesaParams(GateParams):
 
 
 class Memory(NamedTuple):
-    """What is remembered of the past.
+    """The two states after some tokens.
 
     Attributes:
         keys: ``H``, ``[..., d, d]``.
-        sums: ``Σ_l Γ_il k_l v_lᵀ``, ``[..., d, d_v]``.
-        taken: how many tokens it has taken in.
+        sums: ``S``, ``[..., d, d_v]``.
+        taken: the number of tokens so far.
     """
 
     keys: Tensor
@@ -60,17 +61,31 @@ class Memory(NamedTuple):
     taken: int = 0
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
+    """Update ``H ← α H + k kᵀ`` and ``S ← α S + k vᵀ``, then read ``o = qᵀ (H + λ I)⁻¹ S``."""
+    alpha = log_gates(k, p).exp()  # [..., n, 1]
+    q, k = unit(q), unit(k)
+    ridge = p.ridge * torch.eye(k.shape[-1]).to(k)
+    H, S, outputs = torch.zeros_like(k.mT @ k), torch.zeros_like(k.mT @ v), []  # [..., d, d] and [..., d, d_v]
+    for q_t, k_t, v_t, alpha_t in each_token(q, k, v, alpha):
+        H = alpha_t * H + k_t.mT @ k_t
+        S = alpha_t * S + k_t.mT @ v_t
+        outputs.append(q_t @ torch.linalg.solve(H + ridge, S))
+    return torch.cat(outputs, -2) if causal else q @ torch.linalg.solve(H + ridge, S)
+
+
 def tokens(q: Tensor, k: Tensor, p: MesaParams, first: int = 0) -> Tokens:
-    """Queries and keys of length one, with their gates where anything fades."""
+    """Return tokens with unit queries and keys, and with gates unless every gate is 1."""
     fades = p.gate != "constant" or p.decay < 1
     return Tokens(unit(q), unit(k), torch.ones_like(k[..., :1]), log_gates(k, p, first=first) if fades else None)
 
 
 def solved(before: Tensor, x: Tokens, ridge: float) -> Tensor:
-    """``(H_i + λ I)⁻¹ q_i`` for a chunk of tokens, ``[..., c, d]``, with ``H`` before the first of them.
+    """Return ``(H_i + λ I)⁻¹ q_i`` for a chunk of tokens, ``[..., c, d]``, given ``H`` before the chunk.
 
-    Where nothing fades each system is the last one and one key more: with ``L Lᵀ = H + λ I``, ``G = K L⁻ᵀ`` and
-    ``R Rᵀ = I + G Gᵀ``, the inverse after i tokens is ``L⁻ᵀ (I - B_iᵀ B_i) L⁻¹``, ``B_i`` being i rows of ``R⁻¹ G``.
+    Without gates each system is the one before plus one key. With ``L Lᵀ = H + λ I``, ``G = K L⁻ᵀ`` and
+    ``R Rᵀ = I + G Gᵀ``, the inverse after i tokens is ``L⁻ᵀ (I - B_iᵀ B_i) L⁻¹``. ``B_i`` is the first i rows of
+    ``R⁻¹ G``.
     """
     units = torch.eye(before.shape[-1], dtype=before.dtype, device=before.device)
     if x.gates is not None:
@@ -91,7 +106,7 @@ def solved(before: Tensor, x: Tokens, ridge: float) -> Tensor:
 def advance(
     memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, read: bool = True
 ) -> tuple[Tensor | None, Memory]:
-    """Take in tokens, ``[..., c, d]`` and ``[..., c, d_v]``: their outputs, and what is remembered after them."""
+    """Return the outputs of a chunk of tokens, ``[..., c, d]`` and ``[..., c, d_v]``, and the states after it."""
     x = tokens(widened(q), widened(k), p, memory.taken)
     if read:
         x = x._replace(q=solved(memory.keys, x, p.ridge))
@@ -101,12 +116,12 @@ def advance(
 
 
 def chunk(p: MesaParams, *, causal: bool) -> int:
-    """Tokens taken in at once."""
+    """Return the number of tokens per chunk."""
     return GATED_CHUNK if causal and (p.gate != "constant" or p.decay < 1) else CHUNK
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
-    """By chunks with both states between them: O(n d²) time, O(n d³) where errors fade, O(n d) memory."""
+    """Compute the outputs chunk by chunk: O(n d²) time, O(n d³) with gates, and O(n d) memory."""
     memory = init_state(q[..., 0, :], v[..., 0, :], p)
     out, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=chunk(p, causal=causal))
     if causal:
@@ -115,16 +130,17 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> T
 
 
 def last_solved(keys: Tensor, q: Tensor, ridge: float) -> Tensor:
-    """``(H + λ I)⁻¹ q_i``, the same ``H`` for all, ``[..., n, d]``."""
+    """Return ``(H + λ I)⁻¹ q_i`` with the same ``H`` for all queries, ``[..., n, d]``."""
     units = torch.eye(q.shape[-1], dtype=q.dtype, device=q.device)
     return torch.cholesky_solve(q.mT, torch.linalg.cholesky(keys + ridge * units)).mT
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> dict[str, Tensor]:
-    """What the matrix is made of: ``weights = read``, what the solved queries find of the keys as they have faded.
+    """Return the parts of the matrix; ``weights`` is ``read``.
 
-    ``queries`` and ``keys`` of length one, and ``solved``, ``(H_i + λ I)⁻¹ q_i``, ``[..., n, d]``; ``linear``, what the
-    queries themselves would find, and ``read``, ``[..., n, n]``.
+    ``queries`` and ``keys`` are unit vectors, and ``solved`` is ``(H_i + λ I)⁻¹ q_i``, ``[..., n, d]`` each. ``read``
+    holds the products of the solved queries with the faded keys. ``linear`` holds those of the queries themselves,
+    ``[..., n, n]`` each.
     """
     q, k = widened(q), widened(k)
     x = tokens(q, k, p)
@@ -145,25 +161,25 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> 
 
 
 def weights(q: Tensor, k: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
-    """``q_iᵀ (H_i + λ I)⁻¹ k_j Γ_ij``, ``[..., n, n]``, in float64: a system may be nearly singular."""
+    """Return ``q_iᵀ (H_i + λ I)⁻¹ k_j Γ_ij``, ``[..., n, n]``, computed in float64: a system may be nearly singular."""
     return anatomy(q.double(), k.double(), k, p, causal=causal)["read"].to(q.dtype)
 
 
 def init_state(q: Tensor, v: Tensor, p: MesaParams) -> Memory:
-    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the states before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     q, v = widened(q), widened(v)
     return Memory(fast_weights.empty(q, q), fast_weights.empty(q, v))
 
 
 def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams) -> tuple[Tensor, Memory]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next states."""
     out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
     assert out is not None
     return out.squeeze(-2), memory
 
 
 def cost(n: int, d: int, p: MesaParams, *, causal: bool) -> Cost:
-    """All products, in a chunk, into the states and out of them; factors of systems, d³ / 3 each, are not counted."""
+    """Count the products within a chunk, into the states and out of them, but not the factorisations, d³ / 3 each."""
     size = chunk(p, causal=causal)
     c, squares = min(n, size), n // size * size**2 + (n % size) ** 2
     each = 0 if not causal else 2 * d + d * d if size == GATED_CHUNK else 5 * d
@@ -189,6 +205,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    definition=definition,
     rows_sum_to_one=False,
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),

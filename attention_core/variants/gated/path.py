@@ -1,8 +1,9 @@
-"""PaTH: between a key and a later query, what lies along the direction of every token between them is taken out.
+"""PaTH: each token between a key and a later query removes the key's component along the token's own direction.
 
-A logit is ``q_iᵀ H_i H_{i-1} ... H_{j+1} k_j`` with ``H_t = I - β w_t w_tᵀ``, at β = 1 a projection, at β = 2 a
-reflection: a position that is made of the text, where RoPE turns by what the distance alone says. The matrix of all
-these logits is one of fast weights that are read by q, written by k and taken back along w.
+An entry of the matrix is ``q_iᵀ H_i H_{i-1} ... H_{j+1} k_j`` with ``H_t = I - β w_t w_tᵀ``. At β = 1, ``H_t`` is a
+projection; at β = 2, it is a reflection. The position of a token thus depends on the text, whereas the angle of RoPE
+depends on the distance alone. The matrix of all these entries is that of fast weights: keys write to a state, each
+token erases along w, and queries read.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from torch import Tensor
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.delta_rule import unit
 from attention_core.ops.delta.fast_weights import Tokens
+from attention_core.ops.recurrence import each_token
 from attention_core.settings import Params, param
 from attention_core.variant import Paper, SpecialCase
 
@@ -40,7 +42,7 @@ class PathParams(Params):
 
 
 def directions(k: Tensor, rule: str) -> Tensor:
-    """``W``, ``[..., n, d]``, each of length one, from unit keys."""
+    """Return the unit directions ``W``, ``[..., n, d]``, that a rule makes of unit keys."""
     if rule == TURNED:
         half = k.shape[-1] // 2
         return torch.cat([-k[..., half:], k[..., :half]], -1)
@@ -48,14 +50,27 @@ def directions(k: Tensor, rule: str) -> Tensor:
 
 
 def tokens(q: Tensor, k: Tensor, p: PathParams, first: int) -> Tokens:
-    """Queries and keys of length one; all of a value is written, nothing fades."""
+    """Return tokens with unit queries and keys that write whole values and erase along W, without a gate."""
     k = unit(k)
     one = torch.ones_like(k[..., :1])
     return Tokens(unit(q), k, one, None, p.strength * one, directions(k, p.along))
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: PathParams, *, causal: bool) -> Tensor:
+    """Erase along w, write along k, read along q: ``S ← (I - β w wᵀ) S + k vᵀ``, ``o = qᵀ S``."""
+    q, k = unit(q), unit(k)
+    w = directions(k, p.along)
+    S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
+    for q_t, k_t, v_t, w_t in each_token(q, k, v, w):
+        S = S - p.strength * w_t.mT @ (w_t @ S)  # erase what the direction reads
+        S = S + k_t.mT @ v_t  # write the value
+        outputs.append(q_t @ S)  # read
+    return torch.cat(outputs, -2) if causal else q @ S
+
+
 VARIANT = fast_weights.variant(
     tokens,
+    definition=definition,
     erases=True,
     gates=lambda p: "none",
     along=True,

@@ -1,10 +1,11 @@
 """Scalar decay: linear attention without a normaliser, on a state that fades by one number at each token.
 
-Mamba-2 calls it state space duality, Lightning attention takes constants, simple GLA a gate. At a gate of 1 it is
-linear attention without feature map and normaliser; with the harmonic gate, writing what the gate lets go, the state is
-the mean of all that came.
+Mamba-2 calls this form state space duality, Lightning attention uses constant gates, and simple GLA uses a gate of the
+token. With a gate of 1 it is linear attention without feature map and normaliser. With the harmonic gate and
+``write="rest"``, the state is the mean of ``k vᵀ`` over all tokens so far.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.fast_weights import Tokens
 from attention_core.ops.linear.gates import GateParams, log_gates, one, written
+from attention_core.ops.recurrence import each_token
 from attention_core.settings import param
 from attention_core.variant import Paper
 
@@ -29,14 +31,27 @@ class ScalarDecayParams(GateParams):
 
 
 def tokens(q: Tensor, k: Tensor, p: ScalarDecayParams, first: int) -> Tokens:
-    """Queries over √d; one gate for the whole state."""
+    """Return tokens with queries divided by √d and one gate for the whole state."""
     gates = log_gates(k, p, first=first)
     write = written(gates, p, first=first) if p.write == "rest" else torch.ones_like(gates)
     return Tokens(q * q.shape[-1] ** -0.5, k, write, gates)
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: ScalarDecayParams, *, causal: bool) -> Tensor:
+    """Fade, write and read: ``S ← α S + β k vᵀ``, ``o = qᵀ S / √d``; β is 1, or ``1 - α`` if ``write`` is "rest"."""
+    gates = log_gates(k, p)
+    alpha, beta = gates.exp(), written(gates, p) if p.write == "rest" else torch.ones_like(gates)  # [..., n, 1]
+    q = q / math.sqrt(q.shape[-1])
+    S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
+    for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
+        S = alpha_t * S + beta_t * k_t.mT @ v_t  # fade, then write
+        outputs.append(q_t @ S)  # read
+    return torch.cat(outputs, -2) if causal else q @ S
+
+
 VARIANT = fast_weights.variant(
     tokens,
+    definition=definition,
     erases=False,
     gates=one,
     key="scalar_decay",

@@ -1,10 +1,9 @@
-"""From softmax to a gated delta rule without training: the mean of the values, and what keys off the mean add to it.
+"""A gated delta rule derived from softmax without training: the mean of the values plus a term of the centred keys.
 
-To first order in the logits, softmax attention is ``v̄ + C q`` with the covariance C of values and keys, and C follows
-token by token from a state that fades by 1 - 1/t. The article's step takes back besides what the centred key reads,
-which makes it a gated delta rule: ``A_t = A_{t-1}((1 - 1/t) I - c cᵀ/t) + (v_t - v̄_{t-1}) cᵀ/t``, ``c = k_t - k̄_t``.
-Nothing in it is trained, and nothing keeps ``‖c‖²/t`` within the range in which such a step is stable: real keys leave
-it early in a text, so that the step is capped here.
+To first order in the logits, softmax attention is ``v̄ + C q`` with the covariance C of values and keys. C follows token
+by token from a state that fades by 1 - 1/t. The article's step also erases what the centred key reads, which makes it a
+gated delta rule: ``A_t = A_{t-1}((1 - 1/t) I - c cᵀ/t) + (v_t - v̄_{t-1}) cᵀ/t``, ``c = k_t - k̄_t``. Such a step is
+stable only for small ``‖c‖²/t``. Keys of real models exceed that bound early in a text, so the step is capped here.
 """
 
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from attention_core import articles
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.fast_weights import Tokens
 from attention_core.ops.linear.scans import by_chunks
+from attention_core.ops.recurrence import each_token
 from attention_core.ops.softmax.masked import widened
 from attention_core.settings import Params, param
 from attention_core.variant import Cost, Decoder, Variant
@@ -37,13 +37,13 @@ class SoftmaxGdnParams(Params):
 
 
 class Memory(NamedTuple):
-    """What is remembered of the past.
+    """The state after some tokens.
 
     Attributes:
-        sums: ``A``, ``[..., d, d_v]``.
-        key: the keys' mean, ``[..., 1, d]``.
-        value: the values' mean, ``[..., 1, d_v]``.
-        taken: how many tokens it has taken in.
+        sums: ``Aᵀ``, ``[..., d, d_v]``.
+        key: the mean of the keys, ``[..., 1, d]``.
+        value: the mean of the values, ``[..., 1, d_v]``.
+        taken: the number of tokens so far.
     """
 
     sums: Tensor
@@ -53,35 +53,51 @@ class Memory(NamedTuple):
 
 
 def counts(x: Tensor, first: int = 0) -> Tensor:
-    """``t`` of each token, ``[n, 1]``, counted from 1, for ``[..., n, *]``."""
+    """Return positions ``t``, ``[n, 1]``, counted from 1, of tokens ``[..., n, *]`` that follow ``first`` others."""
     return torch.arange(first + 1, first + x.shape[-2] + 1, dtype=x.dtype, device=x.device).unsqueeze(-1)
 
 
 def means(x: Tensor, before: Tensor | float = 0.0, first: int = 0) -> Tensor:
-    """The mean of all tokens up to each, ``[..., n, *]``, going on from that of the ``first`` ones before."""
+    """Return the running mean at each token, ``[..., n, *]``, given the mean of the ``first`` earlier tokens."""
     return (first * before + x.cumsum(-2)) / counts(x, first)
 
 
 def tokens(q: Tensor, centred: Tensor, cap: float, first: int = 0) -> Tokens:
-    """The step for queries and centred keys, ``[..., n, d]``: gates 1 - 1/t, strengths 1/t unless capped."""
+    """Return tokens of queries and centred keys, ``[..., n, d]``, with gates 1 - 1/t and capped strengths 1/t."""
     scale = q.shape[-1] ** -0.25
     t = counts(q, first)
     c = centred * scale
     square = c.square().sum(-1, keepdim=True)
     long = square > cap * t
     step = torch.where(long, cap / torch.where(long, square, 1.0), 1 / t)
-    # The first key is its own mean, so that nothing comes of it.
+    # The first gate has no effect: the first key is its own mean, so the state is still zero after it.
     gates = torch.log1p(-1 / t.clamp(min=2))
     return Tokens(q * scale, c, step, gates, step * (-gates).exp())
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
+    """Loop over tokens with the running means and the state ``S = Aᵀ``; read ``o = qᵀ S + v̄``."""
+    scale = q.shape[-1] ** -0.25
+    S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
+    k_mean, v_mean = torch.zeros_like(k[..., :1, :]), torch.zeros_like(v[..., :1, :])
+    for t, (q_t, k_t, v_t) in enumerate(each_token(q, k, v), start=1):
+        new = v_t - v_mean
+        k_mean, v_mean = k_mean + (k_t - k_mean) / t, v_mean + new / t
+        c = (k_t - k_mean) * scale
+        beta = (p.cap / c.square().sum(-1, keepdim=True)).clamp(max=1 / t)
+        S = (1 - 1 / t) * S - beta * c.mT @ (c @ S)  # fade and erase
+        S = S + beta * c.mT @ new  # write
+        outputs.append(q_t * scale @ S + v_mean)  # read
+    return torch.cat(outputs, -2) if causal else q * scale @ S + v_mean
+
+
 def weights(q: Tensor, k: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
-    """What becomes of values that are the unit matrix, ``[..., n, n]``: the output is linear in them."""
+    """Return the outputs for the identity matrix as values, ``[..., n, n]``: outputs are linear in the values."""
     return capped(q, k, p.cap, causal=causal)
 
 
 def capped(q: Tensor, k: Tensor, cap: float, *, causal: bool) -> Tensor:
-    """``weights`` with steps capped at any number, infinite too, which is how the article writes them."""
+    """Return ``weights`` for any cap; an infinite cap gives the step of the article."""
     q_wide, k_wide = q.double(), k.double()
     units = torch.eye(q.shape[-2], dtype=q_wide.dtype, device=q.device)
     mean = means(units)
@@ -91,7 +107,7 @@ def capped(q: Tensor, k: Tensor, cap: float, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
-    """The same by chunks of tokens with a state between them: O(n d²) time, O(n d) memory."""
+    """Compute the outputs chunk by chunk: O(n d²) time, O(n d) memory."""
     memory = init_state(q[..., 0, :], v[..., 0, :], p)
     out, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=fast_weights.CHUNK)
     if causal:
@@ -102,7 +118,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool
 def advance(
     memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, read: bool = True
 ) -> tuple[Tensor | None, Memory]:
-    """Take in tokens, ``[..., c, d]`` and ``[..., c, d_v]``: their outputs, and what is remembered after them."""
+    """Return the outputs of a chunk of tokens, ``[..., c, d]`` and ``[..., c, d_v]``, and the state after it."""
     first, query, key, value = memory.taken, widened(q), widened(k), widened(v)
     key_mean, value_mean = (means(x, old, first) for x, old in ((key, memory.key), (value, memory.value)))
     new = value - torch.cat([memory.value, value_mean[..., :-1, :]], -2)
@@ -112,10 +128,10 @@ def advance(
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> dict[str, Tensor]:
-    """What the step is made of: ``weights = read @ inverse @ diag(strength) @ (what is new) + (the mean)``.
+    """Return the parts of the matrix ``read @ inverse @ diag(strength) @ (I - earlier means) + means``.
 
-    ``queries`` and ``keys`` as they are taken, centred, ``[..., n, d]``; ``strength``, β as it is capped, and
-    ``uncapped``, 1/t, ``[..., n, 1]``; ``overlaps``, ``inverse`` and ``read``, ``[..., n, n]``.
+    ``queries`` are scaled, and ``keys`` are centred and scaled, ``[..., n, d]``. ``strength`` is the capped β, and
+    ``uncapped`` is 1/t, ``[..., n, 1]``. ``overlaps``, ``inverse`` and ``read`` are ``[..., n, n]``.
     """
     q, k = widened(q), widened(k)
     taken = tokens(q, k - means(k), p.cap)
@@ -125,26 +141,26 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: boo
 
 
 def init_state(q: Tensor, v: Tensor, p: SoftmaxGdnParams) -> Memory:
-    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     q, v = widened(q), widened(v)
     return Memory(fast_weights.empty(q, v), torch.zeros_like(q).unsqueeze(-2), torch.zeros_like(v).unsqueeze(-2))
 
 
 def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -> tuple[Tensor, Memory]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
     out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
     assert out is not None
     return out.squeeze(-2), memory
 
 
 def taken(memory: Memory, q: Tensor, k: Tensor, p: SoftmaxGdnParams) -> Tokens:
-    """How the next token's key, taken from the mean up to it, changes the state; ``[..., 1, *]``."""
+    """Return how the next token changes the state, ``[..., 1, *]``; its key is centred by the mean that includes it."""
     query, key = widened(q).unsqueeze(-2), widened(k).unsqueeze(-2)
     return tokens(query, key - means(key, memory.key, memory.taken), p.cap, memory.taken)
 
 
 def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool) -> Cost:
-    """The delta rule's, beside the values' means and what is new in each."""
+    """Return the cost of the delta rule, plus the memory of the running means and of the centred values."""
     inner = fast_weights.cost(n, d, causal=causal, erases=True, gates=2)
     c = min(n, fast_weights.CHUNK)
     reading = 0 if causal else 2 * (n * d + d * d)
@@ -165,6 +181,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    definition=definition,
     approximates="softmax",
     signed=True,
     decoder=Decoder(init_state, step, normalised=False, tokens=taken),

@@ -1,1 +1,1 @@
-"""Kernel variants: a feature map takes the place of the exponential, and cost becomes linear in n."""
+"""Kernel variants: a feature map replaces the exponential, and the cost becomes linear in n."""

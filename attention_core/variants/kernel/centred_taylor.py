@@ -1,11 +1,11 @@
-"""Softmax's own Taylor series where all its logits are equal: of the weights, not of the exponential.
+"""The Taylor series of the softmax weights, not of the exponential, at equal logits.
 
-A shift of all keys by the same vector moves a row's logits by the same number, which softmax does not see and a series
-does. Around the mean key ``k̄`` the logits ``c_j = q · (k_j - k̄) / √d`` are as small as a shift can make them, and
-``(1 + c_j + (c_j² - mean c²) / 2) / n`` is softmax to second order: it sums to one by itself, with nothing to divide
-by, and may be negative. When causal, means are over the keys that the query sees.
+Adding a vector to all keys adds a constant to the logits of a row. Softmax ignores that constant, but a series of the
+exponential does not. Relative to the mean key ``k̄``, the logits ``c_j = q · (k_j - k̄) / √d`` have mean zero in each
+row. ``(1 + c_j + (c_j² - mean c²) / 2) / n`` is softmax to second order. Its rows sum to one without a division, and
+its entries may be negative. In the causal form, means are over the keys that the query attends to.
 
-Sums over the keys of 1, x and x²/2 with the values and with ones are enough for it, as products of features.
+The fast form needs only sums over keys of 1, x and x²/2, times the values and times ones, as products of features.
 """
 
 from dataclasses import dataclass
@@ -36,9 +36,9 @@ class CentredTaylorParams(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
-    """``(1 + c + (c² - mean c²) / 2) / n`` of the centred logits c, ``[..., n, n]``.
+    """Return ``(1 + c + (c² - mean c²) / 2) / n`` of the centred logits c, ``[..., n, n]``.
 
-    Computed in float64: entries of opposite signs cancel in a row's sum.
+    It is computed in float64: entries of opposite signs cancel in the sum of a row.
     """
     logits, n = scores(q.double(), k.double()), keys_seen(q, causal=causal)
     shown = logits.new_ones(logits.shape[-2:]).tril() if causal else logits.new_ones(())
@@ -50,12 +50,12 @@ def weights(q: Tensor, k: Tensor, p: CentredTaylorParams, *, causal: bool) -> Te
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
-    """The same from sums over the keys; features exist for one block of one head's tokens at a time."""
+    """Return the outputs from sums over the keys; features exist for one block of one head at a time."""
     return by_heads(partial(attend_head, p=p, causal=causal), q, k, v)
 
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
-    """One head, ``[n, d]`` and ``[n, d_v]``."""
+    """Return the output of one head, ``[n, d]`` and ``[n, d_v]``."""
     state, size = empty(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2])
     into = None if wants_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
@@ -69,30 +69,30 @@ def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, caus
 
 
 def relative(k: Tensor, origin: Tensor) -> Tensor:
-    """Keys relative to one vector, ``[..., n, d]``: the series is the same, and large common parts cost no digits."""
+    """Return keys minus one vector, ``[..., n, d]``: the series is the same, and large common parts cost no digits."""
     return widened(k) - widened(origin)
 
 
 def block_size(n: int) -> int:
-    """Tokens whose features exist at once."""
+    """Return the number of tokens whose features exist at the same time."""
     return min(n, BLOCK // 2)
 
 
 def gather(state: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None) -> tuple[None, Tensor]:
-    """A block of keys and values into the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
+    """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
     features, v = monomials(k, order, into), widened(v)
     return None, state + features @ with_ones(v) if into is None else add_products(state, features, v)
 
 
 def read(state: Tensor, q: Tensor, order: int, into: Tensor | None) -> tuple[Tensor, Tensor]:
-    """A block of queries against the sums over all keys."""
+    """Return the outputs of a block of queries from the sums over all keys."""
     return centred(*_powers(state, q, order, into)), state
 
 
 def take(
     state: Tensor, q: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The next tokens of the causal form, one or a block: among themselves the logits are cheaper."""
+    """Return the outputs of the next tokens of the causal form; within a block the logits are cheaper."""
     x, values = scores(widened(q), widened(k)).tril(), with_ones(widened(v))
     ones, first, *second = _powers(state, q, order, into)
     powers = [ones + values.cumsum(-2), first + x @ values]
@@ -101,7 +101,7 @@ def take(
 
 
 def _powers(state: Tensor, q: Tensor, order: int, into: Tensor | None = None) -> list[Tensor]:
-    """Sums over the keys of 1, x and, to second order, x²/2, each times value and one, ``[..., n or 1, d_v + 1]``."""
+    """Return the sums over keys of 1, x and, at order 2, x²/2, times values and ones, ``[..., n or 1, d_v + 1]``."""
     d = q.shape[-1]
     sizes = (1, d, state.shape[-2] - 1 - d)
     ones, *rest = zip(monomials(q, order, into).split(sizes, -2), state.split(sizes, -2), strict=True)
@@ -109,7 +109,7 @@ def _powers(state: Tensor, q: Tensor, order: int, into: Tensor | None = None) ->
 
 
 def centred(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
-    """The outputs, ``[..., n, d_v]``, of the sums that ``_powers`` names: of x they make what x - mean x would give."""
+    """Return the outputs for ``x - mean x``, ``[..., n, d_v]``, from the sums over x that ``_powers`` returns."""
     n = ones[..., -1:]
     value, first = ones[..., :-1] / n, first / n
     mean = first[..., -1:]
@@ -122,16 +122,16 @@ def centred(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor
 
 
 def empty(q: Tensor, v: Tensor, p: CentredTaylorParams) -> Tensor:
-    """The sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     *lead, d_v = v.shape
     return widened(v).new_zeros(*lead, width(q.shape[-1], p.order), d_v + 1)
 
 
 class State(NamedTuple):
-    """What the decoder remembers.
+    """The state of the decoder.
 
     Attributes:
-        sums: ``Σ φ(k_j) [v_j, 1]ᵀ`` of the keys relative to the first, ``[..., C, d_v + 1]``.
+        sums: ``Σ φ(k_j) [v_j, 1]ᵀ`` of the keys minus the first key, ``[..., C, d_v + 1]``.
         first: the first key, ``[..., d]``.
     """
 
@@ -140,12 +140,12 @@ class State(NamedTuple):
 
 
 def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> State:
-    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     return State(empty(q, v, p), widened(q).new_zeros(q.shape))
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) -> tuple[Tensor, State]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
     tokens = state.sums[..., :1, -1]  # the feature 1 times the value 1, summed
     first = torch.where(tokens == 0, widened(k), state.first)
     q, k, v = (x.unsqueeze(-2) for x in (q, relative(k, first), v))
@@ -154,7 +154,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) 
 
 
 def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
-    """Keys times values once, queries times that sum; causal forms add what happens inside a block."""
+    """Count keys times values and queries times that sum; causal forms add the products within a block."""
     C, columns, c = width(d, p.order), d + 1, block_size(n)
     held = c * C  # features
     if causal:

@@ -1,8 +1,8 @@
-"""cosFormer: positive parts of queries and keys, whose products fade with distance like a quarter of a cosine.
+"""cosFormer: products of the positive parts of queries and keys, which fade with distance like a quarter of a cosine.
 
 ``cos(a_i - a_j) = cos a_i cos a_j + sin a_i sin a_j`` makes the fading a product of features too. Positions become
-angles from 0 up to a right angle at the text's end, so that no weight is negative. A causal form must not know the
-end: there the right angle is at a length that is set, and later tokens stand where that length ends.
+angles from 0 to a right angle at the end of the text, so no weight is negative. A causal form must not use the length
+of the text. Its right angle is at the ``length`` setting, and all later tokens have that angle too.
 """
 
 import math
@@ -34,42 +34,54 @@ class CosformerParams(Params):
     )
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
+    """Fade the products of positive parts with distance, then divide each row by its sum."""
+    n = q.shape[-2]
+    length = p.length if causal else n
+    position = torch.arange(n).to(q).clamp(max=length)
+    distance = (position[:, None] - position).abs()  # [n, n]
+    fade = torch.sin(math.pi / 2 * (1 - distance / length))  # cos(π/2 · distance / length), but exactly 0 at the end
+    similarity = fade * (q.relu() @ k.relu().mT)
+    similarity = similarity.tril() if causal else similarity
+    return rows_over_sum(similarity) @ v
+
+
 def phi(x: Tensor, turns: Tensor) -> LogFeatures:
-    """``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for turns ``[n, 1]`` as ``quarter_turns`` gives them."""
+    """Return ``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for angles in quarter turns, ``[n, 1]``."""
     x, angles = widened(x), turns * (math.pi / 2)
-    # π/2 is rounded, so that its cosine is not zero.
+    # The cosine of the rounded π/2 is not zero.
     cosines = angles.cos().masked_fill(turns == 1, 0.0)
-    # Rectified after the products, as no factor is below zero: a backward then keeps the features alone.
+    # No factor is negative, so relu may follow the products: the backward pass then stores the features alone.
     return LogFeatures(torch.cat([x * cosines.to(x), x * angles.sin().to(x)], -1).relu_())
 
 
 def quarter_turns(positions: Tensor, length: int) -> Tensor:
-    """The angles of the positions in quarter turns, float64: 1 at ``length`` and beyond."""
+    """Return the angles of positions in quarter turns, float64: 1 at ``length`` and beyond."""
     return positions.double().clamp_max(length) / length
 
 
 def along(q: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
-    """The turns of all tokens, ``[n, 1]``."""
+    """Return the angles of all tokens in quarter turns, ``[n, 1]``."""
     n = q.shape[-2]
     return quarter_turns(torch.arange(n), p.length if causal else n).unsqueeze(-1).to(q.device)
 
 
 def weights(q: Tensor, k: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
-    """``relu(q) relu(k)ᵀ cos(a_i - a_j)``, each row divided by its sum, ``[..., n, n]``."""
+    """Return ``relu(q) relu(k)ᵀ cos(a_i - a_j)``, each row divided by its sum, ``[..., n, n]``."""
     return rows_over_sum(similarities(paired(phi, q, k, along(q, p, causal=causal), causal=causal), causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
-    """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``."""
+    """Return ``φ(q) (φ(k)ᵀ v)``, each row divided by ``φ(q) Σ_j φ(k_j)``."""
     return kernel_attention(phi, q, k, v, along(q, p, causal=causal), causal=causal)
 
 
 class State(NamedTuple):
-    """What the decoder remembers.
+    """The state of the decoder.
 
     Attributes:
-        state: the sums over the past.
-        position: how many tokens came before, one number, float64.
+        state: the sums over the tokens so far.
+        position: the number of tokens so far, one float64 number.
     """
 
     state: Sums
@@ -77,20 +89,20 @@ class State(NamedTuple):
 
 
 def init_state(q: Tensor, v: Tensor, p: CosformerParams) -> State:
-    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     sums = empty_state(2 * q.shape[-1], widened(v), normalise=True, referenced=False)
     return State(sums, torch.zeros(1, 1, dtype=torch.float64, device=v.device))
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosformerParams) -> tuple[Tensor, State]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
     turns = quarter_turns(state.position, p.length)
     out, sums = kernel_step(state.state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), turns, causal=True), v)
     return out, State(sums, state.position + 1)
 
 
 def cost(n: int, d: int, p: CosformerParams, *, causal: bool) -> Cost:
-    """Keys times values once, queries times that sum; the causal form adds what happens inside a chunk."""
+    """Count keys times values and queries times that sum; the causal form adds the products within a chunk."""
     return Cost(*kernel_cost(n, 2 * d, d, causal=causal))
 
 
@@ -106,6 +118,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="A row whose query has no positive entry in common with a key is a zero row. The causal form fades over its "

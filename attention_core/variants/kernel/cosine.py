@@ -1,9 +1,9 @@
-"""Cosine attention: ``1 + cos(q, k)``, the exponential's first-order Taylor terms, not negative for unit vectors.
+"""Cosine attention: the similarity ``1 + cos(q, k)``, the first-order Taylor terms of the exponential.
 
-A vector of zeros has no direction: it is left as it is, so that its cosine with everything is 0 and its similarity 1.
-Before they are divided weights lie between 0 and 2, so none exceeds ``2 / (1 + c)`` times its row's average, where c is
-the mean cosine of the keys that the query sees: twice where they point everywhere alike, more where most point away
-from the query. Only directions count, however large the logits: it replaces softmax rather than approximating it.
+The similarity lies between 0 and 2. A zero vector stays zero, so its cosine with every vector is 0 and its similarity
+is 1. No weight exceeds ``2 / (1 + c)`` times the average of its row, where c is the mean cosine of the keys that the
+query attends to: twice the average if c is 0, more if most keys point away from the query. Only directions count, not
+lengths: it replaces softmax and does not approximate it.
 """
 
 from dataclasses import dataclass
@@ -32,10 +32,17 @@ class CosineParams(Params):
     )
 
 
-def phi(x: Tensor) -> Tensor:
-    """``[1, x / ‖x‖]``, ``[..., n, d + 1]``.
+def definition(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
+    """Add 1 to the cosine of each query and key, then divide each row by its sum."""
+    similarity = 1 + F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
+    similarity = similarity.tril() if causal else similarity
+    return rows_over_sum(similarity) @ v
 
-    Directions are too short by what rounding may add to a cosine, so that no ``1 + cos`` is below zero.
+
+def phi(x: Tensor) -> Tensor:
+    """Return ``[1, x / ‖x‖]``, ``[..., n, d + 1]``.
+
+    The directions are shorter than 1 by the largest rounding error of a cosine, so ``1 + cos`` is never negative.
     """
     x = widened(x)
     longer = 1 + x.shape[-1] * torch.finfo(x.dtype).eps
@@ -43,13 +50,13 @@ def phi(x: Tensor) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
-    """``1 + cos(q_i, k_j)``, each row divided by its sum, ``[..., n, n]``."""
-    f = Features(phi(q), phi(k))  # [..., n, d + 1] each, so that products are 1 + cos(q_i, k_j)
+    """Return ``1 + cos(q_i, k_j)``, each row divided by its sum, ``[..., n, n]``."""
+    f = Features(phi(q), phi(k))  # [..., n, d + 1] each; their products are 1 + cos(q_i, k_j)
     return rows_over_sum(similarities(f, causal=causal)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
-    """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``."""
+    """Return ``φ(q) (φ(k)ᵀ v)``, each row divided by ``φ(q) Σ_j φ(k_j)``."""
     if causal and p.mode == "recurrent":
         state = init_state(q[..., 0, :], v[..., 0, :], p)
         return by_token(partial(step, p=p), state, q, k, v)
@@ -57,17 +64,17 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) ->
 
 
 def init_state(q: Tensor, v: Tensor, p: CosineParams) -> State:
-    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     return empty_state(q.shape[-1] + 1, widened(v), normalise=True, referenced=False)
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosineParams) -> tuple[Tensor, State]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
     return kernel_step(state, Features(phi(q.unsqueeze(-2)), phi(k.unsqueeze(-2))), v)
 
 
 def cost(n: int, d: int, p: CosineParams, *, causal: bool) -> Cost:
-    """Keys times values once, queries times that sum; causal forms add what happens inside a chunk."""
+    """Count keys times values and queries times that sum; causal forms add the products within a chunk."""
     return Cost(*kernel_cost(n, d + 1, d, causal=causal, mode=p.mode))
 
 
@@ -84,6 +91,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    definition=definition,
     decoder=Decoder(init_state, step),
     note="A row whose keys all point straight away from its query has nothing to divide by and is not to be trusted.",
     source=articles.MUST_IT_HAVE_SOFTMAX,

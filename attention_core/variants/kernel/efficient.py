@@ -1,11 +1,11 @@
 """Efficient attention: a softmax over features for queries times a softmax over positions for keys.
 
 Every feature of the keys gathers one summary of the values over all positions, and every query mixes these summaries:
-the gather and distribute of A²-Nets (arXiv 1810.11579). Rows sum to one with no division. It replaces softmax rather
-than approximating it.
+the gather and distribute of A²-Nets (arXiv 1810.11579). Rows sum to one without a division. It replaces softmax and
+does not approximate it.
 
-The causal form divides each feature's weights by a running sum over the positions so far. Its rows still sum to one,
-but the keys' half is no longer one matrix that all queries share: the closed normalisation is lost.
+The causal form divides each feature of the keys by its running sum over the positions so far. Its rows still sum to
+one, but queries no longer share one normalised matrix of keys.
 """
 
 from dataclasses import dataclass
@@ -29,10 +29,19 @@ class EfficientParams(Params):
     """Efficient attention has no settings."""
 
 
-def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None) -> Features:
-    """The two softmaxes, ``[..., n, d]`` each, with the keys' running normaliser on the queries' side when causal.
+def definition(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
+    """Gather the values by ``softmax_positions(K)``, then mix the summaries by ``softmax_features(Q)``."""
+    mixture = q.softmax(-1)
+    if not causal:
+        return mixture @ (k.softmax(-2).mT @ v)
+    keys = k.exp()
+    return (mixture / keys.cumsum(-2) @ keys.mT).tril() @ v  # query i normalises keys 0..i
 
-    A causal form may go on from the state of the tokens before, whose last column is their normaliser.
+
+def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None) -> Features:
+    """Return the two softmaxes, ``[..., n, d]`` each; the causal form divides the queries by the running sum of keys.
+
+    A causal form can continue from the state of earlier tokens; the last column of that state is their sum of keys.
     """
     q, k = widened(q), widened(k)
     if not causal:
@@ -49,15 +58,15 @@ def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None)
 
 
 def weights(q: Tensor, k: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
-    """``S_features(q) S_positions(k)ᵀ``, ``[..., n, n]``."""
+    """Return ``S_features(q) S_positions(k)ᵀ``, ``[..., n, n]``."""
     f = features(q, k, causal=causal)  # [..., n, d] each
     return similarities(f, causal=causal).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
-    """``S_features(q) (S_positions(k)ᵀ v)``; features exist for one block of tokens at a time.
+    """Return ``S_features(q) (S_positions(k)ᵀ v)``; features exist for one block of tokens at a time.
 
-    Where nothing is causal a backward, which would make them again, keeps them instead.
+    If gradients are needed and nothing is causal, all features are kept for the backward pass.
     """
     if not causal and wants_gradient(q, k, v):
         f = features(q, k, causal=False)
@@ -73,9 +82,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool)
 
 
 def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
-    """A chunk of the causal form to its outputs and the next state.
+    """Return the outputs of a chunk of the causal form, and the next state.
 
-    Where no feature's largest key rises far within it, the largest of all is the reference of every token.
+    If the running maximum of no feature rises far within the chunk, the last maximum is the reference of all tokens.
     """
     before, values, wide = state.reference, with_ones(widened(v)), widened(k)
     assert before is not None
@@ -92,7 +101,7 @@ def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
 
 
 def cost(n: int, d: int, p: EfficientParams, *, causal: bool) -> Cost:
-    """Keys times values once, queries times that sum; the causal form adds what happens inside a chunk."""
+    """Count keys times values and queries times that sum; the causal form adds the products within a chunk."""
     if causal:
         return Cost(*streamed_cost(n, d, d, causal=True, referenced=True))
     c = min(n, default_size(d, causal=False))
@@ -100,10 +109,10 @@ def cost(n: int, d: int, p: EfficientParams, *, causal: bool) -> Cost:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> dict[str, Tensor]:
-    """The two maps: how each feature gathers over positions and how it is handed out to the queries.
+    """Return the two maps: how each feature gathers over positions, and how queries mix the features.
 
     ``gather``, ``[..., C, n]``: one attention map per feature, after the last token. ``summaries``, ``[..., C, d_v]``:
-    what each map gathers. ``distribute``, ``[..., n, C]``: the queries' mixture of the summaries.
+    the mean value of each map. ``distribute``, ``[..., n, C]``: the weights of the summaries in each query's mixture.
     """
     gather = widened(k).softmax(-2).mT
     return {"gather": gather, "summaries": gather @ v.to(gather.dtype), "distribute": widened(q).softmax(-1)}
@@ -120,6 +129,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    definition=definition,
     anatomy=anatomy,
     note="The causal form normalises each feature by a running sum, so its matrix is no longer a product of two maps.",
     source=Paper("Efficient Attention: Attention with Linear Complexities", 2018, "https://arxiv.org/abs/1812.01243"),

@@ -1,11 +1,11 @@
-"""Expectation-maximisation attention: all tokens are told by a few bases, found by soft clustering of the keys.
+"""Expectation-maximisation attention: a few bases, found by soft clustering of the keys, represent all tokens.
 
-Each round hands every key out over the bases (E step) and makes each basis the mean of its keys, as a unit vector
-(M step). Queries are then handed out over the last bases, and a basis gives each the mean of the values it was handed
-in the last round.
+Each round assigns every key softly to the bases (E step), then moves each basis to the unit vector along the mean of
+its keys (M step). Queries are assigned to the last bases, and each basis returns the mean of the values of its keys in
+the last round.
 
-``sharpness`` is the λ of the formula. It is 1 by default, as in the paper: bases are unit vectors, so that an inner
-product with a key does not grow with d as that of a query and a key does, and 1/√d would leave all bases alike.
+``sharpness`` is the λ of the formula. It is 1 by default, as in the paper. Bases are unit vectors, so their products
+with keys do not grow with d as products of queries and keys do; a scale of 1/√d would make all bases nearly equal.
 """
 
 from collections import deque
@@ -47,67 +47,77 @@ class EmanetParams(Params):
 
 
 def unit(x: Tensor) -> Tensor:
-    """Rows of length one; a row of zeros stays."""
+    """Return rows of length one; a row of zeros stays zero."""
     return x / nonzero(x.norm(dim=-1, keepdim=True))
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
+    """Cluster the keys by expectation maximisation, then let each basis pass its mean value to its queries."""
+    bases = unit(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
+    for _ in range(p.iterations):
+        z = (p.sharpness * k @ bases.mT).softmax(-1)  # E step: responsibilities, [..., n, b]
+        shares = z / z.sum(-2, keepdim=True)
+        bases = unit(shares.mT @ k)  # M step
+    return (p.sharpness * q @ bases.mT).softmax(-1) @ (shares.mT @ v)
+
+
 def rounds(k: Tensor, p: EmanetParams) -> Iterator[tuple[Tensor, Tensor]]:
-    """For each round log responsibilities, ``[..., n, b]``, and the bases they lead to, ``[..., b, d]``.
+    """Yield the log responsibilities, ``[..., n, b]``, and the new bases, ``[..., b, d]``, of each round.
 
     The first round starts from seeded directions, the same for every head.
     """
     bases = unit(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
     for _ in range(p.iterations):
         log_z = (k @ (p.sharpness * bases).mT).log_softmax(-1)  # E: [..., n, b]
-        # Shares of many bases are as much as all else of a round: a backward works them out again.
+        # The shares of many bases need as much memory as the rest of a round: the backward pass recomputes them.
         bases = (again(means, k) if many_bases(k, p) else means)(log_z, k)  # M: [..., b, d]
         yield log_z, bases
 
 
 def many_bases(k: Tensor, p: EmanetParams) -> bool:
-    """Whether a token's responsibilities are more than half as many numbers as its key."""
+    """Return whether the responsibilities of a token are more than half as many numbers as its key."""
     return 2 * p.bases > k.shape[-1]
 
 
 def means(log_z: Tensor, k: Tensor) -> Tensor:
-    """The direction of each basis' mean key, ``[..., b, d]``."""
+    """Return the direction of the mean key of each basis, ``[..., b, d]``."""
     return unit(shares(log_z).mT @ k)
 
 
 def shares(log_z: Tensor) -> Tensor:
-    """Responsibilities over their sum along the tokens, ``[..., n, b]``: never 0/0, however far a basis is from all."""
+    """Return responsibilities over their sum along the tokens, ``[..., n, b]``, without 0/0 for distant bases."""
     return log_z.softmax(-2)
 
 
 def maps(q: Tensor, k: Tensor, p: EmanetParams) -> tuple[Tensor, Tensor]:
-    """How queries are handed out over the bases, and what each basis takes from each token, ``[..., n, b]`` both."""
+    """Return the assignment of queries to bases and the share of each token in each basis, ``[..., n, b]`` both."""
     log_z, bases = deque(rounds(widened(k), p), maxlen=1).pop()
     given = (widened(q) @ (p.sharpness * bases).mT).softmax(-1)  # S_bases(λ q μᵀ), [..., n, b]
     return given, shares(log_z)
 
 
 def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
-    """``S_bases(λ q μᵀ) (z / Σ_j z)ᵀ``, ``[..., n, n]``."""
+    """Return ``S_bases(λ q μᵀ) (z / Σ_j z)ᵀ``, ``[..., n, n]``."""
     given, taken = maps(q, k, p)
     return given @ taken.mT  # [..., n, b] @ [..., b, n]
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
-    """Values are gathered by the bases, then handed out: O(T n b d)."""
-    # Head by head less is held, which takes more time where bases are few or a backward makes them again.
+    """Gather the values by basis, then distribute them to the queries, in O(T n b d) time."""
+    # One head at a time needs less memory, but more time if bases are few or the backward pass recomputes them.
     if not many_bases(k, p) or wants_gradient(q, k, v):
         return handed_out(q, k, v, p)
     return by_heads(partial(handed_out, p=p), q, k, v)
 
 
 def handed_out(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams) -> Tensor:
-    """All heads at once, or one."""
+    """Return the outputs of all heads in one step, or of a single head."""
     given, taken = maps(q, k, p)
     return (given @ (taken.mT @ widened(v))).to(v.dtype)
 
 
 def cost(n: int, d: int, p: EmanetParams, *, causal: bool) -> Cost:
-    """Two products of tokens and bases per round, and three to hand out queries and values."""
+    """Count two products of tokens and bases per round, and three to assign queries and distribute values."""
     b = p.bases
     return Cost(
         multiply_adds=(2 * p.iterations + 3) * n * b * d, peak_elements=max(3 * n * b, n * d + 2 * n * b) + 2 * b * d
@@ -115,10 +125,10 @@ def cost(n: int, d: int, p: EmanetParams, *, causal: bool) -> Cost:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> dict[str, Tensor]:
-    """The clustering round by round.
+    """Return the clustering round by round.
 
-    ``responsibilities``, ``[..., T, n, b]``: how each round hands the keys out; ``bases``, ``[..., T, b, d]``: the unit
-    vectors it leads to; ``given``, ``[..., n, b]``: how the queries are handed out over the last.
+    ``responsibilities``, ``[..., T, n, b]``: the assignment of keys in each round. ``bases``, ``[..., T, b, d]``: the
+    unit vectors after each round. ``given``, ``[..., n, b]``: the assignment of queries to the last bases.
     """
     made = list(rounds(widened(k), p))
     return {
@@ -141,6 +151,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    definition=definition,
     causal_reason="its bases are fitted to all tokens together, so each of them already knows the later ones.",
     random=True,
     anatomy=anatomy,

@@ -1,11 +1,13 @@
-"""Hedgehog: two softmaxes over a token's entries, of themselves and of their negatives, are its features.
+"""Hedgehog: the features of a token are the softmax of its entries and the softmax of their negatives.
 
-Peaks in queries and keys stay peaks in the features, which ``elu + 1`` and its kin flatten; entries far below zero
-count like those far above. It replaces softmax rather than approximating it: that takes training.
+Peaks in queries and keys stay peaks in the features, whereas maps such as ``elu + 1`` flatten them. Entries far below
+zero count as much as entries far above. Untrained, as here, it replaces softmax; it approximates softmax only after
+training.
 """
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import State, empty_state
@@ -21,32 +23,40 @@ class HedgehogParams(Params):
 
 
 def phi(x: Tensor) -> LogFeatures:
-    """``[S(x), S(-x)]``, ``[..., n, 2d]``."""
+    """Return ``[softmax(x), softmax(-x)]``, ``[..., n, 2d]``."""
     return LogFeatures(both_softmaxes(widened(x)))
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams, *, causal: bool) -> Tensor:
+    """Multiply the features ``[softmax(x), softmax(-x)]``, then divide each row by its sum."""
+    phi_q, phi_k = (torch.cat([x.softmax(-1), (-x).softmax(-1)], -1) for x in (q, k))
+    similarity = phi_q @ phi_k.mT
+    similarity = similarity.tril() if causal else similarity
+    return rows_over_sum(similarity) @ v
+
+
 def weights(q: Tensor, k: Tensor, p: HedgehogParams, *, causal: bool) -> Tensor:
-    """``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
+    """Return ``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
     return rows_over_sum(similarities(paired(phi, q, k, causal=causal), causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams, *, causal: bool) -> Tensor:
-    """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``."""
+    """Return ``φ(q) (φ(k)ᵀ v)``, each row divided by ``φ(q) Σ_j φ(k_j)``."""
     return kernel_attention(phi, q, k, v, causal=causal)
 
 
 def init_state(q: Tensor, v: Tensor, p: HedgehogParams) -> State:
-    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     return empty_state(2 * q.shape[-1], widened(v), normalise=True, referenced=False)
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams) -> tuple[Tensor, State]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
     return kernel_step(state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), causal=True), v)
 
 
 def cost(n: int, d: int, p: HedgehogParams, *, causal: bool) -> Cost:
-    """Keys times values once, queries times that sum; the causal form adds what happens inside a chunk."""
+    """Count keys times values and queries times that sum; the causal form adds the products within a chunk."""
     return Cost(*kernel_cost(n, 2 * d, d, causal=causal))
 
 
@@ -62,6 +72,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="Models train a linear map of each head's queries and keys before the softmaxes, so that the weights copy "

@@ -1,11 +1,12 @@
-"""Linear attention: a positive feature map takes the place of the exponential, and cost grows like n.
+"""Linear attention: a positive feature map replaces the exponential, and the cost grows like n.
 
-It replaces softmax rather than approximating it: no setting brings the two together.
+It replaces softmax and does not approximate it with any setting.
 """
 
 from dataclasses import dataclass
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from attention_core import articles
@@ -33,25 +34,33 @@ class LinearParams(Params):
     )
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
+    """Multiply the features of queries and keys, then divide each row by its sum."""
+    phi = {**MAPS, "exp": torch.exp}[p.feature_map]
+    similarity = phi(q) @ phi(k).mT
+    similarity = similarity.tril() if causal else similarity
+    return rows_over_sum(similarity) @ v
+
+
 def phi(x: Tensor, p: LinearParams) -> LogFeatures:
-    """``φ(x)``, ``[..., n, d]``."""
+    """Return ``φ(x)``, ``[..., n, d]``."""
     x = widened(x)
     return LogFeatures(None, x) if p.feature_map == "exp" else LogFeatures(MAPS[p.feature_map](x))
 
 
 def features(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool, start: Tensor | None = None) -> Features:
-    """``φ(q)`` and ``φ(k)``, ``[..., n, d]``; ``exp`` kept in range by references, going on from ``start``."""
+    """Return ``φ(q)`` and ``φ(k)``, ``[..., n, d]``; for ``exp`` with references that continue from ``start``."""
     return paired(partial(phi, p=p), q, k, causal=causal, start=start)
 
 
 def weights(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
-    """``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
+    """Return ``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
     f = features(q, k, p, causal=causal)  # [..., n, d] each
     return rows_over_sum(similarities(f, causal=causal)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
-    """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``."""
+    """Return ``φ(q) (φ(k)ᵀ v)``, each row divided by ``φ(q) Σ_j φ(k_j)``."""
     if causal and p.mode == "recurrent":
         state = init_state(q[..., 0, :], v[..., 0, :], p)
         return by_token(lambda state, q, k, v: step(state, q, k, v, p), state, q, k, v)
@@ -59,32 +68,32 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) ->
 
 
 def chunk_size(p: LinearParams) -> int:
-    """Tokens per chunk: more where each chunk has references to find, many small steps whatever its size."""
+    """Return the number of tokens per chunk: more for ``exp``, whose references take a fixed time per chunk."""
     return 2 * CHUNK if p.feature_map == "exp" else CHUNK
 
 
 def init_state(q: Tensor, v: Tensor, p: LinearParams) -> State:
-    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     return empty_state(q.shape[-1], widened(v), normalise=True, referenced=p.feature_map == "exp")
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tuple[Tensor, State]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
     f = features(q.unsqueeze(-2), k.unsqueeze(-2), p, causal=True, start=state.reference)
     return kernel_step(state, f, v)
 
 
 def cost(n: int, d: int, p: LinearParams, *, causal: bool) -> Cost:
-    """Keys times values once, queries times that sum; causal forms add what happens inside a chunk."""
+    """Count keys times values and queries times that sum; causal forms add the products within a chunk."""
     referenced = p.feature_map == "exp"
     return Cost(*kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=referenced, size=chunk_size(p)))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> dict[str, Tensor]:
-    """The features and the state over time.
+    """Return the features and the normaliser over time.
 
-    ``key_sums``, ``[..., n, C]``, is the state's normalising half after each token (not causal: after the last one in
-    every row); ``normaliser``, ``[..., n]``, is what each query divides by.
+    ``key_sums``, ``[..., n, C]``, holds the sum of the key features up to each token, or over all tokens unless causal.
+    ``normaliser``, ``[..., n]``, is the number by which each query's row is divided.
     """
     f = features(q, k, p, causal=causal)
     sums = running_sum(f.k, f.reference) if causal else f.k.sum(-2, keepdim=True).expand_as(f.k)
@@ -102,6 +111,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
     anatomy=anatomy,
@@ -114,7 +124,7 @@ VARIANT = Variant(
     ),
     further=(
         articles.MUST_IT_HAVE_SOFTMAX,
-        # Where exp comes from as a feature map: Performer's features with its fixed directions learned instead.
+        # The source of exp as a feature map: the features of Performer with learned directions.
         articles.PERFORMER_TO_LINEAR,
     ),
 )

@@ -1,18 +1,19 @@
-"""Performer: random features whose products estimate softmax's own exponentials (FAVOR+).
+"""Performer: random features whose products estimate the exponentials of softmax (FAVOR+).
 
 With ``x = q / d^¼`` and ``y = k / d^¼`` the kernel is ``exp(x·y)``. For ``w ~ N(0, I)`` it is the mean of
 ``exp(w·x - ‖x‖²/2) exp(w·y - ‖y‖²/2)`` (positive), of the same with w and -w (hyperbolic), and of
-``exp(‖x‖²/2) exp(‖y‖²/2) cos(w·(x - y))`` (trig). ``relu`` estimates another kernel, the arc-cosine one, and no
-softmax; as three kinds of four estimate softmax, the variant as a whole is held against it.
+``exp(‖x‖²/2) exp(‖y‖²/2) cos(w·(x - y))`` (trig). ``relu`` estimates the arc-cosine kernel instead of softmax. Three of
+the four kinds estimate softmax, so the variant as a whole is compared with softmax.
 
-Unbiased are the similarities, before they are divided by their row's sum, and with row norms as of N(0, I), which is
-the default. Directions of fixed length √d mostly scatter less but are biased, save for ``relu``: over all draws
-``positive`` and ``hyperbolic`` features then come out too small, by ever more as ``‖x + y‖`` grows, on the heads of
-trained models often by most of the truth; ``attention_core.analysis.low_rank.performer_bias`` has the closed form.
+The similarities are unbiased with row norms of N(0, I), which is the default; the weights, divided by row sums, are
+not. Directions of fixed length √d usually have a smaller variance but a bias, except for ``relu``. On average,
+``positive`` and ``hyperbolic`` similarities are then too small, and increasingly so as ``‖x + y‖`` grows; in the heads
+of trained models often by most of the true value. ``attention_core.analysis.low_rank.performer_bias`` has the closed
+form of the bias.
 
-No floor is added to features or sums: what keeps exponentials in range cancels in each row. So two failures show that a
-floor would hide: a row of ``relu`` whose features meet none of its keys' is zero, and weights of ``trig``, whose
-estimates have signs, grow as a sum cancels.
+No constant is added to features or sums: the shifts that keep exponentials in range cancel in each row. Such a constant
+would hide two failures. A row of ``relu`` is zero if no feature is positive in both the query and a key. Weights of
+``trig`` grow without bound as a sum of signed estimates cancels.
 """
 
 import math
@@ -74,32 +75,52 @@ class PerformerParams(Params):
 
 
 def precise(x: Tensor, p: PerformerParams) -> Tensor:
-    """At least float32; float64 for ``trig``, whose signed terms may nearly cancel."""
+    """Return ``x`` in at least float32, or in float64 for ``trig``, whose signed terms may nearly cancel."""
     return x.double() if p.kind == "trig" else widened(x)
 
 
 def directions(q: Tensor, p: PerformerParams) -> Tensor:
-    """The random directions, each of them uniform, ``[m, d]``, for queries ``[..., d]``."""
+    """Return the random directions, each uniformly distributed, ``[m, d]``, for queries ``[..., d]``."""
     m, d = p.features, q.shape[-1]
     draws = generator(p.seed)
     W = torch.randn(-(-m // d), d, d, generator=draws, dtype=torch.float64)
     if p.orthogonal:
-        # Lengths must not depend on the directions, hence a draw of their own.
+        # Lengths have their own draw, because they must not depend on the directions.
         lengths = torch.randn(W.shape, generator=draws, dtype=torch.float64).norm(dim=-1, keepdim=True)
         Q, R = torch.linalg.qr(W)
-        # With the signs of R's diagonal the decomposition is unique, and Q uniform among all rotations.
+        # The signs of the diagonal of R make the decomposition unique, and Q uniform among all rotations.
         W = Q * torch.linalg.diagonal(R).sgn().unsqueeze(-2) * lengths
     if p.row_norms == "fixed":
         W *= math.sqrt(d) / W.norm(dim=-1, keepdim=True)
     return W.flatten(0, 1)[:m].to(precise(q.new_empty(0), p))
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
+    """Multiply random features of queries and keys, then divide each row by its sum."""
+    W = directions(q, p)  # [m, d]
+
+    def features(x: Tensor) -> Tensor:
+        x = x * x.shape[-1] ** -0.25
+        along, half = x @ W.mT, x.square().sum(-1, keepdim=True) / 2
+        if p.kind == "relu":
+            return along.relu()
+        if p.kind == "trig":
+            return torch.cat([along.cos(), along.sin()], -1) * half.exp()
+        if p.kind == "hyperbolic":
+            along = torch.cat([along, -along], -1)
+        return (along - half).exp()
+
+    similarity = features(q) @ features(k).mT
+    similarity = similarity.tril() if causal else similarity
+    return rows_over_sum(similarity) @ v
+
+
 def phi(x: Tensor, W: Tensor, p: PerformerParams) -> LogFeatures:
-    """The features of queries or keys, ``[..., n, C]``, along directions ``[m, d]``; products estimate the kernel."""
+    """Return features of queries or keys, ``[..., n, C]``, for directions ``[m, d]``; products estimate the kernel."""
     x, scale = precise(x, p), x.shape[-1] ** -0.25
     along = x @ (scale * W).mT  # w·x, [..., n, m]
     half = x.square().sum(-1, keepdim=True) * (scale**2 / 2)  # ‖x‖²/2, [..., n, 1]
-    root = math.log(len(W)) / 2  # every feature is over √m, or √2m
+    root = math.log(len(W)) / 2  # every feature is divided by √m, or √2m
     if p.kind == "relu":
         return LogFeatures(along.relu(), torch.full_like(half, -root))
     if p.kind == "trig":
@@ -111,72 +132,72 @@ def phi(x: Tensor, W: Tensor, p: PerformerParams) -> LogFeatures:
 
 
 def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
-    """``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
+    """Return ``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
     f = paired(partial(phi, W=directions(q, p), p=p), q, k, causal=causal)  # φ(q) and φ(k), [..., n, C]
     return rows_over_sum(similarities(f, causal=causal)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
-    """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``; features exist for one block of tokens at a time."""
+    """Return ``φ(q) (φ(k)ᵀ v)`` over ``φ(q) Σ_j φ(k_j)``; features exist for one block of tokens at a time."""
     walk = partial(streamed_attention, partial(phi, W=directions(q, p), p=p), causal=causal)
-    if wants_gradient(q, k, v):  # what a backward repeats takes longer head by head
+    if wants_gradient(q, k, v):  # the backward pass recomputes the features, which is slower head by head
         return walk(q, k, v, size=1 if causal and p.mode == "recurrent" else None)
     return by_heads(partial(walk, size=block_size(p, causal=causal)), q, k, v, at_once=at_once(p, causal=causal))
 
 
 def block_size(p: PerformerParams, *, causal: bool) -> int:
-    """Tokens whose features exist at once."""
+    """Return the number of tokens whose features exist at the same time."""
     if causal:
         return 1 if p.mode == "recurrent" else CHUNK
     return max(16, min(512, 2 * BLOCK // feature_count(p.features, p.kind)))
 
 
 def at_once(p: PerformerParams, *, causal: bool) -> int:
-    """Heads whose features exist at once: one, whose products are fastest, but for chunks of few tokens."""
+    """Return the number of heads whose features exist at the same time: more than one only for short chunks."""
     numbers = feature_count(p.features, p.kind) * (2 if p.kind == "trig" else 1)
     return max(1, 2**10 // numbers) if causal else 1
 
 
 class Memory(NamedTuple):
-    """What the decoder remembers: the state, and the directions, so that they are drawn once."""
+    """The memory of the decoder: its state, and the directions, which are drawn once."""
 
     state: State
     directions: Tensor
 
 
 def init_state(q: Tensor, v: Tensor, p: PerformerParams) -> Memory:
-    """The memory before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the memory before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     W = directions(q, p)
     return Memory(empty(partial(phi, W=W, p=p), q[..., None, :], v[..., None, :]), W)
 
 
 def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: PerformerParams) -> tuple[Tensor, Memory]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next memory."""
+    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next memory."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
     out, state = take(memory.state, q, k, v, phi=partial(phi, W=memory.directions, p=p))
     return out.squeeze(-2).to(v.dtype), Memory(state, memory.directions)
 
 
 def feature_count(m: int, kind: str) -> int:
-    """Number of features C that m directions make."""
+    """Return the number of features C that m directions make."""
     return 2 * m if kind in ("hyperbolic", "trig") else m
 
 
 def cost(n: int, d: int, p: PerformerParams, *, causal: bool) -> Cost:
-    """Projections, keys times values and queries times that sum; the causal form adds what happens inside a chunk."""
+    """Count projections, keys times values and queries times that sum; causal forms add the products within a chunk."""
     C, size = feature_count(p.features, p.kind), block_size(p, causal=causal)
     adds, elements = streamed_cost(n, C, d, causal=causal, referenced=True, size=size)
     held = (elements + p.features * d) * (2 if p.kind == "trig" else 1)
-    drawn = 10 * -(-p.features // d) * d**2  # directions while they are set at right angles
+    drawn = 10 * -(-p.features // d) * d**2  # the directions during their orthogonalisation
     return Cost(multiply_adds=adds + 2 * n * p.features * d, peak_elements=max(held, drawn))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> dict[str, Tensor]:
-    """The features, and the estimate beside what it estimates.
+    """Return the features, the estimated kernel and the true kernel.
 
-    ``directions``, ``[m, d]``; ``query_features`` and ``key_features``, ``[..., n, C]``, rows up to a factor;
-    ``estimate`` and ``kernel``, ``[..., n, n]`` float64: the similarities, estimated and true, both over the row's
-    largest true one (over 1 for ``relu``).
+    ``directions``, ``[m, d]``; ``query_features`` and ``key_features``, ``[..., n, C]``, each row up to a factor;
+    ``estimate`` and ``kernel``, ``[..., n, n]`` float64: the estimated and true similarities, both divided by the
+    largest true similarity of the row (by 1 for ``relu``).
     """
     W = directions(q, p)
     f = paired(partial(phi, W=W, p=p), q, k, causal=causal)
@@ -185,10 +206,10 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool
 
 
 def estimated_kernel(q: Tensor, k: Tensor, kind: str) -> tuple[Tensor, Tensor]:
-    """What the features' products estimate, as ``value · e^log``: ``[..., n, n]`` and ``[..., n, 1]``.
+    """Return the kernel that products of features estimate, as ``value · e^log``: ``[..., n, n]`` and ``[..., n, 1]``.
 
-    ``exp(q·k / √d)``; for ``relu`` the arc-cosine kernel ``‖q‖ ‖k‖ (sin θ + (π - θ) cos θ) / (2π √d)`` of the angle θ
-    (Cho and Saul 2009), which for directions of length √d and of random length is the same.
+    It is ``exp(q·k / √d)``. For ``relu`` it is the arc-cosine kernel ``‖q‖ ‖k‖ (sin θ + (π - θ) cos θ) / (2π √d)`` of
+    the angle θ (Cho and Saul 2009), for directions of length √d and of random length.
     """
     products = q @ k.mT / math.sqrt(q.shape[-1])
     if kind != "relu":
@@ -202,7 +223,7 @@ def estimated_kernel(q: Tensor, k: Tensor, kind: str) -> tuple[Tensor, Tensor]:
 
 
 def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> tuple[Tensor, Tensor]:
-    """The features' products and what they estimate, ``[..., n, n]`` float64, over ``estimated_kernel``'s ``e^log``."""
+    """Return estimated and true kernel, ``[..., n, n]`` float64, divided by ``e^log`` of ``estimated_kernel``."""
     q, k, W = q.double(), k.double(), W.double()
     kernel, log = estimated_kernel(q, k, p.kind)
     of_q, of_k = phi(q, W, p), phi(k, W, p)
@@ -223,6 +244,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    definition=definition,
     approximates="softmax",
     signed=True,
     random=True,

@@ -1,9 +1,9 @@
-"""Retention: linear attention that forgets, each similarity fading by γ with every token of distance.
+"""Retention: linear attention in which each similarity fades by a factor γ with every token of distance.
 
-Plain linear attention adds up the past for ever; here the sums shrink by γ before a token is added, and γ = 1 is
-linear attention itself. RetNet divides a row by at least 1, so that little similarity stays little; here each row is
-divided by its sum, as in all kernel variants. Where nothing is causal, later tokens fade alike: one pass forth, one
-back, and the token itself, met by both, counts once.
+Plain linear attention sums up the past without forgetting. Here the sums shrink by γ before a token is added; γ = 1 is
+linear attention. RetNet divides a row by at least 1, so small similarities give a small output. Here each row is
+divided by its sum, as in all kernel variants. Without a causal mask, later tokens fade in the same way: a forward pass
+and a backward pass add up, and the token itself counts once.
 """
 
 import math
@@ -47,22 +47,32 @@ class RetentionParams(Params):
     )
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
+    """Fade the products of features by ``γ^|i-j|``, then divide each row by its sum."""
+    phi = {**MAPS, "exp": torch.exp}[p.feature_map]
+    position = torch.arange(q.shape[-2]).to(q)
+    distance = (position[:, None] - position).abs()  # [n, n]
+    similarity = p.decay**distance * (phi(q) @ phi(k).mT)
+    similarity = similarity.tril() if causal else similarity
+    return rows_over_sum(similarity) @ v
+
+
 def faded(n: int, p: RetentionParams, like: Tensor) -> Tensor:
-    """``-i log γ`` for ``i = 1..n``, ``[n, 1]``: what a similarity's logarithm loses over i tokens."""
+    """Return ``-i log γ`` for ``i = 1..n``, ``[n, 1]``: the fall of a log similarity over i tokens."""
     return -math.log(p.decay) * torch.arange(1, n + 1, dtype=like.dtype, device=like.device).unsqueeze(-1)
 
 
 @torch.no_grad()
 def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None = None) -> Tensor:
-    """The largest faded key of each feature as every token sees it, a logarithm, ``[..., n, d]``; it cancels in a row.
+    """Return the logarithm of the largest faded key of each feature, ``[..., n, d]``, for every query position.
 
-    Only ``exp`` needs it to stay in range: for the other maps it is 0, ``[n, 1]``.
+    These peaks cancel in a row. Only ``exp`` needs them to stay in range: for other maps they are 0, ``[n, 1]``.
 
     Args:
         k: keys, ``[..., n, d]``.
         p: the settings.
-        causal: whether a token sees the keys up to its own only.
-        start: the peak of the token before the first, ``[..., 1, d]``, to go on from.
+        causal: whether a query attends only to keys up to its own position.
+        start: the peak at the token before the first, ``[..., 1, d]``, if there is an earlier token.
     """
     k = widened(k)
     if p.feature_map != "exp":
@@ -75,11 +85,11 @@ def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None =
 
 
 def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features:
-    """``φ(q)`` and ``φ(k)`` with a reference that rises by ``-log γ`` per token, from ``peak`` before the first.
+    """Return ``φ(q)`` and ``φ(k)`` with a reference that rises by ``-log γ`` per token, starting from ``peak``.
 
-    Counted from the first token of a long text it would lose its digits, and ``γ^n`` may be far below the smallest
-    number there is: so each chunk counts anew. Rows of ``exp`` are up to a factor. With peaks of both directions the
-    features serve backwards as well.
+    Each chunk starts its own count: over a long text the reference would lose its digits, and ``γ^n`` would underflow.
+    With ``exp``, each row is known up to a factor. With the peaks of both directions, the features also serve the
+    backward pass over the text.
     """
     q, k = widened(q), widened(k)
     reference = peak + faded(q.shape[-2], p, q)
@@ -90,8 +100,8 @@ def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features
 
 
 def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
-    """``γ^|i-j| φ(q_i)·φ(k_j)``, each row divided by its sum, ``[..., n, n]``."""
-    # In float64, where even the last token's distance from the first is a number of many digits.
+    """Return ``γ^|i-j| φ(q_i)·φ(k_j)``, each row divided by its sum, ``[..., n, n]``."""
+    # In float64, because the references grow with the distance from the first token and lose digits.
     q_wide, k_wide = q.double(), k.double()
     peak = peaks(k_wide, p, causal=causal)  # [..., n, d]
     similarity = similarities(features(q_wide, k_wide, peak, p), causal=True)  # j <= i, [..., n, n]
@@ -102,12 +112,12 @@ def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor
 
 
 class Summed(NamedTuple):
-    """A chunk's sums over itself and the tokens before.
+    """The sums of a chunk's queries over the chunk and the tokens before it.
 
     Attributes:
-        sums: the normaliser last, ``[..., c, d_v + 1]``, each row up to a factor.
-        row: the logarithm of what a row is over, ``[..., c, 1]``; None for zero.
-        features: those of the chunk.
+        sums: sums of values, then the normaliser, ``[..., c, d_v + 1]``, each row up to a factor.
+        row: the logarithm of that factor, ``[..., c, 1]``; None for zero.
+        features: the features of the chunk.
     """
 
     sums: Tensor
@@ -116,7 +126,7 @@ class Summed(NamedTuple):
 
 
 def summed(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Summed, State]:
-    """A chunk to its sums, and the next state, as its last token sees it: there the next chunk's count begins."""
+    """Return the sums of a chunk and the next state, whose reference is that of the chunk's last token."""
     values, before, row = with_ones(widened(v)), state.reference, None
     assert before is not None
     if p.feature_map == "exp":
@@ -125,7 +135,7 @@ def summed(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) ->
         with torch.no_grad():
             reference = torch.maximum(before, log.amax(-2, keepdim=True))
         if not rises_far(torch.maximum(before, log[..., :1, :]), reference):
-            # One reference serves all tokens.
+            # All tokens share one reference.
             row, queries = in_range(q, reference)
             f = Features(queries, (log - reference).exp_())
             sums, after = fold(State(state.sums * (before - reference).exp().mT, None), f, values)
@@ -139,26 +149,26 @@ def summed(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) ->
 
 
 def in_range(q: Tensor, peak: Tensor) -> tuple[Tensor, Tensor]:
-    """The logarithm of each row's largest entry of ``e^(q + peak)``, and the rows over these."""
+    """Return the logarithm of the largest entry of ``e^(q + peak)`` in each row, and the rows divided by that entry."""
     log = widened(q) + peak
     row = log.detach().amax(-1, keepdim=True)
     return row, log.sub_(row).exp_()
 
 
 def past(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """A chunk of the causal form to its outputs."""
+    """Return the outputs of a chunk of the causal form, and the next state."""
     chunk, state = summed(state, q, k, v, p)
     return divided(chunk.sums).to(v.dtype), state
 
 
 def forth(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """A chunk to its sums over itself and the tokens before, with the logarithm of what rows are over as a column."""
+    """Return the sums of a chunk over earlier tokens and itself, with the log factors of rows as a last column."""
     (sums, row, _), state = summed(state, q, k, v, p)
     return sums if row is None else torch.cat([sums, row], -1), state
 
 
 def back(state: State, q: Tensor, k: Tensor, v: Tensor, before: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """A chunk, last token first, to its outputs: the sums of ``forth`` and those over the tokens after."""
+    """Return the outputs of a chunk, last token first: the sums of ``forth`` plus those over later tokens."""
     (sums, row, f), state = summed(state, q, k, v, p)
     after = sums - (f.q * f.k).sum(-1, keepdim=True) * with_ones(widened(v))
     if row is not None:
@@ -169,7 +179,7 @@ def back(state: State, q: Tensor, k: Tensor, v: Tensor, before: Tensor, p: Reten
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
-    """The running sums, forth and, unless causal, back."""
+    """Return the outputs from running sums in the order of the text and, unless causal, in reverse order too."""
     if causal and fades_evenly(p):
         return decayed_attention(MAPS[p.feature_map], q, k, v, decay=p.decay)
     state = init_state(q[..., 0, :], v[..., 0, :], p)
@@ -177,35 +187,35 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
     if causal:
         return walk(partial(past, p=p), state, q, k, v)[0]
     before, _ = walk(partial(forth, p=p), state, q, k, v)
-    # Outputs take the place of the sums they are made of.
+    # The outputs overwrite the sums that they are computed from.
     into = before[..., : v.shape[-1]] if before.dtype == v.dtype else None
     return walk(partial(back, p=p), state, q, k, v, before, reverse=True, into=into)[0]
 
 
 def fades_evenly(p: RetentionParams) -> bool:
-    """Whether the causal form goes by chunks in which all that fades is the same: ``exp`` has peaks of its own."""
+    """Return whether the causal form uses chunks with the same decay for all features; the peaks of ``exp`` differ."""
     return p.mode == "chunked" and p.feature_map != "exp"
 
 
 def chunk_size(p: RetentionParams, *, causal: bool) -> int:
-    """Tokens per chunk."""
+    """Return the number of tokens per chunk."""
     return 1 if causal and p.mode == "recurrent" else CHUNK
 
 
 def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
-    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     return empty_state(q.shape[-1], widened(v), normalise=True, referenced=True)
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
     out, state = past(state, q, k, v, p)
     return out.squeeze(-2), state
 
 
 def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
-    """Into the state, out of it and what happens inside a chunk; twice unless causal."""
+    """Count the products into the state, out of it and within a chunk; twice unless causal."""
     if causal and fades_evenly(p):
         return Cost(*decayed_cost(n, d, d))
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1
@@ -228,6 +238,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="A row is zero where no product of its features is above zero: with relu, where query and keys have no "

@@ -1,7 +1,7 @@
-"""Second-order Taylor attention: ``1 + x + x²/2``, which is always positive, in place of the exponential of a logit x.
+"""Second-order Taylor attention: ``1 + x + x²/2``, which is always positive, replaces the exponential of a logit x.
 
-Near zero it is softmax to second order; it approximates softmax as far as logits stay small: the parabola is
-least at -1 and the same on both sides of it, so that logits x and -2 - x weigh alike.
+It equals softmax to second order and approximates it while logits are small. The parabola has its minimum at -1 and is
+symmetric around it, so logits x and -2 - x have the same weight.
 """
 
 from dataclasses import dataclass
@@ -28,43 +28,39 @@ class Taylor2Params(Params):
     )
 
 
-def series(q: Tensor, k: Tensor) -> Tensor:
-    """``1 + x + x²/2`` of the logits x, ``[..., n, n]``."""
-    x = scores(widened(q), widened(k))
-    return 1 + x + x.square() / 2
-
-
 def gather(state: Tensor, k: Tensor, v: Tensor, into: Tensor | None) -> tuple[None, Tensor]:
-    """A block of keys and values into the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
+    """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
     features, v = monomials(k, into=into), widened(v)
     return None, state + features @ with_ones(v) if into is None else add_products(state, features, v)
 
 
 def read(state: Tensor, q: Tensor, into: Tensor | None) -> tuple[Tensor, Tensor]:
-    """A block of queries against the sums over all keys."""
+    """Return the outputs of a block of queries from the sums over all keys."""
     return divided((state.mT @ monomials(q, into=into)).mT), state
 
 
 def take(state: Tensor, q: Tensor, k: Tensor, v: Tensor, into: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """The next tokens of the causal form, one or a block: among themselves the series itself is cheaper."""
+    """Return the outputs of the next tokens of the causal form; within a block the series itself is cheaper."""
     past = (state.mT @ monomials(q, into=into)).mT
-    out = divided(series(q, k).tril() @ with_ones(widened(v)) + past)
+    x = scores(widened(q), widened(k))
+    out = divided((1 + x + x.square() / 2).tril() @ with_ones(widened(v)) + past)
     return out, gather(state, k, v, into)[1]
 
 
 def weights(q: Tensor, k: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
-    """The series of the logits, each row divided by its sum, ``[..., n, n]``."""
-    similarity = series(q, k)  # [..., n, n]
-    return rows_over_sum(similarity.tril_() if causal else similarity).to(q.dtype)
+    """Return ``1 + x + x²/2`` of the logits x, each row divided by its sum, ``[..., n, n]``."""
+    x = scores(widened(q), widened(k))
+    similarity = 1 + x + x.square() / 2
+    return rows_over_sum(similarity.tril() if causal else similarity).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
-    """``φ(q) (φ(k)ᵀ v)``, over the same with ones for ``v``; features exist for one block of one head at a time."""
+    """Return ``φ(q) (φ(k)ᵀ v)`` over ``φ(q) Σ_j φ(k_j)``; features exist for one block of one head at a time."""
     return by_heads(partial(attend_head, p=p, causal=causal), q, k, v)
 
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
-    """One head, ``[n, d]`` and ``[n, d_v]``."""
+    """Return the output of one head, ``[n, d]`` and ``[n, d_v]``."""
     state, size = init_state(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2], p, causal=causal)
     into = None if wants_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
@@ -76,31 +72,31 @@ def attend_head(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bo
 
 
 def block_size(n: int, p: Taylor2Params, *, causal: bool) -> int:
-    """Tokens whose features exist at once."""
+    """Return the number of tokens whose features exist at the same time."""
     if causal:
         return 1 if p.mode == "recurrent" else min(n, BLOCK // 2)
     return min(n, BLOCK)
 
 
 def init_state(q: Tensor, v: Tensor, p: Taylor2Params) -> Tensor:
-    """The sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     *lead, d_v = v.shape
     return widened(v).new_zeros(*lead, width(q.shape[-1]), d_v + 1)
 
 
 def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tuple[Tensor, Tensor]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next sums."""
+    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next sums."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
     out, state = take(state, q, k, v)
     return out.squeeze(-2).to(v.dtype), state
 
 
 def cost(n: int, d: int, p: Taylor2Params, *, causal: bool) -> Cost:
-    """Keys times values once, queries times that sum; causal forms add what happens inside a block."""
+    """Count keys times values and queries times that sum; causal forms add the products within a block."""
     C, columns = width(d), d + 1
     c = block_size(n, p, causal=causal)
     inside = n // c * c**2 + (n % c) ** 2 if causal else 0
-    # A block's features and the sums; a block's logits and outputs.
+    # The features of a block and the sums, then the logits and outputs of a block.
     held = c * C + C * columns + (4 * c * c if causal else 0) + 2 * c * columns
     return Cost(multiply_adds=(n * C + inside) * (d + columns), peak_elements=n * d + held)
 
