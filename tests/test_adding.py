@@ -106,7 +106,7 @@ answer = "entropy efficient"
 then = "It is computed from the matrix on screen."
 """,
 }
-"""Files by path. The claim is a copy of another one, under a new name."""
+"""Contents of the added files by path. The claim is a copy of another claim under a new name."""
 TESTS = (
     "tests/test_architecture.py",
     "tests/app/test_addresses.py",
@@ -120,7 +120,7 @@ TESTS = (
     "tests/core/claims/test_every_claim.py::test_all_are_there_in_order_from_one_on",
     "tests/core/test_registry.py",
 )
-"""The tests that see all variants, pages, options, claims or lessons together."""
+"""Tests that run over all variants, pages, options, claims or lessons."""
 
 
 def copied(folder):

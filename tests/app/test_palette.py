@@ -1,4 +1,4 @@
-"""A variant has one look on every page, and no other variant has it."""
+"""Tests that a variant has the same unique colour on every page."""
 
 from dataclasses import replace
 

@@ -34,7 +34,7 @@ TEXTS = (
     *("نص عربي قصير", "图书管理员", "\x00\u202e\U0001f642<b>"),
 )
 WAITED = 60
-"""Seconds after which a page without an answer counts as stuck."""
+"""Seconds without an answer after which a page counts as stuck."""
 
 
 class PageError(Exception):

@@ -33,7 +33,7 @@ def test_states_are_as_large_as_their_mathematics(heads, d, d_v):
     assert 0 <= retention - 4 * heads * d * (d_v + 1) <= 4 * heads
     m = 16
     performer = held(f"performer~features~{m}", heads, d, d_v).state_bytes
-    # The sums, a reference per feature, and the directions, which all heads share.
+    # The sums, one reference per feature, and the directions, which all heads share.
     assert 4 * (heads * m * (d_v + 1) + m * d) <= performer <= 4 * (heads * m * (d_v + 2) + 2 * max(m, d) * d)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 Matrix = Callable[[Tensor, Tensor, Any, bool], Tensor]
-"""``(q, k, p, causal) -> [..., n, n]``, for queries and keys ``float64 [..., n, d]``."""
+"""Type of ``(q, k, p, causal) -> [..., n, n]``, for queries and keys ``float64 [..., n, d]``."""
 
 
 class Transcription(NamedTuple):
@@ -19,7 +19,7 @@ class Transcription(NamedTuple):
 
     Attributes:
         formula: the variant's ``formula`` when it was transcribed.
-        matrix: the matrix that the formula defines.
+        matrix: the function that computes the matrix of the formula.
     """
 
     formula: str

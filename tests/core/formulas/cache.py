@@ -1,4 +1,4 @@
-"""The formulas of the cache family."""
+"""Formulas of the cache family."""
 
 from typing import Any
 

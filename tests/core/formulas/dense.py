@@ -1,4 +1,4 @@
-"""The formulas of the dense family."""
+"""Formulas of the dense family."""
 
 import math
 from typing import Any

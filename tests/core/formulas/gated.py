@@ -1,4 +1,4 @@
-"""The formulas of the gated family.
+"""Formulas of the gated family.
 
 Without a causal mask, all tokens are written in order. Then each query reads the last state, as the notes say.
 """
@@ -27,7 +27,7 @@ def writing(x: Tensor) -> Tensor:
 
 
 def faded(x: Tensor, y: Tensor, gates: Tensor, read_at: Tensor) -> Tensor:
-    """Return ``Σ_c x_ic y_jc Π_{l=j+1}^{t_i} α_lc`` for each pair, with the position t_i at which row i reads."""
+    """Return ``Σ_c x_ic y_jc Π_{l=j+1}^{t_i} α_lc`` for each pair, where t_i is the position at which row i reads."""
     n = x.shape[-2]
     out = torch.zeros(*x.shape[:-1], n, dtype=x.dtype)
     for i in range(n):

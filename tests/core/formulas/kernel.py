@@ -1,4 +1,4 @@
-"""The formulas of the kernel family."""
+"""Formulas of the kernel family."""
 
 import math
 from typing import Any

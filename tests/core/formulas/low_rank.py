@@ -1,4 +1,4 @@
-"""The formulas of the low-rank family."""
+"""Formulas of the low-rank family."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The formulas of the mixed family."""
+"""Formulas of the mixed family."""
 
 from typing import Any
 

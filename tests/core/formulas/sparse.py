@@ -1,4 +1,4 @@
-"""The formulas of the sparse family."""
+"""Formulas of the sparse family."""
 
 import math
 from typing import Any

@@ -37,7 +37,7 @@ def test_the_state_is_where_the_errors_squares_are_least(settings):
     alpha = left(k, a.params.gate, a.params.decay, 16.0)
     every = unit(normal(d, d, seed=2))
     for i in (0, 7, n - 1):
-        # d further queries read the state after token i.
+        # d additional queries read the state after token i.
         state = torch.linalg.solve(
             every, torch.stack([a.attend(query.expand(i + 1, d), k[: i + 1], v[: i + 1])[-1] for query in every])
         ).requires_grad_()
