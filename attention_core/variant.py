@@ -8,6 +8,7 @@ rows are queries and columns are keys.
 import dataclasses
 import importlib
 import inspect
+import math
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any, Final, Literal, Self
 from torch import Tensor
 
 from attention_core.errors import NotCausalError, ShapeError
-from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.masked import causal_mask, scores, widened
 from attention_core.settings import Params, Setting, Value, param
 
 __all__ = [
@@ -275,6 +276,20 @@ class Attention:
         """
         self._check(q, k, v, causal)
         return self.variant.attend(q, k, v, self.params, causal=causal)
+
+    def reference(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
+        """Compute the matrix that errors are taken against, ``[..., n, n]``: the variant's own reference, or softmax.
+
+        Raises:
+            ShapeError: if q and k do not fit together.
+        """
+        self._check(q, k, k, causal=False)
+        if self.variant.reference is not None:
+            return self.variant.reference(q, k, self.params, causal=causal)
+        logits = scores(widened(q), widened(k))
+        if causal:  # in place, to save memory: a page shows all heads of a model
+            logits.masked_fill_(~causal_mask(q.shape[-2], q.device), -math.inf)
+        return logits.softmax(-1).to(q.dtype)
 
     def values(self, v: Tensor) -> Tensor:
         """Return the vectors to which the weights apply, ``[..., n, d_v]``: v itself for nearly all variants."""

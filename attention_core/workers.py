@@ -1,12 +1,12 @@
-"""Worker processes for tasks: a warm process that forks one for every connection. Linux only.
+"""Worker processes for tasks: a warm process that forks one worker per connection. Linux only.
 
-``python -m attention_core.workers PATH`` imports everything, loads the default model and listens on a Unix socket. A
-worker costs some ten milliseconds and the memory that it alone writes to. Into its connection go pairs of an experiment
-and a task, each pickled to bytes of its own; out of it come pairs of a word and what it is about:
-``("held", None)`` whenever the task has to wait for the machine, ``("step", (done, total))`` as often as it tells, then
+``python -m attention_core.workers PATH`` imports all modules, loads the default model and listens on a Unix socket. A
+worker costs some ten milliseconds, and the memory pages that it writes to. A client sends pairs of an experiment and a
+task, each pickled to bytes that are pickled again. The worker answers with pairs of a word and its content:
+``("held", None)`` when the task has to wait for the machine, ``("step", (done, total))`` for each reported step, then
 ``("rows", rows)`` or ``("error", exception)``.
-Whoever closes the connection, or dies, ends the worker at once, whatever it is doing. Both sides are processes of one
-user: nobody else may open the socket.
+The worker ends immediately when the client closes the connection or dies, even during a task. Both sides are processes
+of one user: no other user may open the socket.
 """
 
 import argparse
@@ -41,25 +41,25 @@ from attention_core.runtime.execution import execute_here
 from attention_core.runtime.progress import watched
 
 DOOR, ROOM = 0, 1
-"""Bytes of the file whose locks keep timed tasks alone: who waits for the room holds the door."""
+"""Bytes of the lock file. A task locks the door while it waits for the room, and the room while it runs."""
 MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
-"""What torch says where Python would raise MemoryError."""
+"""Parts of torch's error messages where Python would raise ``MemoryError``."""
 
 
 def serve(path: Path, *, owned: bool) -> None:
-    """Fork a worker for every connection, for ever.
+    """Fork a worker for every connection, without end.
 
     Args:
-        path: of the socket; its folder must be closed to other users.
-        owned: whether to end with the standard input, which whoever started this process holds open.
+        path: the path of the socket; its folder must be closed to other users.
+        owned: whether to stop when the standard input closes, which the parent process holds open.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process collects the exit status of workers
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as ready:
         path.unlink(missing_ok=True)
         listener.bind(str(path))
         path.chmod(0o600)
         warm_up()
-        listener.listen()  # after the warm-up: a process that fails in it never accepts a connection it cannot answer
+        listener.listen()  # after the warm-up, as a process that fails in it could not answer a connection
         ready.register(listener, selectors.EVENT_READ)
         if owned:
             ready.register(sys.stdin, selectors.EVENT_READ)
@@ -76,8 +76,8 @@ def serve(path: Path, *, owned: bool) -> None:
 
 
 def warm_up() -> None:
-    """Import what tasks need, load the default model and run it once: all of it is shared with every worker."""
-    tqdm.monitor_interval = 0  # its thread would be missing from every worker, and what it locks stay locked
+    """Import all that tasks need, load the default model and run it once, so that workers share this memory."""
+    tqdm.monitor_interval = 0  # workers would inherit tqdm's locks but not the thread that releases them
     use_threads()
     registry.all_variants()
     claims.discover()
@@ -86,14 +86,14 @@ def warm_up() -> None:
     with suppress(LabError):  # without the weights, tasks on synthetic input and uploads still run
         from_text("Every worker has read this.", model="minilm")
     gc.collect()
-    gc.freeze()  # a collection in a worker would write to, and so copy, every page of this
+    gc.freeze()  # a collection in a worker would write to all these memory pages, and so copy them
 
 
 def work(connection: socket.socket) -> NoReturn:
-    """Be a worker: run the tasks that come until the connection is closed."""
-    # Pages are drawn first, and what is left of the machine is ours. However nice, we would keep a processor for some
-    # milliseconds each time that a page's thread wakes, which it does dozens of times for each run.
-    with suppress(OSError):  # some containers forbid it
+    """Run tasks in this worker process until the connection is closed."""
+    # Pages have priority; workers use what is left of the machine. A niceness value would not be enough: a worker
+    # would keep a processor for some milliseconds whenever a page's thread wakes, which is dozens of times per run.
+    with suppress(OSError):  # some containers forbid this
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     bound_memory(current().worker_bytes)
@@ -105,7 +105,7 @@ def work(connection: socket.socket) -> NoReturn:
                 while True:
                     tasks.put(pickle.load(stream))
         finally:
-            os._exit(0)  # in the midst of a task too: nobody waits for it any more
+            os._exit(0)  # also during a task, as no client waits for its result any more
 
     threading.Thread(target=read, daemon=True).start()
 
@@ -125,7 +125,7 @@ def work(connection: socket.socket) -> NoReturn:
 
 
 def told(error: Exception) -> Exception:
-    """An error as it is sent to another process: one for want of memory as a sentence, others with their traceback."""
+    """Return an error in a form that can be sent: a memory error as a sentence, others with their traceback."""
     if isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY):
         most = current().worker_bytes / 2**30
         return InputError(
@@ -140,15 +140,15 @@ def told(error: Exception) -> Exception:
 
 
 def bound_memory(most_bytes: int) -> None:
-    """Let this process hold so many bytes beyond what it holds now, and be the first to end where the machine has none.
+    """Limit the memory that this process may add to what it holds now, and make it the first that Linux kills.
 
-    The limit is on writable memory of its own, RLIMIT_DATA: torch and Python answer it with an error, which costs one
-    task. One on addresses, RLIMIT_AS, would count every library that is mapped and what allocators only set aside.
+    The limit is on the process's own writable memory, RLIMIT_DATA. Torch and Python turn it into an error, which costs
+    one task. A limit on addresses, RLIMIT_AS, would count mapped libraries and memory that allocators only reserve.
     """
     lines = Path("/proc/self/status").read_text().splitlines()
     held = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:")), None)
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    if held is not None and (hard == resource.RLIM_INFINITY or held + most_bytes < hard):  # else the host's own holds
+    if held is not None and (hard == resource.RLIM_INFINITY or held + most_bytes < hard):  # else keep the host's limit
         resource.setrlimit(resource.RLIMIT_DATA, (held + most_bytes, hard))
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
@@ -156,13 +156,13 @@ def bound_memory(most_bytes: int) -> None:
 
 @contextmanager
 def machine(*, alone: bool, held: Callable[[], None]) -> Iterator[None]:
-    """Wait until no timed task runs on this machine, or no task at all, and keep such out.
+    """Hold a lock on this machine within the block: an exclusive one for a timed task, a shared one for others.
 
-    Every worker of this user takes part, whatever server it belongs to; the system gives back what a dead one held.
+    All workers of this user on this machine share the lock, across servers. The system releases a dead worker's lock.
 
     Args:
         alone: whether the task is timed.
-        held: called when it has to wait.
+        held: called when the task has to wait.
     """
     place = Path(tempfile.gettempdir()) / f"attention-lab-{os.getuid()}.lock"
     file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -1,1 +1,1 @@
-"""Speed and memory of every variant against full attention and against other people's code, in one run, as ratios."""
+"""Speed and memory of every variant as ratios to full attention and to other implementations, measured in one run."""

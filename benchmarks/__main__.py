@@ -1,4 +1,4 @@
-"""The benchmark's command line: ``python -m benchmarks``."""
+"""The command line of the benchmark: ``python -m benchmarks``."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ from benchmarks.rows import Preset, Record, Row, stamp
 from benchmarks.subjects import Call, subjects, variant_of
 
 TOLERANCE = 1e-4
-"""Relative distance in float32 up to which a peer computes what we think it does."""
+"""Relative float32 error up to which a peer counts as computing the expected output."""
 
 PLANS: dict[Preset, Plan] = {
     "full": Plan(sizes=SIZES),
@@ -41,7 +41,7 @@ SAID = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, or write the report anew from a record."""
+    """Run the benchmark, or write the report from an existing record."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed and memory of every variant.")
     parser.add_argument("--quick", action="store_true", help="one round at two small sizes: whether it runs at all")
     preset = parser.add_mutually_exclusive_group()
@@ -72,9 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def record(preset: Preset, chosen: Sequence[Case], plan: Plan) -> Record:
-    """Check the peers, leave out those that are absent or compute something else, and measure the rest.
+    """Check the peers, skip those that are missing or compute something else, and measure the rest.
 
-    A preset measures our own alone.
+    Presets measure only this library's variants.
     """
     full = preset == "full"
     machine = stamp(peer.needs for peer in PEERS.values() if full)
@@ -82,13 +82,13 @@ def record(preset: Preset, chosen: Sequence[Case], plan: Plan) -> Record:
     rows = list(_rows(preset, chosen, plan, absent))
     machine["load at end"] = f"{os.getloadavg()[0]:.1f}"
     found = Record(stamp=machine, checks=checks, missing=absent, rows=rows, preset=preset)
-    if preset != "decode":  # a late token's step is not built again: it has read 100,000 others
+    if preset != "decode":  # rebuilding a late token's step would mean reading 100,000 tokens again
         explain(found, partial(_again, preset, {case.label: case for case in chosen}, plan), say)
     return found
 
 
 def _again(preset: Preset, cases: Mapping[str, Case], plan: Plan, label: str, n: int) -> Call:
-    """A case's call as it was timed, which may miss a target."""
+    """Build a case's call again, as it was timed. Used to explain missed targets."""
     q, k, v = inputs(growth.HEADS if preset == "long" else HEADS, n).to(plan.dtype)
     return variant_of(cases[label], backward=plan.backward).build(q, k, v, n)
 
@@ -106,7 +106,7 @@ def _rows(preset: Preset, chosen: Sequence[Case], plan: Plan, absent: Mapping[st
 
 
 def check(chosen: Sequence[Case]) -> tuple[dict[str, str], dict[str, float]]:
-    """Which peers cannot be measured, with the reason, and how far each other is from what we think it computes."""
+    """Return the peers that cannot be measured, with the reason, and the relative error of every other peer."""
     torch.set_num_threads(os.cpu_count() or 1)
     absent, checks = {}, {}
     for case in chosen:
@@ -118,7 +118,7 @@ def check(chosen: Sequence[Case]) -> tuple[dict[str, str], dict[str, float]]:
             try:
                 with torch.no_grad(), quietly():
                     error = checks[f"{case.label}: {name}"] = PEERS[name].error(case)
-            except Exception as failure:  # other people's code may not run here
+            except Exception as failure:  # other projects' code may not run here
                 absent[name] = f"fails: {type(failure).__name__}"
                 continue
             if not error < TOLERANCE:
@@ -127,7 +127,7 @@ def check(chosen: Sequence[Case]) -> tuple[dict[str, str], dict[str, float]]:
 
 
 def say(what: str) -> None:
-    """Report progress on the error stream."""
+    """Print progress to standard error."""
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 

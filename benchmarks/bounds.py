@@ -1,8 +1,8 @@
-"""What a variant's time cannot go below: its bare arithmetic by torch's own calls, timed in the same rounds.
+"""Lower bounds of the variants' times: their bare arithmetic in torch calls, timed in the same rounds.
 
-A bound leaves out everything that a cleverer form could save: features are there before (unless making them is the
-work), masks, ends of the text, row sums and the joining of pieces are passed over, results stay in memory that is used
-again and fits a cache. What it computes is therefore of no use but to be timed.
+A bound leaves out everything that a better implementation could save. Features exist in advance, unless making them is
+the work. Masks, the ends of the text, row sums and the joining of pieces are left out. Results stay in reused memory
+that fits a cache. The computed numbers are therefore useless except for timing.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,20 +18,20 @@ from attention_core.ops.linear.monomials import width
 Call = Callable[[], Any]
 Settings = Mapping[str, Any]
 Build = Callable[[Tensor, Tensor, Tensor, Settings], Call]
-"""``(q, k, v, settings) -> call`` for q, k, v ``[1, H, n, d]``."""
+"""A function ``(q, k, v, settings) -> call`` for q, k, v ``[1, H, n, d]``; ``call()`` runs the bound's arithmetic."""
 
 CACHED = 2**18
-"""Numbers worked on at once: a megabyte of float32."""
+"""Numbers processed per step: a megabyte of float32."""
 BLOCK = 256
-"""Tokens whose features are multiplied at once: products reach full speed here."""
+"""Tokens whose features are multiplied per step: matrix products reach full speed at this size."""
 GROUP = 8
-"""Logits of which only the largest is sorted."""
+"""Logits per group, of which only the largest is sorted."""
 
 
 def tanh_pairs(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
-    """One cheap function of all n² d pairs of entries, contracted with a vector: n² d multiply-adds a head.
+    """Apply one cheap function to all n² d pairs of entries and contract with a vector: n² d multiply-adds per head.
 
-    ``tanh(x + y) = 1 - 2 / (1 + e^2x e^2y)``: the exponentials are of n d numbers, so what is left of each pair is a
+    ``tanh(x + y) = 1 - 2 / (1 + e^2x e^2y)``: the exponentials are of n d numbers. Each pair then needs a
     multiplication, a reciprocal and the contraction. Torch has no cheaper function than a reciprocal; its sigmoid
     takes three times and its tanh twenty times as long.
     """
@@ -49,9 +49,9 @@ def tanh_pairs(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
 
 
 def best_of_all(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
-    """All logits, the k best groups by their largest, and k values for each query: n² d + n k d multiply-adds a head.
+    """Compute all logits, select the k best groups by maximum, and sum k values: n² d + n k d multiply-adds per head.
 
-    Each logit must be computed and looked at; then at least an eighth of them is sorted and k values are summed.
+    Every logit must be computed and compared; at least an eighth of them is then sorted, and k values are summed.
     """
     n, kept = q.shape[-2], p["k"]
     size = max(1, CACHED // n)
@@ -69,10 +69,10 @@ def best_of_all(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
 
 
 def two_products(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, features: Callable[[int], int]) -> Call:
-    """Features of keys times values, features of queries times that: 2 n C d multiply-adds a head.
+    """Multiply features of keys by values, and features of queries by the result: 2 n C d multiply-adds per head.
 
-    The features are taken as given: one block of them stands for all, so that they cost nothing and stay in the cache.
-    The sums that rows are divided by are left out.
+    The features are assumed to exist: one block of them is used for all tokens, so that it stays in the cache at no
+    cost. The sums that normalise the rows are left out.
     """
     n, d = q.shape[-2:]
     made, values = q.new_ones(features(d), min(n, BLOCK)), q.new_ones(min(n, BLOCK), d)
@@ -88,7 +88,7 @@ def two_products(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, features: Call
 
 
 def random_features(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
-    """Random projections, their exponentials and the two products: 4 n m d multiply-adds a head."""
+    """Compute random projections, their exponentials and the two products: 4 n m d multiply-adds per head."""
     d, m = q.shape[-1], p["features"]
     directions, room = q.new_full((d, m), d**-1.0), q.new_empty(BLOCK, m)
     state = q.new_empty(m, d)
@@ -105,9 +105,9 @@ def random_features(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
 
 
 def windows(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, after: bool = True, block: int = 32) -> Call:
-    """Blocks of queries against the keys around them by the fused kernel, no mask: 2 d b (b + w) multiply-adds a block.
+    """Apply the fused kernel to blocks of queries and their keys, without a mask: 2 d b (b + w) multiply-adds each.
 
-    Only blocks whose window lies within the text are taken: those at its ends are cheaper.
+    Only blocks whose window lies within the text are included: the blocks at the ends are cheaper.
     """
     n, w = q.shape[-2], p["window"]
     reach = min(n, block + w * (1 + after))
@@ -118,9 +118,9 @@ def windows(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, after: bool = True,
 
 
 def decayed_chunks(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, chunk: int = 64, ways: int = 2) -> Call:
-    """Pairs within chunks, and from chunk to chunk through a state, one way or both.
+    """Compute pairs within chunks, and a state from chunk to chunk, in one or both directions.
 
-    2 n c d + 2 ways (n - c) d² multiply-adds a head: the first chunk has no state to read, the last none to make.
+    This takes 2 n c d + 2 ways (n - c) d² multiply-adds per head: the first chunk reads no state, the last makes none.
     """
     chunks = [x[0].unflatten(-2, (-1, chunk)) for x in (q, k, v)]
     queries, keys, values = (x.flatten(0, 1) for x in chunks)
@@ -146,4 +146,4 @@ BOUNDS: dict[str, Build] = {
     "bare chunks": partial(decayed_chunks, ways=1),
     "bare chunks, forth and back": decayed_chunks,
 }
-"""By the name that a case gives."""
+"""The bounds by the name that a case gives."""

@@ -1,4 +1,4 @@
-"""What is measured: every registered variant at the settings of its peers, and a few more forms of some."""
+"""The measured cases: every registered variant with the settings of its peers, and further forms of some variants."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,10 +22,10 @@ class Case:
         label: its name in reports, unique.
         key: the variant's key.
         settings: settings that differ from the defaults.
-        root: settings that are the root of n.
-        causal: whether it is causal; full attention beside it then is, too.
-        peers: names of the peers measured beside it, with equal settings.
-        bound: name in ``bounds.BOUNDS`` of what its time cannot go below; empty for none.
+        root: settings whose value is √n.
+        causal: whether it is causal; it is then compared with causal full attention.
+        peers: names of the peers measured in the same rounds, with equal settings.
+        bound: the name of its time's lower bound in ``bounds.BOUNDS``; empty for none.
     """
 
     label: str
@@ -37,11 +37,11 @@ class Case:
     bound: str = ""
 
     def settings_at(self, n: int) -> dict[str, Any]:
-        """The settings at n tokens."""
+        """Return the settings at n tokens."""
         return {**self.settings, **dict.fromkeys(self.root, math.isqrt(n))}
 
     def attention(self, settings: Mapping[str, Any]) -> Attention:
-        """The variant with these settings."""
+        """Return the variant with these settings."""
         return ac.get(self.key, **settings)
 
 
@@ -107,7 +107,7 @@ MAIN = (
     Case("relu2", "relu2", peers=("FLASH-pytorch GAU",)),
     Case("flash_mixed 256", "flash_mixed", {"chunk": 256}, peers=("FLASH-pytorch",)),
 )
-"""The form of a variant that stands for it; a variant without a line here is measured at its defaults."""
+"""The main form of each variant. A variant without an entry here is measured with its defaults."""
 
 MORE = (
     Case("local ±128", "local", {"window": 128}, peers=WINDOWED),
@@ -143,16 +143,16 @@ MORE = (
 
 
 def cases(only: Iterable[str] = ()) -> list[Case]:
-    """All cases of the registered variants, by family, or those of some keys only."""
+    """Return all cases of the registered variants, by family, or only those of some keys."""
     wanted = list(only) or [v.key for v in ac.all_variants()]
     found = []
     for key in wanted:
-        variant(key)  # refuses an unknown key with the nearest one
+        variant(key)  # raises an error for an unknown key, which names the nearest one
         main = [case for case in MAIN if case.key == key] or [Case(key, key)]
         found += main + [case for case in MORE if case.key == key]
     return found
 
 
 def linear(v: Variant) -> bool:
-    """Whether its time is linear in n."""
+    """Return whether a variant's time is linear in n."""
     return not any(word in v.complexity for word in ("n²", "n / r", "log"))

@@ -1,7 +1,7 @@
-"""What every case counts, held against a record: multiply-adds and peak bytes at two sizes, without a clock.
+"""Compares multiply-adds and peak bytes of every case at two sizes with a record. No time is measured.
 
-``python -m benchmarks.counts`` names what grew; with ``--record`` it writes the record anew, a new variant included.
-Counts do not depend on the machine, so a test fails where a change makes a variant dearer.
+``python -m benchmarks.counts`` lists what grew; with ``--record`` it rewrites the record, including new variants.
+Counts do not depend on the machine, so a test fails if a change makes a variant more expensive.
 """
 
 import argparse
@@ -19,19 +19,19 @@ from benchmarks.cases import HEAD_SIZE, Case, cases
 
 SIZES = (256, 1024)
 SHORTER = {"additive": (64, 256), "heavy_hitters": (64, 256)}
-"""Sizes of variants that take many small steps, which are seen one by one: at 1024 these two took half of all time."""
+"""Sizes for variants with many small steps, each of which is counted: at 1024 these two took half of all time."""
 HEADS = 2
 MODES = ("forward", "backward")
 GROWTH = 1.1
-"""Times the recorded count from which on a case has become dearer."""
+"""The ratio to the recorded count above which a case counts as more expensive."""
 RECORD = Path(__file__).parent / "counts.json"
 
 Counted = dict[str, int]
-"""Counts by what is counted and where, ``{"forward multiply-adds at n = 256": 67108864}``."""
+"""Counts by quantity and size, ``{"forward multiply-adds at n = 256": 67108864}``."""
 
 
 def counted(case: Case) -> Counted:
-    """What one case counts forward, and forward and backward together, at all sizes."""
+    """Return the counts of one case for the forward pass, and for forward and backward together, at all sizes."""
     found: Counted = {}
     for n in SHORTER.get(case.key, SIZES):
         q, k, v = torch.randn(3, 1, HEADS, n, HEAD_SIZE, generator=torch.Generator().manual_seed(n))
@@ -46,7 +46,7 @@ def counted(case: Case) -> Counted:
 
 
 def dearer(label: str, found: Counted, record: Mapping[str, Counted]) -> list[str]:
-    """What grew beyond the record, a sentence each; one that asks for a record where there is none."""
+    """Return a sentence for each count that grew beyond the record, or one that asks for a missing record."""
     known = record.get(label)
     if known is None or known.keys() != found.keys():
         return [f"{label} has no record; write it with: python -m benchmarks.counts --record"]
@@ -59,22 +59,22 @@ def dearer(label: str, found: Counted, record: Mapping[str, Counted]) -> list[st
 
 
 def load(path: Path = RECORD) -> dict[str, Counted]:
-    """The record, by the cases' labels; empty where there is none."""
+    """Return the record by case label; empty if there is no file."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def save(record: Mapping[str, Counted], path: Path = RECORD) -> None:
-    """Write the record, a case a line, so that branches that each add a variant join without a conflict."""
+    """Write the record with one case per line, so that branches that each add a variant merge without conflict."""
     line = partial(json.dumps, ensure_ascii=False)
     lines = [f"{line(label)}: {line(found)}" for label, found in record.items()]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare with the record, or write it.
+    """Compare the counts with the record, or write the record.
 
     Returns:
-        0, or 1 where something grew or has no record.
+        0, or 1 if a count grew or has no record.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.counts", description=__doc__)
     parser.add_argument("--record", action="store_true", help="write the record anew")

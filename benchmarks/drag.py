@@ -1,4 +1,4 @@
-"""From drag to paint in Chromium: how long after a slider's move its panel on Matrices, or its row on Home, shows it.
+"""Drag-to-paint latency in Chromium: the time from a slider's move until its panel on Matrices or row on Home shows it.
 
 ``python -m benchmarks.drag http://127.0.0.1:8501 --pid <the server's> --panel local nystrom`` or ``--home``
 """
@@ -17,7 +17,7 @@ from benchmarks.load.server import clocks
 from benchmarks.load.tab import loopback
 
 AT = "input=synthetic&n=256&heads=2&variants=softmax&variants=local&variants=linear&variants=nystrom"
-"""Four panels of 256 tokens."""
+"""Query string of a page with four panels of 256 tokens."""
 WATCH = """(knob) => {
     const [slider, board] = [knob.querySelector("input"), knob.closest(".board")];
     window.waits = [];
@@ -38,11 +38,11 @@ HOME = """(row) => {
         requestAnimationFrame(() => setTimeout(() => waits.push(performance.now() - began)));
     });
 }"""
-"""A row is drawn anew before the next picture of the screen, with no answer to wait for."""
+"""A script for Home, where a row is redrawn before the next frame, without an answer of the server."""
 
 
 def drag(page: Page, part: str, watch: str, seconds: float) -> list[float]:
-    """Milliseconds from move to paint of each value painted while a slider is drawn to and fro."""
+    """Drag a slider back and forth, and return the milliseconds from move to paint of each painted value."""
     knob = page.locator(part)
     knob.evaluate(watch)
     place = knob.locator("input").bounding_box()
@@ -59,12 +59,12 @@ def drag(page: Page, part: str, watch: str, seconds: float) -> list[float]:
 
 
 def spent(server: Sequence[int]) -> tuple[float, float]:
-    """CPU seconds of the server, and of the browser with what drives it."""
+    """Return the CPU seconds of the server, and of the browser with its driver."""
     return sum(clocks(server).values()), sum(clocks([os.getpid()]).values())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Drag each panel's slider and print what came of it."""
+    """Drag each panel's slider and print the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.drag", description="From drag to paint.")
     parser.add_argument("server", help="its address, on this machine")
     parser.add_argument("--pid", type=int, nargs="*", default=[], help="its processes, to count CPU seconds")

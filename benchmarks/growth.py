@@ -1,8 +1,8 @@
-"""How a variant's own cost grows: over long texts where it is linear in n, and from token to token of a decoder.
+"""Growth of a variant's own cost: over long texts for variants linear in n, and from token to token of a decoder.
 
-Full attention at 262,144 tokens takes minutes a head, so each variant is timed beside itself at the smallest size:
-within a round, one after the other, as ``measure`` does with full attention. A row's ``base`` is what its time would be
-if it grew as it should.
+Full attention at 262,144 tokens takes minutes per head, so each variant is compared with itself at the smallest size.
+Both are timed in turn within a round, as ``measure`` does with full attention. A row's ``base`` is the time expected
+from the target growth.
 """
 
 import time
@@ -19,12 +19,12 @@ from benchmarks.rows import Row
 from benchmarks.subjects import Call, Subject, variant_of
 
 HEADS = 1
-"""Eight would take 262,144 tokens to half a gigabyte a tensor."""
+"""The number of heads: with eight, one tensor of 262,144 tokens would take half a gigabyte."""
 LENGTHS = (8192, 16384, 65536, 262144)
 POSITIONS = (1_000, 100_000)
-"""Tokens a decoder has read before the one that is timed."""
+"""Tokens that a decoder has read before the timed token."""
 READ = 1024
-"""Tokens that a decoder reads again and again."""
+"""Distinct tokens, which a decoder reads repeatedly."""
 
 READING = "reading q, k and v"
 
@@ -33,12 +33,12 @@ Say = Callable[[str], None]
 
 @torch.no_grad()
 def lengths(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
-    """Time and count every case that is linear in n at all sizes; time over n times that of the smallest size.
+    """Time and count every case that is linear in n, at all sizes. Ratios are to linear growth from the smallest size.
 
     Args:
-        cases: what to measure; others are passed over.
-        plan: how much.
-        say: told what is being done.
+        cases: the cases; those that are not linear in n are skipped.
+        plan: sizes and limits.
+        say: receives progress messages.
     """
     for subject in (reading(), *(variant_of(case) for case in cases if linear(variant(case.key)))):
         calls = {}
@@ -60,7 +60,7 @@ def lengths(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
 
 
 def reading() -> Subject:
-    """Each number of q, k and v added up once: no variant can do without, and how long it takes is up to the memory."""
+    """Return a subject that sums each number of q, k and v once: every variant has to read them from memory."""
     return Subject(
         READING, "", READING, "bound", False, lambda q, k, v, n: lambda: [x.sum() for x in (q, k, v)], counted=False
     )
@@ -68,12 +68,12 @@ def reading() -> Subject:
 
 @torch.no_grad()
 def decode(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
-    """Time one more token of every variant with a decoder, after as many tokens as the plan's sizes say.
+    """Time one more token of every variant with a decoder, after each of the plan's numbers of tokens.
 
     Args:
-        cases: what to measure; further forms of a variant, and those without a decoder, are passed over.
-        plan: how much.
-        say: told what is being done.
+        cases: the cases; further forms of a variant, and variants without a decoder, are skipped.
+        plan: sizes and limits.
+        say: receives progress messages.
     """
     for case in (case for case in cases if case not in MORE):
         decoder, p = variant(case.key).decoder, case.attention(case.settings).params
@@ -92,9 +92,9 @@ def decode(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
 
 
 def grown(subject: Subject, calls: Mapping[int, Call], plan: Plan, *, power: int) -> Iterator[Row]:
-    """Time a subject's calls in turns: rows whose base is the time at the smallest size, times n's growth to ``power``.
+    """Time a subject's calls in turn. A row's base is the smallest size's time, times (n / smallest n) ** ``power``.
 
-    With a power of 1 the ratio is over linear growth, with 0 over none.
+    With a power of 1 the ratio is to linear growth, with 0 to constant time.
     """
     first, *others = calls
     for mode, threads, clock in CLOCKS:

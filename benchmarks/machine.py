@@ -1,4 +1,4 @@
-"""The machine that measures, in words."""
+"""A description of the machine that runs a benchmark."""
 
 import datetime
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def machine() -> dict[str, str]:
-    """When, and on what."""
+    """Return the date and the machine's CPU, memory, system and load."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -20,7 +20,7 @@ def machine() -> dict[str, str]:
 
 
 def pace() -> float:
-    """CPU milliseconds of a loop of 100,000 additions: longer where a processor's core is shared with somebody else."""
+    """Return the CPU milliseconds of 100,000 additions: they rise when other processes share the processor's core."""
     began = time.process_time()
     sum(range(100_000))
     return 1000 * (time.process_time() - began)

@@ -1,8 +1,8 @@
-"""The measurement: every subject between two runs of full attention, one thread by CPU time and all cores by the clock.
+"""The measurement: each subject between two runs of full attention, in CPU time on one thread and in time on all cores.
 
 A round runs full attention, then subjects until they have taken as long as it did, then full attention again, and so on
-through all of them. A subject's ratio is its time over the mean of the two full attentions around it, so a machine that
-slows down for everybody changes no ratio; the spread over rounds tells what that did not cancel.
+through all subjects. A subject's ratio is its time over the mean of the full attentions before and after it. A machine
+that slows down as a whole therefore changes no ratio; the spread over rounds shows the remaining noise.
 """
 
 import math
@@ -28,22 +28,22 @@ CLOCKS: tuple[tuple[Mode, int, Clock], ...] = (
     ("one thread", 1, time.process_time),
     ("all cores", os.cpu_count() or 1, time.perf_counter),
 )
-"""Each mode with its threads and what tells its time."""
+"""Each mode with its number of threads and its clock."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How much is measured.
+    """The extent of a measurement.
 
     Attributes:
-        sizes: tokens, rising.
-        rounds: most rounds; long calls get fewer.
-        shortest: seconds one sample takes at least; shorter calls are repeated within it.
-        longest: seconds of CPU time; what is expected to take longer in one call is left out and said so.
-        memory: bytes; what is expected to need more is left out and said so.
-        dtype: what q, k and v are given in.
-        backward: whether the backward is timed, and forward and backward counted.
-        minutes: after these no further round is begun, so that every size still gets one.
+        sizes: numbers of tokens, rising.
+        rounds: the largest number of rounds; long calls get fewer.
+        shortest: the shortest sample in seconds; shorter calls are repeated within a sample.
+        longest: the longest call in CPU seconds; calls expected to take longer are skipped and reported.
+        memory: bytes; calls expected to need more are skipped and reported.
+        dtype: the type of q, k and v.
+        backward: whether the backward pass is timed, and forward and backward are counted.
+        minutes: the time after which no further round starts; every size still gets one round.
     """
 
     sizes: Sequence[int]
@@ -58,7 +58,7 @@ class Plan:
 
 @dataclass
 class Ready:
-    """A subject built for one size; ``seconds`` is what a call took last."""
+    """A subject built for one size; ``seconds`` is the time of its last call."""
 
     subject: Subject
     call: Callable[[], Any]
@@ -67,7 +67,7 @@ class Ready:
     base: list[float] = field(default_factory=list)
 
     def sample(self, clock: Clock, shortest: float) -> tuple[float, float]:
-        """Seconds of one call and of the whole sample, which repeats short calls."""
+        """Run a sample, which repeats short calls; return the seconds of one call and of the whole sample."""
         repeats = max(1, math.ceil(shortest / max(self.seconds, 1e-5)))
         call = self.call.alone() if isinstance(self.call, Backward) else self.call
         start = clock()
@@ -79,12 +79,12 @@ class Ready:
 
 
 def measure(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None]) -> Iterator[Row]:
-    """Time and count all subjects at all sizes, rising: a row for each subject, size and mode.
+    """Time and count all subjects at all sizes, rising, and yield a row per subject, size and mode.
 
     Args:
-        subjects: what to measure, without full attention.
-        plan: how much.
-        say: told what is being done.
+        subjects: the subjects, without full attention.
+        plan: the extent.
+        say: receives progress messages.
     """
     everything = [*(full(causal, backward=plan.backward) for causal in sorted({s.causal for s in subjects})), *subjects]
     end = time.monotonic() + 60 * plan.minutes
@@ -94,7 +94,7 @@ def measure(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None])
             ready, skipped = _prepare(everything, n, plan, say)
             yield from (s.row(n, mode, skipped=why) for s, why in skipped for mode, *_ in CLOCKS)
             for mode, threads, clock in CLOCKS:
-                # The explicit matrix is only a landmark: one mode says enough.
+                # The explicit matrix is only for orientation, so one mode is enough.
                 timed = [r for r in ready if r.subject.role != "explicit" or threads == 1]
                 say(f"n = {n}: timing {len(timed)} subjects, {mode}")
                 torch.set_num_threads(threads)
@@ -106,14 +106,14 @@ def measure(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None])
 
 
 def inputs(heads: int, n: int) -> torch.Tensor:
-    """The same normal q, k and v in every run, ``[3, 1, H, n, d]``."""
+    """Return the same normal q, k and v in every run, ``[3, 1, H, n, d]``."""
     return torch.randn(3, 1, heads, n, HEAD_SIZE, generator=torch.Generator().manual_seed(n))
 
 
 def _prepare(
     subjects: Sequence[Subject], n: int, plan: Plan, say: Callable[[str], None]
 ) -> tuple[list[Ready], list[tuple[Subject, str]]]:
-    """Build the subjects for n tokens and count what each holds; those left out with the reason."""
+    """Build the subjects for n tokens and count their memory; return them, and the skipped ones with the reason."""
     q, k, v = inputs(HEADS, n).to(plan.dtype)
     ready: list[Ready] = []
     skipped: list[tuple[Subject, str]] = []
@@ -131,7 +131,7 @@ def _prepare(
             else:
                 built.call()
         except Exception as error:
-            # Other people's code may refuse a length; ours may not.
+            # Other projects' code may not support a length; this library's code must.
             if subject.role != "peer":
                 raise
             skipped.append((subject, f"fails: {type(error).__name__}"))
@@ -142,9 +142,9 @@ def _prepare(
 
 
 def _time(ready: Sequence[Ready], clock: Clock, plan: Plan, end: float) -> None:
-    """Fill in the samples, round by round."""
+    """Collect the samples, round by round."""
     for r in ready:
-        if not r.subject.counted:  # compiled for the number of threads
+        if not r.subject.counted:  # it is compiled for the number of threads
             r.call()
     for index in range(plan.rounds):
         if index and time.monotonic() > end:
@@ -155,7 +155,7 @@ def _time(ready: Sequence[Ready], clock: Clock, plan: Plan, end: float) -> None:
 
 
 def rounds_of(r: Ready, plan: Plan) -> int:
-    """How many rounds a subject takes part in."""
+    """Return the number of rounds in which a subject is timed."""
     explicit = r.subject.role == "explicit"
     for seconds, rounds in ((0.1, 9), (0.5, 5), (2.0, 3), (8.0, 2)):
         if r.seconds < seconds:
@@ -164,7 +164,7 @@ def rounds_of(r: Ready, plan: Plan) -> int:
 
 
 def take_round(base: Ready, group: Sequence[Ready], clock: Clock, plan: Plan) -> None:
-    """One sample of each subject, with full attention in between as often as it costs no more than they do."""
+    """Take one sample of each subject, with full attention in between as often as it costs no more than they do."""
     if not group:
         return
     before, limit = base.sample(clock, plan.shortest)

@@ -1,4 +1,4 @@
-"""The curves of a record as one SVG: a row per family, time on the left and memory on the right, logarithmic axes."""
+"""The curves of a record as one SVG: a row per family, time on the left, memory on the right, logarithmic axes."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ Curve = list[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes: its place, and what the axes cover."""
+    """One set of axes: its position on the page, and the range of each axis."""
 
     left: float
     top: float
@@ -27,17 +27,17 @@ class Panel:
     high: int
 
     def x(self, n: int) -> float:
-        """Where a size lies."""
+        """Return the horizontal position of a size."""
         first, last = math.log(self.sizes[0]), math.log(self.sizes[-1])
         return self.left + WIDTH * (math.log(n) - first) / max(last - first, 1e-9)
 
     def y(self, value: float) -> float:
-        """Where a ratio lies."""
+        """Return the vertical position of a ratio."""
         return self.top + HEIGHT * (self.high - math.log10(value)) / (self.high - self.low)
 
 
 def plot(t: Table) -> str:
-    """The whole picture, the main form of each variant."""
+    """Return the whole picture as SVG, with the main form of each variant."""
     members = {family: _members(t, family) for family in families()}
     shown = [family for family in families() if members[family]]
     width, height = LEFT + 2 * (WIDTH + LABELS) + BETWEEN, len(shown) * (HEIGHT + TOP) + TOP
@@ -102,7 +102,7 @@ def _curves(p: Panel, curves: Mapping[str, Curve]) -> Iterator[str]:
 
 
 def _apart(wanted: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:
-    """Heights of labels, as wanted but a line apart and within the panel."""
+    """Return label positions close to the wanted ones, but at least a line apart and within the panel."""
     names = sorted(wanted, key=lambda name: wanted[name])
     placed: dict[str, float] = {}
     free = top

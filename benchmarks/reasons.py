@@ -1,4 +1,4 @@
-"""Why a target is missed, measured in the same run: where the time goes by operator, what is held at the peak."""
+"""Explanations of missed targets, measured in the same run: time by operator, and the tensors alive at the peak."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -12,21 +12,21 @@ from benchmarks.subjects import Call
 from benchmarks.targets import Figure, verdicts
 
 LONGEST = 0.5
-"""Seconds: what takes longer is looked at where fewer tokens missed the target, if they did."""
+"""Seconds. A case with longer calls is profiled at a smaller size that missed the target, if there is one."""
 NAMED = 3
-"""Operators that are named."""
+"""The number of operators listed."""
 
 Build = Callable[[str, int], Call]
-"""A case's label and a number of tokens to the call that was timed."""
+"""A function from a case's label and a number of tokens to the call that was timed."""
 
 
 def explain(record: Record, build: Build, say: Callable[[str], None]) -> None:
-    """Fill in the record's profiles and what is held, for each case that missed a target, at one size.
+    """Add to the record an operator profile, or the largest tensors, for each case that missed a target, at one size.
 
     Args:
-        record: what was measured, judged by its preset.
-        build: makes a case's call anew.
-        say: told what is being done.
+        record: the measured record, judged by its preset.
+        build: builds a case's call again.
+        say: receives progress messages.
     """
     took = {(r.label, r.n): min(r.seconds) for r in record.rows if r.role == "variant" and r.seconds}
     missed = [
@@ -44,7 +44,7 @@ def explain(record: Record, build: Build, say: Callable[[str], None]) -> None:
 
 
 def shares(call: Call) -> dict[str, float]:
-    """The operators that take most of a call's CPU time themselves, with their shares of it, falling."""
+    """Return the operators with the largest own CPU time in a call, with their fractions of it, falling."""
     call()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         call()
@@ -54,7 +54,7 @@ def shares(call: Call) -> dict[str, float]:
 
 
 def _chosen(figures: Iterator[Figure], took: Mapping[tuple[str, int], float]) -> Iterator[tuple[str, int]]:
-    """Each case with the largest of its sizes at which a call is short, or the smallest where none is."""
+    """Yield each case with the largest of its sizes at which a call is short, or with its smallest size."""
     sizes: dict[str, Sequence[int]] = {}
     for figure in figures:
         sizes[figure.case] = sorted({*sizes.get(figure.case, ()), figure.n})

@@ -1,4 +1,4 @@
-"""The written result: RESULTS.md with its tables, results.json with every sample, results.svg with the curves."""
+"""The report of a record: RESULTS.md with tables, results.json with every sample, results.svg with the curves."""
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +10,7 @@ from benchmarks.targets import COMPARED, Figure, Table, Verdict, exponent, memor
 
 COLUMNS = (512, 1024, 2048, 8192, 16384)
 LISTED = 8
-"""Misses of a target that are named, the worst first."""
+"""The number of missed figures listed per target, worst first."""
 MEASURED = {"all cores": "all cores, by the clock", "one thread": "one thread, by CPU time"}
 
 INTRODUCTION = """# Results
@@ -97,7 +97,7 @@ its tensors out of the counter's sight, so it has no memory figure.
 
 
 def write(record: Record, folder: Path) -> None:
-    """Write the files of a record into a folder; only that of everything is drawn."""
+    """Write the report of a record into a folder. Curves are drawn only for the full preset."""
     record.save(folder / "results.json")
     if record.preset == "full":
         (folder / "results.svg").write_text(plot(Table(record)), encoding="utf-8")
@@ -106,11 +106,11 @@ def write(record: Record, folder: Path) -> None:
 
 
 def text(record: Record, presets: Sequence[Record] = ()) -> str:
-    """RESULTS.md.
+    """Return the text of RESULTS.md.
 
     Args:
-        record: what it is about.
-        presets: what was asked besides, each in a folder of its own: their targets stand with the others.
+        record: the record to report.
+        presets: records of other presets, each in a folder of its own, whose targets are listed as well.
     """
     t = Table(record)
     if record.preset != "full":
@@ -208,7 +208,7 @@ def _times(t: Table, mode: Mode) -> str:
 
 
 def _preset_times(t: Table, mode: Mode, *, exponents: bool) -> str:
-    """Milliseconds at the smallest size, the ratios at all, and the exponents if asked."""
+    """Return a table of milliseconds at the smallest size, ratios at all sizes, and exponents if requested."""
     first = t.sizes[0]
     lines = []
     for label in (*t.bounds, *(label for label, _ in t.variants)):

@@ -1,4 +1,4 @@
-"""What a measurement leaves behind: one row per subject, size and mode, and the run's stamp, as one JSON file."""
+"""The results of a measurement in one JSON file: a row per subject, size and mode, and a stamp of the run."""
 
 import importlib.metadata
 import json
@@ -20,7 +20,7 @@ MODES: tuple[Mode, ...] = ("all cores", "one thread")
 
 
 class Spread(NamedTuple):
-    """The quartiles of a ratio."""
+    """Median and quartiles of a ratio."""
 
     median: float
     low: float
@@ -28,7 +28,7 @@ class Spread(NamedTuple):
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Median, first and third quartile; of one or two values, the smallest and largest."""
+    """Return the median and the first and third quartile; for one or two values, the smallest and largest."""
     if len(values) < 3:
         return Spread(statistics.median(values), min(values), max(values))
     low, median, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -40,17 +40,17 @@ class Row:
     """One subject at one size in one mode.
 
     Attributes:
-        label: the case it belongs to; its own name for full attention.
+        label: the label of its case; for full attention, its own name.
         key: the variant's key, empty for full attention.
-        name: the subject: the case's label, its bound's or a peer's name, ``explicit``, or full attention's label.
-        role: what it is.
-        n: tokens.
-        mode: one thread by CPU time, or all cores by the clock.
-        seconds: time of one call, one sample per round.
-        base: time of full attention around each sample; in the presets that ask how a subject grows, its own time at
-            the smallest n, over which a ratio of one is what is asked.
-        peak: most bytes of tensors alive at once beyond the inputs, or None where they cannot be counted.
-        skipped: why there is no sample; empty if there is.
+        name: the subject's name: that of the case, its bound, a peer or full attention, or ``explicit``.
+        role: the kind of subject.
+        n: the number of tokens.
+        mode: one thread by CPU time, or all cores by elapsed time.
+        seconds: the time of one call, one sample per round.
+        base: the time of full attention around each sample. In presets about growth, the subject's expected time from
+            its own time at the smallest n.
+        peak: the most bytes of tensors alive at a time beyond the inputs, or None if they cannot be counted.
+        skipped: the reason why there is no sample; empty if there is one.
     """
 
     label: str
@@ -66,16 +66,16 @@ class Row:
 
     @property
     def ratio(self) -> Spread:
-        """Time over full attention's."""
+        """The time divided by full attention's time."""
         return spread([s / b for s, b in zip(self.seconds, self.base, strict=True)])
 
     def over(self, other: "Row") -> Spread:
-        """Time over another subject's in the same rounds, each first divided by the full attention beside it."""
+        """Return the time ratio to another subject in the same rounds, each first divided by its full attention."""
         pairs = zip(self.seconds, self.base, other.seconds, other.base, strict=False)
         return spread([(s / b) / (t / c) for s, b, t, c in pairs])
 
     def held_over(self, other: "Row") -> float | None:
-        """Memory over another subject's, or None where either cannot be counted."""
+        """Return the memory ratio to another subject, or None if either cannot be counted."""
         return self.peak / other.peak if self.peak and other.peak else None
 
 
@@ -85,12 +85,12 @@ class Record:
 
     Attributes:
         stamp: machine and versions.
-        checks: relative distance of each peer from what we think it computes, by case and peer.
+        checks: the relative error of each peer's output from the expected output, by case and peer.
         missing: peers that could not run, with the reason.
-        rows: everything measured.
-        preset: what was asked, which decides how it is judged.
-        profiles: where the time of what missed a target goes, operators with their shares, by case and size.
-        held: the largest tensors alive at the peak of what missed a target of memory, as bytes and shape, likewise.
+        rows: all measurements.
+        preset: the preset, which decides how the record is judged.
+        profiles: operators with their fractions of time where a time target was missed, by case and size.
+        held: the largest tensors at the peak, as bytes and shape, where a memory target was missed, by case and size.
     """
 
     stamp: dict[str, str]
@@ -102,7 +102,7 @@ class Record:
     held: dict[str, list[tuple[int, tuple[int, ...]]]] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
-        """Write it as JSON, a line per row, times to four digits."""
+        """Write the record as JSON, one line per row, with times to four digits."""
         rows = [{k: _rounded(v) for k, v in asdict(row).items() if v not in ([], "", None)} for row in self.rows]
         checks = {name: _rounded(error) for name, error in self.checks.items()}
         head = {"stamp": self.stamp, "checks": checks, "missing": self.missing, "preset": self.preset}
@@ -112,9 +112,9 @@ class Record:
         path.write_text(text, encoding="utf-8")
 
     def joined(self, later: "Record") -> "Record":
-        """This record with what a later run has measured in the place of its own; the stamp says which and when.
+        """Return this record with the cases of a later run replaced; the stamp lists these cases and the date.
 
-        Full attention stays as it was: each row holds its own beside it.
+        The rows of full attention are unchanged: every row includes its own measurement of it.
         """
         cases = {row.label for row in later.rows if row.role != "full"}
         ran = {row.name for row in later.rows if row.role == "peer"}
@@ -135,14 +135,14 @@ class Record:
 
     @staticmethod
     def load(path: Path) -> "Record":
-        """Read what ``save`` wrote."""
+        """Read a record that ``save`` wrote."""
         found = json.loads(path.read_text(encoding="utf-8"))
         blank = {"key": ""}
         return Record(**{**found, "rows": [Row(**{**blank, **row}) for row in found["rows"]]})
 
 
 def stamp(packages: Iterable[str]) -> dict[str, str]:
-    """Machine and versions, those of the given top-level modules included where installed."""
+    """Return machine and versions, including the versions of the given top-level modules if installed."""
     of_module = importlib.metadata.packages_distributions()
     found = sorted({of_module[p][0] for p in packages if p in of_module})
     here = machine()
@@ -154,7 +154,7 @@ def stamp(packages: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _rounded(value: Any) -> Any:  # noqa: ANN401 - whatever a row holds
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - any value of a row
     if isinstance(value, list):
         return [_rounded(x) for x in value]
     return float(f"{value:.4g}") if isinstance(value, float) else value

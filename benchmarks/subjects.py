@@ -1,4 +1,4 @@
-"""What is timed: full attention, each variant, what it cannot go below, its peers, and its explicit matrix times v."""
+"""The timed subjects: full attention, each variant, its lower bound, its peers, and its explicit matrix times v."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -16,28 +16,28 @@ from benchmarks.peers import PEERS
 from benchmarks.rows import Mode, Role, Row
 
 EXPLICIT_TOKENS = 2048
-"""Longest explicit matrix: at 4096 the 8 heads of one are half a gigabyte, and several are alive."""
+"""The longest explicit matrix: at 4096 the 8 heads of one are half a gigabyte, and several are alive at a time."""
 EXPLICIT_SECONDS = 1.0
-"""Longest call of an explicit matrix: it is a landmark, and those of the delta rules took half of a run at 2048."""
+"""The longest call of an explicit matrix, in seconds: those of the delta rules took half of a run at 2048."""
 
 Call = Callable[[], Any]
 
 
 @dataclass
 class Subject:
-    """Something that is timed at every size; it remembers what each took.
+    """A computation that is timed at every size, with the times and memory measured so far.
 
     Attributes:
-        label: the case it belongs to.
+        label: the label of its case.
         key: the variant's key.
         name: its own name.
-        role: what it is.
+        role: the kind of subject.
         causal: whether it is causal.
         build: ``(q, k, v, n) -> call``.
         counted: whether its tensors can be counted.
-        most: largest n it is made for.
-        seconds: CPU time of one call at each n.
-        peaks: bytes at each n.
+        most: the largest n it supports.
+        seconds: CPU seconds of one call at each n.
+        peaks: peak bytes at each n.
     """
 
     label: str
@@ -52,7 +52,7 @@ class Subject:
     peaks: dict[int, int] = field(default_factory=dict)
 
     def reason_to_skip(self, n: int, *, longest: float, memory: int) -> str:
-        """Why it is not run at n tokens, judged by smaller n; empty if it is."""
+        """Return why the subject is skipped at n tokens, judged by smaller n; empty if it is not skipped."""
         if self.role == "full":
             return ""
         if n > self.most:
@@ -67,7 +67,7 @@ class Subject:
     def row(
         self, n: int, mode: Mode, *, seconds: Sequence[float] = (), base: Sequence[float] = (), skipped: str = ""
     ) -> Row:
-        """Its row at one size in one mode."""
+        """Return its row at one size in one mode."""
         return Row(
             label=self.label,
             key=self.key,
@@ -83,7 +83,7 @@ class Subject:
 
 
 def full(causal: bool, *, backward: bool = False) -> Subject:
-    """Full attention by torch's own kernel, or its backward."""
+    """Return full attention by torch's own kernel, or its backward pass."""
     label = "full attention, causal" if causal else "full attention"
 
     def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
@@ -94,7 +94,7 @@ def full(causal: bool, *, backward: bool = False) -> Subject:
 
 
 def subjects(cases: Sequence[Case], absent: Mapping[str, str]) -> list[Subject]:
-    """The variants, each followed by its bound, its peers, the absent ones left out, and its explicit matrix."""
+    """Return the variants, each followed by its bound, its available peers, and its explicit matrix."""
     found = []
     for case in cases:
         names = [name for name in case.peers if name not in absent]
@@ -104,7 +104,7 @@ def subjects(cases: Sequence[Case], absent: Mapping[str, str]) -> list[Subject]:
 
 
 def variant_of(case: Case, *, backward: bool = False) -> Subject:
-    """The variant itself, or its backward."""
+    """Return a case's variant itself, or its backward pass."""
 
     def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
         attend = partial(case.attention(case.settings_at(n)).attend, causal=case.causal)
@@ -115,11 +115,11 @@ def variant_of(case: Case, *, backward: bool = False) -> Subject:
 
 def _bound(case: Case) -> Subject:
     def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
-        # Settings that are not given are the defaults.
+        # This includes the defaults of settings that the case does not give.
         settings = asdict(case.attention(case.settings_at(n)).params)
         return BOUNDS[case.bound](q, k, v, settings)
 
-    # Its memory says nothing, and counting many small steps takes longer than they do.
+    # A bound's memory is meaningless, and counting its many small steps takes longer than running them.
     return Subject(case.label, case.key, case.bound, "bound", case.causal, build, counted=False)
 
 
@@ -141,7 +141,7 @@ def _explicit(case: Case) -> Subject:
 
 
 def _expected(found: Mapping[int, float], n: int, *, steepest: float) -> float:
-    """What to expect at n, going on as between the last two sizes, by a factor of 2 to ``steepest`` per doubling."""
+    """Extrapolate to n from the last two sizes, with a factor between 2 and ``steepest`` per doubling."""
     if not found:
         return 0.0
     sizes = sorted(found)

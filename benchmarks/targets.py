@@ -1,4 +1,4 @@
-"""The targets for speed and memory, judged from a record's rows: each met or missed, by how much."""
+"""The targets for speed and memory, and whether and by how much the rows of a record meet them."""
 
 import math
 import statistics
@@ -14,23 +14,23 @@ from benchmarks.rows import Mode, Preset, Record, Row
 COMPARED = (2048, 8192)
 """Sizes at which variants and peers are compared."""
 FITTED = (2048, 4096, 8192, 16384)
-"""Sizes through which exponents are fitted."""
+"""Sizes at which exponents are fitted."""
 LONG = (8192, 65536)
-"""Sizes that long lengths begin at, and go to at least."""
+"""Bounds for a long-text fit: it must start at the first size or below, and reach at least the second."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What one target asks of one case: the value found, which must not exceed the limit.
+    """One case's value for one target; the value must not exceed the limit.
 
     Attributes:
-        label: what is judged, in words.
+        label: the description of what is judged.
         case: the case's label.
-        n: tokens; the most where it is about several sizes.
-        value: what was found.
-        limit: what is asked.
-        floor: the same value of the case's bound alone; None where it has none.
-        timed: whether it is about time, not memory.
+        n: the number of tokens; the largest if several sizes are judged.
+        value: the measured value.
+        limit: the target's limit.
+        floor: the same value for the case's lower bound; None without one.
+        timed: whether it is about time instead of memory.
     """
 
     label: str
@@ -43,7 +43,7 @@ class Figure:
 
     @property
     def met(self) -> bool:
-        """Whether the target holds."""
+        """True if the target is met."""
         return self.value <= self.limit
 
 
@@ -56,7 +56,7 @@ class Verdict:
 
 
 class Table:
-    """A record's rows, found by what they are."""
+    """Access to a record's rows by case, subject, size and mode."""
 
     def __init__(self, record: Record) -> None:
         self.rows = {(r.label, r.name, r.n, r.mode): r for r in record.rows}
@@ -67,35 +67,35 @@ class Table:
         self.others = {case.label for case in MORE}
 
     def get(self, label: str, name: str, n: int, mode: Mode) -> Row | None:
-        """A row with samples, or None."""
+        """Return a row with samples, or None."""
         row = self.rows.get((label, name, n, mode))
         return row if row is not None and row.seconds else None
 
     def own(self, label: str, n: int, mode: Mode) -> Row | None:
-        """The row of the variant itself."""
+        """Return the row of the variant itself."""
         return self.get(label, label, n, mode)
 
     def floor(self, label: str, n: int, mode: Mode) -> Row | None:
-        """The row of what a case's time cannot go below."""
+        """Return the row of a case's lower bound."""
         name = self.bounds.get(label)
         return None if name is None else self.get(label, name, n, mode)
 
     def named(self, label: str) -> list[str]:
-        """Names of a case's peers, in order."""
+        """Return the names of a case's peers, in order."""
         return list(dict.fromkeys(r.name for r in self.rows.values() if r.label == label and r.role == "peer"))
 
     def full(self, label: str, n: int, mode: Mode) -> Row | None:
-        """Full attention as it stands beside a case."""
+        """Return the row of the full attention that a case is compared with."""
         name = "full attention, causal" if label in self.causal else "full attention"
         return self.get(name, name, n, mode)
 
     def main(self, wanted: Callable[[Variant], bool]) -> list[str]:
-        """Labels of the main forms of the variants that are wanted."""
+        """Return the labels of the main forms of the variants that satisfy a condition."""
         return [label for label, key in self.variants if label not in self.others and wanted(variant(key))]
 
 
 def verdicts(record: Record, mode: Mode) -> list[Verdict]:
-    """All targets of the record's preset in one mode; those of memory do not depend on it."""
+    """Return all targets of the record's preset in one mode; targets for memory do not depend on the mode."""
     found = TARGETS[record.preset](Table(record), mode)
     return [Verdict(text, tuple(figures)) for text, figures in found.items()]
 
@@ -177,12 +177,12 @@ TARGETS: dict[Preset, Callable[[Table, Mode], dict[str, Iterator[Figure]]]] = {
 
 
 def time_growth(t: Table, label: str, mode: Mode) -> float | None:
-    """The exponent of time over n at long lengths, from ratios to linear growth; None where too little was measured."""
+    """Return the exponent of time over n at long lengths, from ratios to linear growth; None with too few sizes."""
     return _slope({n: n * row.ratio.median for n, row in _long_rows(t, label, mode).items()})
 
 
 def memory_growth(t: Table, label: str, mode: Mode) -> float | None:
-    """The exponent of memory over n at long lengths; None where too little was measured."""
+    """Return the exponent of memory over n at long lengths; None with too few sizes."""
     return _slope({n: row.peak for n, row in _long_rows(t, label, mode).items() if row.peak is not None})
 
 
@@ -208,7 +208,7 @@ def _grown(t: Table, growth: Callable[[Table, str, Mode], float | None], mode: M
 
 
 def exponent(t: Table, label: str, mode: Mode, *, floor: bool = False) -> float | None:
-    """The slope of a case's log time over log n, or its bound's, or None where a size is missing."""
+    """Return the slope of a case's (or its bound's) log time over log n, or None if a size is missing."""
     rows = [(t.floor if floor else t.own)(label, n, mode) for n in FITTED]
     if any(row is None for row in rows):
         return None

@@ -1,7 +1,7 @@
-"""One thread for torch and for numpy: on few busy cores, threads that wait for each other take many times longer.
+"""Settings for all tests: one thread for torch and numpy, no worker processes, and the order of the tests.
 
-And no worker processes, which would be begun anew by each process that tests: tasks run in threads, but where a test
-begins workers of its own. The browser tests' server has them.
+On a few busy cores, threads that wait for each other take many times longer. Each test process would have to start its
+own worker processes, so tasks run in threads, unless a test starts workers. The browser tests' server has them.
 """
 
 import gc
@@ -12,15 +12,15 @@ from hypothesis import settings
 
 from attention_core.benchmarking.device import use_threads
 
-settings.register_profile("untimed", deadline=None)  # how long an example takes says something of the machine alone
+settings.register_profile("untimed", deadline=None)  # The time of an example depends only on the machine.
 settings.load_profile("untimed")
 use_threads()
 os.environ["ATTENTION_LAB_WORKERS"] = "0"
-gc.disable()  # while tests are collected, of which each process keeps every one: a sixth of the time, in all of them
+gc.disable()  # Each process keeps all collected tests, and collecting garbage meanwhile takes a sixth of the time.
 
 
 def pytest_collection_modifyitems(items):
-    # The browser's tests last longest, so they are begun first; and wait most, so beside each file there is another.
+    # Browser tests last longest, so they are started first. They wait most, so each alternates with another file.
     files = {}
     for item in items:
         files.setdefault(item.path, []).append(item)

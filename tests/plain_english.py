@@ -1,6 +1,6 @@
-"""The rules for docstrings and comments that a program can check: words to replace, openings to avoid, a longest sentence.
+"""Checks of docstrings and comments: words to replace, openings to avoid, and the longest sentence.
 
-``python tests/plain_english.py FILE ...`` prints what is wrong in these files, or in all of them without arguments.
+``python tests/plain_english.py FILE ...`` prints the faults of these files, or of all files without arguments.
 """
 
 import ast
@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("app", "attention_core", "pages", "benchmarks", "tests")
 LONGEST = 35
-"""Words in a sentence, not counting code and formulas."""
+"""The highest number of words in a sentence; code and formulas do not count."""
 
 REPLACE = {
     r"anew": "again, from scratch",
@@ -54,14 +54,14 @@ REPLACE = {
     r"he|she|his|her|hers": "they, the visitor",
     r"don't|doesn't|isn't|aren't|can't|won't|it's|wouldn't|didn't|wasn't|couldn't": "no contractions",
 }
-"""Patterns of whole words, and what to write instead."""
+"""Patterns of whole words, and the words to write instead."""
 
 OPENINGS = r"(?:Who|Whom|Whose|What|Whatever|Whoever|Those|Of|Whether|Nothing|Nobody|Such|Held|Kept|None of|All that)\b"
-"""Words that open a riddle: a docstring starts with a verb (functions) or with a noun phrase (everything else)."""
+"""Openings to avoid: a docstring starts with a verb (functions) or with a noun phrase (everything else)."""
 
 
 def passages(path: Path) -> Iterator[tuple[int, str]]:
-    """The docstrings, attribute docstrings and comments of a file, each with its line number."""
+    """Yield the docstrings, attribute docstrings and comments of a file, each with its line number."""
     source = path.read_text()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
@@ -78,7 +78,7 @@ def passages(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def faults(path: Path) -> Iterator[str]:
-    """Every broken rule in a file: its line, the words, and what to write instead."""
+    """Yield every fault of a file: its line, the words, and the remedy."""
     for line, text in passages(path):
         prose = re.sub(r"``.*?``|`[^`]*`", "CODE", text, flags=re.DOTALL)
         for pattern, instead in REPLACE.items():
@@ -92,7 +92,7 @@ def faults(path: Path) -> Iterator[str]:
 
 
 def files() -> list[Path]:
-    """Every Python file of the project."""
+    """Return every Python file of the project."""
     return [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 

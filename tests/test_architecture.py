@@ -1,4 +1,4 @@
-"""Who may know whom: pages -> app -> attention_core, never back."""
+"""Tests of the import rules: pages -> app -> attention_core, never back."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 FILES = [p for top in ("app", "attention_core", "pages") for p in sorted((ROOT / top).rglob("*.py"))]
 
 SHARED = ("__init__.py", "task.py", "lengths.py")
-"""What experiments share: what a task is, and at which lengths to measure."""
+"""Files that experiments share: the definition of a task, and the lengths to measure at."""
 SCREEN = [path for path in FILES if path.relative_to(ROOT).parts[0] != "attention_core"]
 CORE = [
     path
@@ -20,7 +20,7 @@ CORE = [
 
 
 def imported(path):
-    """Every module a file imports, ``from a import b`` counted as both ``a`` and ``a.b``."""
+    """Return every module that a file imports; ``from a import b`` counts as both ``a`` and ``a.b``."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -32,7 +32,7 @@ def imported(path):
 
 
 def needed(path, modules):
-    """The modules of the project that a file needs as it is loaded: not what it imports later or for types alone."""
+    """Return the project's modules that a file imports when it is loaded, without later imports and those for types."""
     names = []
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Import):
@@ -44,7 +44,10 @@ def needed(path, modules):
 
 
 def circles(needs):
-    """The modules left once all are taken away, one by one, that need none of those left; empty without a circle."""
+    """Return the modules on an import cycle and those that need one; the result is empty without a cycle.
+
+    Modules that need no remaining module are removed until none can be removed.
+    """
     left = dict(needs)
     while free := [name for name, needed in left.items() if not needed & left.keys() - {name}]:
         for name in free:
@@ -66,17 +69,10 @@ def test_a_circle_of_imports_is_seen():
 
 
 def forbidden(path):
-    """The modules a file may not know."""
+    """Return the modules that a file must not import."""
     place = path.relative_to(ROOT).as_posix()
     rules = {
         "attention_core/": ("app", "pages", "streamlit", "plotly"),
-        "attention_core/ops/": ("attention_core.variants", "attention_core.registry", "attention_core.inputs"),
-        "attention_core/variants/": (
-            "attention_core.variants",
-            "attention_core.registry",
-            "attention_core.inputs",
-            "attention_core.metrics",
-        ),
         "app/": ("pages", "app.main", "app.streamlit_app"),
         "app/figures/": ("streamlit", "torch", "attention_core", "app.jobs.cached"),
         "pages/": ("torch", "plotly", "attention_core.variants"),
@@ -88,9 +84,46 @@ def forbidden(path):
 def test_a_file_knows_only_what_it_may(path):
     known = imported(path)
     broken = {name for name in known for no in forbidden(path) if name == no or name.startswith(no + ".")}
-    if path.is_relative_to(ROOT / "app" / "figures"):  # figures write numbers as the sentences do
+    if path.is_relative_to(ROOT / "app" / "figures"):  # Figures format numbers in the same way as sentences.
         broken = {name for name in broken if not name.startswith("attention_core.formatting")}
     assert not broken
+
+
+LAYERS = {
+    "attention_core/ops/": ("ops", "settings", "compact_repr"),
+    "attention_core/variants/": ("ops", "variant", "settings", "limits", "articles"),
+}
+"""The modules of ``attention_core`` that operators and variants may import; a variant imports no other variant."""
+BUILDS_VARIANTS = "attention_core/ops/delta/fast_weights.py"
+"""The one operator that imports ``attention_core.variant``: it builds the records of several variants."""
+
+
+def outside(place, known):
+    """Return the modules of the core that an operator or a variant at this place imports although it may not."""
+    allowed = [
+        f"attention_core.{name}" for prefix, names in LAYERS.items() if place.startswith(prefix) for name in names
+    ]
+    if place == BUILDS_VARIANTS:
+        allowed.append("attention_core.variant")
+    core = {name for name in known if name.startswith("attention_core.")}
+    return {name for name in core if not f"{name}.".startswith(tuple(f"{module}." for module in allowed))}
+
+
+@pytest.mark.parametrize(
+    "place", [p for p in (path.relative_to(ROOT).as_posix() for path in FILES) if p.startswith(tuple(LAYERS))]
+)
+def test_operators_know_no_variant_and_variants_know_no_other(place):
+    assert not outside(place, imported(ROOT / place))
+
+
+def test_an_import_of_another_variant_is_seen():
+    softmax = "attention_core.variants.dense.softmax"
+    assert outside("attention_core/variants/dense/alibi.py", {softmax}) == {softmax}
+    assert outside("attention_core/ops/lsh.py", {softmax, "attention_core.variant"}) == {
+        softmax,
+        "attention_core.variant",
+    }
+    assert not outside("attention_core/variants/dense/alibi.py", {"attention_core.variant", "torch"})
 
 
 def test_the_rules_bite(tmp_path):
@@ -102,7 +135,7 @@ def test_the_rules_bite(tmp_path):
 
 
 def of_page(path):
-    """The page a file belongs to; None for one outside the pages' folders."""
+    """Return the page that a file belongs to, or None outside the pages' folders."""
     place = path.relative_to(ROOT).parts
     return place[1] if place[0] == "pages" and len(place) > 2 else None
 
@@ -115,7 +148,7 @@ def test_no_page_knows_another(path):
 
 
 def at_once(page):
-    """Whether a page says that it answers at once, so that a move on it breaks nothing off."""
+    """Return whether a page sets ``at_once``: it answers immediately, so changing a widget interrupts no work."""
     tree = ast.parse((ROOT / "pages" / page / "page.py").read_text())
     return any(isinstance(node, ast.keyword) and node.arg == "at_once" for node in ast.walk(tree))
 
@@ -145,7 +178,7 @@ def test_a_look_is_one_function_of_a_record_and_an_experiment_has_tasks_to_run(p
 
 
 def mathematics(tree):
-    """What a file does with tensors beyond cutting and counting them: torch, linear algebra, products."""
+    """Yield the syntax nodes with tensor mathematics: torch, linear algebra, products."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]

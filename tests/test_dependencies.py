@@ -1,4 +1,4 @@
-"""What pyproject.toml and the Dockerfile ask for: every library that is imported, at versions that are tested."""
+"""Tests of pyproject.toml and the Dockerfile: they require every imported library, at the tested versions."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ OPTIONAL = [Requirement(each) for extra in PROJECT["optional-dependencies"].valu
 
 
 def imported():
-    """Every top-level module of another project that a file imports, and the first file that does."""
+    """Return every imported top-level module of other projects, with the first file that imports it."""
     found = {}
     for file in (file for name in OWN for file in sorted((ROOT / name).rglob("*.py"))):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -38,7 +38,7 @@ def imported():
 
 @cache
 def pins():
-    """The tested version of each package."""
+    """Return the tested version of each package."""
     lines = "\n".join((ROOT / name).read_text() for name in ("requirements.txt", "constraints.txt"))
     return {canonicalize_name(name): pin for name, pin in re.findall(r"^([\w-]+)(?:\[\w+\])?==([\w.]+)", lines, re.M)}
 

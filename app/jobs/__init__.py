@@ -1,1 +1,1 @@
-"""How long work is scheduled, run, cached and shown."""
+"""Scheduling, running, caching and drawing of long computations."""

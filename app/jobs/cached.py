@@ -1,8 +1,9 @@
-"""The only caches, and what is looked at through them.
+"""The caches of the app, and the cached analysis functions that pages call.
 
-A result is keyed on frozen specs and words, never on arrays. Cached matrices are numpy; records and models are shared
-between visitors and never changed. All caches together hold ``cached_bytes``, of which each has its parts. Looks at
-long inputs pass one gate, so that light pages stay quick; what takes longer is a task (``app/jobs/dispatch.py``).
+Cache keys are frozen specs and words, never arrays. Cached matrices are NumPy arrays. Records and models are shared
+between visitors and are never modified. All caches together hold ``cached_bytes``, and each cache has a number of parts
+of it. Analyses of long inputs wait for one lock, so that light pages stay fast. Longer work is a task (see
+``app/jobs/dispatch.py``).
 """
 
 import threading
@@ -50,12 +51,12 @@ from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """What every panel of a comparison shares.
+    """The settings that all panels of a comparison share.
 
     Attributes:
-        source: what the queries, keys and values come from.
-        head: the head looked at, None for the average.
-        causal: whether the future is hidden.
+        source: the source of the queries, keys and values.
+        head: the head shown; None for the average over heads.
+        causal: whether future keys are masked.
         special: whether special tokens are shown.
     """
 
@@ -66,17 +67,17 @@ class View:
 
 
 class Uploads:
-    """The files of all visitors, by their digests: a session that held its own would hold it long after its visitor.
+    """The uploaded files of all visitors, by digest. Sessions would hold files long after their visitors have left.
 
     Args:
-        most_bytes: of all of them together.
+        most_bytes: the largest total size of the files.
     """
 
     def __init__(self, most_bytes: int) -> None:
         self._most, self._lock, self._files = most_bytes, threading.Lock(), OrderedDict[str, bytes]()
 
     def keep(self, digest: str, data: bytes) -> None:
-        """Keep a file; those that were asked for longest ago make room."""
+        """Store a file, and evict the least recently used files if the total exceeds the limit."""
         with self._lock:
             self._files[digest] = data
             self._files.move_to_end(digest)
@@ -84,7 +85,7 @@ class Uploads:
                 self._files.popitem(last=False)
 
     def get(self, digest: str) -> bytes | None:
-        """A file, None where it had to make room."""
+        """Return a file, or None if it was evicted."""
         with self._lock:
             if digest in self._files:
                 self._files.move_to_end(digest)
@@ -93,34 +94,34 @@ class Uploads:
 
 @once
 def uploads() -> Uploads:
-    """The files of this process's visitors."""
+    """Return this process's store of uploaded files."""
     return Uploads(current().uploads_bytes)
 
 
 @once
 def gate() -> FairLock:
-    """The one queue of this process for heavy work."""
+    """Return the lock that bounds how many heavy computations this process runs at a time."""
     return FairLock(current().heavy_jobs)
 
 
 @once
 def drawing() -> FairLock:
-    """The queue of this process for running pages.
+    """Return the lock that bounds how many page scripts this process runs at a time.
 
-    Runs that share the interpreter take turns at every operation of torch, and all end late: one after the other, all
-    but the last end sooner. Who computes or waits for long steps out meanwhile.
+    Scripts that share the interpreter alternate at every torch operation, so all of them finish late. When they run one
+    after another, all but the last finish sooner. A script gives up its place while it computes or waits for long.
     """
     return FairLock(current().drawn_at_once)
 
 
-# Everything a frozen spec says stands in its repr, but not an upload's bytes: those are hashed once, when they arrive.
+# The repr of a frozen spec contains all of it, except an upload's bytes: those are hashed once, on arrival.
 _KEYS: dict[type[Any], Callable[[Any], Hashable]] = {ac.Attention: attrgetter("word")}
 _KEYS |= dict.fromkeys((*Source.__subclasses__(), View, _gating.Gate), digest)
 _KEYS[tuple] = lambda parts: tuple(map(_key, parts))
 
 
 def _key(part: Any) -> Hashable:  # noqa: ANN401 - any frozen spec, word or number
-    """What tells an argument apart from all others; 0, 0.0 and False are three."""
+    """Return a cache key that is unique to an argument. The type is part of it, since 0, 0.0 and False are equal."""
     return type(part), _KEYS.get(type(part), _itself)(part)
 
 
@@ -129,18 +130,18 @@ def _itself(part: Hashable) -> Hashable:
 
 
 LIGHT = 128
-"""Tokens up to which a look takes milliseconds, and waits for nobody: behind long inputs it would wait for seconds."""
+"""Inputs up to this many tokens skip the lock: they take milliseconds, and would wait seconds behind long inputs."""
 PARTS = 58
-"""Of which each cache has some; a single result that is larger than its cache's stands there alone."""
+"""Parts into which ``cached_bytes`` is divided. A result larger than its cache's parts is the cache's only entry."""
 
 
 def _turn(tokens: int) -> AbstractContextManager[None]:
-    # Since the page asked to be drawn: who looks at many things waits behind others once, and not for each of them.
+    # Counts from when the page asked to be drawn, so a page with many analyses waits behind others once, not each time.
     return gate().turn(asked=drawing().asked) if tokens > LIGHT else nullcontext()
 
 
 def _aside(tokens: int) -> AbstractContextManager[None]:
-    # Around a cache, never inside: who is drawn may wait for what another computes.
+    # Used around a cache, never inside: a script that is being drawn may wait for a result that another computes.
     return drawing().away() if tokens > LIGHT else nullcontext()
 
 
@@ -149,10 +150,10 @@ _waited_for = threading.local()
 
 @contextmanager
 def spinner(words: str) -> Iterator[None]:
-    """Say these words on the page from when something is asked for that is not kept: to be ready costs a run a thread.
+    """Show a spinner from the first result in this block that is not cached. Showing it earlier would cost a thread.
 
     Args:
-        words: what is computed.
+        words: the text, which says what is computed.
     """
     with ExitStack() as shown:
         around = getattr(_waited_for, "tell", None)
@@ -164,7 +165,7 @@ def spinner(words: str) -> Iterator[None]:
 
 
 def begin() -> None:
-    """What is asked for is not kept: whoever has words for that says them now."""
+    """Show the surrounding ``spinner``, if there is one: a result is not cached and must be computed."""
     tell = getattr(_waited_for, "tell", None)
     if tell is not None:
         _waited_for.tell = None
@@ -180,10 +181,10 @@ T = TypeVar("T")
 
 
 def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
-    """The queries, keys and values a source stands for, at its own length or another.
+    """Return the queries, keys and values of a source, at its own length or another.
 
     Raises:
-        LabError: if the source cannot become a record.
+        LabError: if the source cannot be read.
     """
     known = records().known(source, tokens)
     if known is not None:
@@ -196,10 +197,10 @@ def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
 
 
 def every_layer(source: Source) -> Sequence[ac.inputs.QKV]:
-    """A source's record at each layer: a model reads a text once for all its layers, which the sidebar shows anyway.
+    """Return the records of all layers of a source: a model reads a text once for all its layers.
 
     Raises:
-        LabError: if the source cannot become a record.
+        LabError: if the source cannot be read.
     """
     if source.layer_count == 1:
         return (record(source),)
@@ -209,20 +210,20 @@ def every_layer(source: Source) -> Sequence[ac.inputs.QKV]:
 
 @once
 def records() -> execution.Records:
-    """What this process's visitors look at."""
+    """Return this process's cache of records."""
     return execution.Records(_bytes(3))
 
 
 _caches: list[ByteLRUCache[Any]] = []
-"""All but the records'."""
+"""All caches except the records' cache."""
 
 
 def cache(entries: int = 1, parts: int = 1) -> ByteLRUCache[Any]:
-    """A cache of results that visitors share.
+    """Return a new cache of results that visitors share.
 
     Args:
-        entries: results kept, in multiples of ``cached_results``.
-        parts: of the bytes of all caches.
+        entries: the largest number of results, in multiples of ``cached_results``.
+        parts: the share of ``cached_bytes``, in parts.
     """
     made: ByteLRUCache[Any] = ByteLRUCache(_bytes(parts), attrgetter("nbytes"), most=entries * current().cached_results)
     _caches.append(made)
@@ -232,12 +233,12 @@ def cache(entries: int = 1, parts: int = 1) -> ByteLRUCache[Any]:
 def _look(
     of: Callable[Concatenate[ac.inputs.QKV, P], T], entries: int = 1, parts: int = 1
 ) -> Callable[Concatenate[Source, P], T]:
-    """A look that is given a source in place of its record, cached; else its arguments and its errors are its own.
+    """Return a cached version of an analysis function that takes a source instead of the source's record.
 
     Args:
-        of: one of ``attention_core.analysis``.
-        entries: as of ``cache``.
-        parts: likewise.
+        of: a function of ``attention_core.analysis``, which defines the other arguments and the errors.
+        entries: as in ``cache``.
+        parts: as in ``cache``.
     """
     kept: ByteLRUCache[Frozen[T]] = cache(entries, parts)
 
@@ -278,23 +279,23 @@ delta_written = _look(_delta_state.written)
 
 
 def matrix(view: View, attention: ac.Attention) -> Compared:
-    """One variant's matrix on a view, and its numbers; errors as of ``compare``."""
+    """Return one variant's matrix for a view, with its metrics. Errors are those of ``compare``."""
     view = _settled(view)
     return _compared(view.source, attention, head=view.head, causal=view.causal, special=view.special)
 
 
 def _settled(view: View) -> View:
-    """What is seen on a view, asked for in one way alone."""
+    """Return the canonical form of a view, so that views that show the same have the same cache key."""
     return replace(view, source=view.source.settled, special=_shown(view.source, view.special))
 
 
 def _shown(source: Source, special: bool) -> bool:
-    """Whether special tokens are shown; where there are none they are."""
+    """Return whether special tokens are shown: True as well if the source has no special tokens."""
     return special or not any(record(source).special)
 
 
 def ranks(view: View, attention: ac.Attention) -> Ranks:
-    """The ranks of that matrix, which take longer than its other numbers."""
+    """Return the ranks of that matrix, which take longer to compute than its other metrics."""
     found, key = matrix(view, attention), _key((_settled(view), attention))
 
     def find() -> Frozen[Ranks]:
@@ -309,7 +310,7 @@ def ranks(view: View, attention: ac.Attention) -> Ranks:
 
 
 def telling_row(view: View, attention: ac.Attention) -> int | None:
-    """The query that tells the most in that matrix; None where no word can look at another."""
+    """Return the most informative query row of that matrix, or None if no word attends to another word."""
     weights, qkv = matrix(view, attention).weights, record(view.source)
     find = partial(_telling_row.of_record, weights, qkv, special=view.special)
     return _telling.get(_key((_settled(view), attention)), lambda: Frozen(find())).value
@@ -318,7 +319,7 @@ def telling_row(view: View, attention: ac.Attention) -> int | None:
 _telling: ByteLRUCache[Frozen[int | None]] = cache(8)
 _ranks: ByteLRUCache[Frozen[Ranks]] = cache(8)
 READINGS = 16
-"""Parts for what models read, which takes up to seconds: all texts that a class starts from, and some of its own."""
+"""Parts for the records that models compute, which takes up to seconds: all of a class's shared texts and some more."""
 _readings: ByteLRUCache[Any] = cache(1, READINGS)
 _reaches: ByteLRUCache[Frozen[_stack.Reach]] = cache(8)
 _miniatures: ByteLRUCache[Frozen[np.ndarray]] = cache(8)
@@ -326,7 +327,7 @@ _scores: ByteLRUCache[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache(4)
 
 
 def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Reach:
-    """How far a stack of variants reaches, repeated until it is so deep; errors as of ``matrix``."""
+    """Return how far information travels through a stack of variants, repeated to a depth; errors as in ``matrix``."""
 
     def find() -> Frozen[_stack.Reach]:
         allowed = [pattern(view.source, layer, head=view.head, causal=view.causal).allowed for layer in layers]
@@ -337,7 +338,7 @@ def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Re
 
 
 def head_miniatures(source: Source, causal: bool, special: bool = True, size: int = 24) -> np.ndarray:
-    """Softmax in every layer and head of a source, as shades ``[L, H, s, s]``; one layer where there is no model."""
+    """Return softmax in every layer and head of a source as shades ``[L, H, s, s]``; L is 1 without a model."""
 
     def find() -> Frozen[np.ndarray]:
         layers = every_layer(source)
@@ -349,7 +350,7 @@ def head_miniatures(source: Source, causal: bool, special: bool = True, size: in
 
 
 def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scores.HeadScores, ...]:
-    """What every layer and head of a source looks for, in numbers; as of ``head_miniatures``."""
+    """Return the scores that describe each layer and head of a source, as in ``head_miniatures``."""
 
     def find() -> Frozen[tuple[_head_scores.HeadScores, ...]]:
         layers = every_layer(source)
@@ -361,7 +362,7 @@ def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scor
 
 
 def _long(kept: ByteLRUCache[T], key: Hashable, find: Callable[[], T]) -> T:
-    """A result that takes long to find: others are drawn until it is there."""
+    """Return a cached result, or compute it, which takes long. Other visitors' pages are drawn meanwhile."""
     if (known := kept.known(key)) is not None:
         return known
     begin()

@@ -1,4 +1,4 @@
-"""Where tasks run: in worker processes, on a cluster or here, in one line for all visitors and once for all who ask."""
+"""Runs tasks in workers, on a cluster or in this process. Visitors take fair turns, and equal tasks run once."""
 
 import os
 import uuid
@@ -18,23 +18,23 @@ from attention_core.experiments.task import Task
 from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
 
 Waiting = Callable[[TaskStatus], object]
-"""Told how a task stands while its visitor waits for it."""
+"""A callback that receives a task's status while its visitor waits for it."""
 POLL = 0.1
-"""Seconds after which a script that waits looks whether its visitor still does."""
+"""Seconds between two checks of whether the visitor of a waiting script is still there."""
 
 
 def rows(experiment: str, task: Task, waiting: Waiting | None = None, *, light: bool = False) -> tuple[Any, ...]:
-    """What one task of an experiment finds, computed once for all visitors.
+    """Return the rows of one task of an experiment, computed once for all visitors.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
-        task: one of the tasks that module's ``tasks`` made.
-        waiting: told how the task stands, while it is waited for.
-        light: whether it is over as soon as a look: it runs in this process, and no sweep is before it in line.
+        task: a task made by that module's ``tasks``.
+        waiting: receives the task's status while the caller waits.
+        light: whether the task is short. A short task runs in this process, and does not queue behind sweeps.
 
     Raises:
         LabError: if the task's source cannot be read at this length.
-        WorkerError: if what computed it was lost.
+        WorkerError: if the worker that ran the task was lost.
     """
     [(_task, outcome)] = stream(experiment, [task], waiting, light=light)
     if isinstance(outcome, ac.LabError):
@@ -45,9 +45,9 @@ def rows(experiment: str, task: Task, waiting: Waiting | None = None, *, light: 
 def stream(
     experiment: str, tasks: Sequence[Task], waiting: Waiting | None = None, *, light: bool = False
 ) -> Generator[tuple[Task, tuple[Any, ...] | ac.LabError]]:
-    """Each task with what it finds, or why it finds nothing, in their order; arguments as of ``rows``.
+    """Yield each task with its rows or its error, in the order of ``tasks``; the arguments are those of ``rows``.
 
-    As many are under way at a time as the executor has places for. Close it: that is what takes back the others.
+    As many tasks run at a time as the executor has places for. Closing the generator cancels the remaining tasks.
     """
     asked: dict[int, TaskHandle] = {}
     ahead = 0
@@ -84,7 +84,7 @@ def stream(
 
 
 def execute(experiment: str, task: Task, waiting: Waiting | None = None) -> tuple[Any, ...]:
-    """Run one task in any case and wait for its rows; arguments and errors as of ``rows``."""
+    """Run one task, ignoring the cache, and return its rows; arguments and errors are as in ``rows``."""
     ticket = line(executor(task)).ask(visitor(), experiment, task, object())
     try:
         _wait(ticket, waiting)
@@ -95,55 +95,55 @@ def execute(experiment: str, task: Task, waiting: Waiting | None = None) -> tupl
 
 def _wait(ticket: TaskHandle, waiting: Waiting | None) -> None:
     if ticket.wait(0):
-        return  # what has come while others were drawn is taken at once
+        return  # a task that ended while others were drawn needs no wait
     cached.begin()
     with cached.drawing().away():
         while not ticket.wait(POLL):
-            # Asking for the session's state is what ends a script that a newer one has replaced, or whose visitor left.
+            # Reading the session state ends a script that a newer script has replaced, or whose visitor has left.
             visitor()
             if waiting:
                 waiting(ticket.standing())
 
 
 def visitor() -> Hashable:
-    """Who this script runs for: the same as long as the session."""
+    """Return the identifier of this script's visitor, which is the same for the whole session."""
     return st.session_state.get("visitor") or st.session_state.setdefault("visitor", uuid.uuid4())
 
 
 ROWS = 8
-"""Parts for rows, which take ten to hundreds of times as long by the byte as a matrix: all that a class sweeps, and as
-much again. Who goes through it in the same order again would find nothing of it once a little had to make room."""
+"""Parts for rows, which take ten to hundreds of times as long per byte as a matrix: twice what a class sweeps.
+An LRU cache that is slightly too small would miss every row for a visitor who repeats a sweep in the same order."""
 
 _rows: ByteLRUCache[Frozen[tuple[Any, ...]]] = cached.cache(256, ROWS)
 
 
 def known(experiment: str, task: Task) -> tuple[Any, ...] | None:
-    """A task's rows where they are kept; None where it has not been run."""
+    """Return a task's cached rows, or None if they are not cached."""
     found = _rows.known((experiment, digest(task)))
     return None if found is None else found.value
 
 
 def keep(experiment: str, task: Task, rows: tuple[Any, ...]) -> None:
-    """Take over a task's rows that are there already, so that nobody waits for them in line."""
+    """Cache a task's rows that were computed elsewhere, so that no session queues for them."""
     _rows.get((experiment, digest(task)), partial(Frozen, rows))
 
 
 def forget(experiment: str, task: Task) -> None:
-    """Let ``rows`` compute a task anew, where its results differ from run to run."""
+    """Remove a task's rows from the cache. Used for tasks whose results differ from run to run."""
     _rows.drop((experiment, digest(task)))
 
 
 @once
 def line(executor: Executor) -> FairScheduler:
-    """The line before an executor."""
+    """Return the scheduler of an executor."""
     return FairScheduler(executor)
 
 
 def executor(task: Task) -> Executor:
-    """Where a task runs; nothing else knows.
+    """Return the executor that runs a task.
 
-    On the Dask cluster that ``ATTENTION_LAB_SCHEDULER`` names, but for what is timed, as that is about this machine; in
-    worker processes; or, where there are none, in threads of this process.
+    This is the Dask cluster at ``ATTENTION_LAB_SCHEDULER`` if set, except for timed tasks, which measure this machine.
+    Otherwise it is the worker processes, or threads of this process if there are no workers.
     """
     address = os.environ.get("ATTENTION_LAB_SCHEDULER", "").strip()
     if address and not getattr(task, "timed", False):
@@ -158,7 +158,7 @@ def _cluster(address: str) -> Cluster:
 
 @once
 def workers() -> Workers | None:
-    """This server's worker processes; None where it has none."""
+    """Return this server's worker processes, or None if it has none."""
     path = os.environ.get("ATTENTION_LAB_WORKERS_SOCKET")
     count = worker_count()
     return Workers(count, Path(path) if path else None) if count else None

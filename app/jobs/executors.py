@@ -1,4 +1,4 @@
-"""Where tasks run: in workers that a warm process forks, on a Dask cluster, or in threads of this process."""
+"""Executors of tasks: worker processes forked from a warm process, a Dask cluster, or threads of this process."""
 
 import os
 import pickle
@@ -23,13 +23,13 @@ from attention_core.runtime.execution import execute, execute_here
 from attention_core.runtime.progress import Told, watched
 
 PATIENCE = 120.0
-"""Seconds until a process that forks workers for several servers must listen: it imports torch and a model first."""
+"""Seconds to wait for a shared forking process to listen: it imports torch and a model first."""
 REACH = 5.0
-"""Seconds until a cluster must answer."""
+"""Seconds to wait for a cluster's answer."""
 LOST = N_(
     "The worker process ended unexpectedly, perhaps because memory ran out. Try again, or choose a smaller input."
 )
-"""For a worker that died at work, and for nothing else: every other cause has a sentence of its own."""
+"""The message for a worker that died during a task. Every other cause has a message of its own."""
 BROKEN = N_(
     "The worker processes of this server cannot start; its log says why. Restarted with ATTENTION_LAB_WORKERS=0, it "
     "computes without them."
@@ -45,10 +45,10 @@ SCHEDULER = N_(
 
 
 def worker_count() -> int:
-    """Worker processes, from the environment variable ``ATTENTION_LAB_WORKERS``; 0 where tasks run in this process.
+    """Return the number of worker processes, from ``ATTENTION_LAB_WORKERS``; 0 if tasks run in this process.
 
     Raises:
-        SettingError: if it is no whole number up to 64.
+        SettingError: if the variable is not a whole number up to 64.
     """
     word = os.environ.get("ATTENTION_LAB_WORKERS", "").strip()
     if not word:
@@ -61,11 +61,11 @@ def worker_count() -> int:
 
 
 class Workers:
-    """Workers on this machine.
+    """An executor that runs tasks in worker processes on this machine.
 
     Args:
-        count: how many.
-        path: the socket of a process that forks them for several servers; None for one of this server's own.
+        count: the number of workers.
+        path: the socket of a process that forks workers for several servers; None to start one for this server.
     """
 
     def __init__(self, count: int, path: Path | None = None) -> None:
@@ -74,15 +74,15 @@ class Workers:
         self._lock = threading.Lock()
 
     def places(self) -> int:
-        """As many as there are workers."""
+        """Return the number of workers."""
         return self._count
 
     def place(self) -> "Worker":
-        """A worker, not yet begun."""
+        """Return a worker, which starts with its first task."""
         return Worker(self.connect)
 
     def start(self) -> Path:
-        """Begin the process that forks workers, if that is this server's and does not run, and tell its socket."""
+        """Return the socket of the forking process. Start that process if it is the server's own and not running."""
         if self._path is not None:
             return self._path
         with self._lock:
@@ -90,7 +90,7 @@ class Workers:
                 self._folder = tempfile.TemporaryDirectory(prefix="attention-lab-")
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "attention_core.workers", self._folder.name + "/workers", "--owned"],
-                    stdin=subprocess.PIPE,  # its end is this server's
+                    stdin=subprocess.PIPE,  # closed when this server ends, which ends the process
                 )
             return Path(self._folder.name, "workers")
 
@@ -120,10 +120,10 @@ class Workers:
 
 
 class Worker:
-    """A worker process, begun with its first task.
+    """A worker process, started with its first task.
 
     Args:
-        connect: makes a connection to a new one.
+        connect: opens a connection to a new worker.
     """
 
     def __init__(self, connect: Callable[[], socket.socket]) -> None:
@@ -132,10 +132,10 @@ class Worker:
         self._ended = False
 
     def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
-        """Send the task, and wait for its rows.
+        """Send the task to the worker, and return its rows.
 
         Raises:
-            LabError: if it cannot be run.
+            LabError: if the task cannot be run.
             WorkerError: if the worker died.
         """
         if self._ended:
@@ -143,9 +143,9 @@ class Worker:
         if self._connection is None:
             self._connection = self._connect()
         try:
-            if self._ended:  # while it was begun
+            if self._ended:  # ``end`` was called while the worker started
                 raise EOFError
-            # Bytes in bytes: a task that the worker cannot read leaves the stream between them whole.
+            # Bytes within bytes: a task that the worker cannot unpickle does not break the stream.
             self._connection.sendall(pickle.dumps(pickle.dumps((experiment, task))))
             with self._connection.makefile("rb") as stream:
                 kind, about = pickle.load(stream)
@@ -164,7 +164,7 @@ class Worker:
         return rows
 
     def end(self) -> bool:
-        """Hang up: the worker ends at once, and its successor is begun with the next task."""
+        """Close the connection, which ends the worker immediately. The next task starts a new worker."""
         self._ended = True
         if self._connection is not None:
             with suppress(OSError):
@@ -172,17 +172,17 @@ class Worker:
         return True
 
     def close(self) -> None:
-        """Let the worker end."""
+        """Close the connection, so that the worker ends."""
         if self._connection is not None:
             self._connection.close()
         self._connection, self._ended = None, False
 
 
 class Cluster:
-    """Workers of a Dask cluster, wherever they are.
+    """An executor that runs tasks on the workers of a Dask cluster, on any machine.
 
     Args:
-        address: of its scheduler.
+        address: the address of the cluster's scheduler.
     """
 
     def __init__(self, address: str) -> None:
@@ -192,11 +192,11 @@ class Cluster:
 
     @property
     def abreast(self) -> int:
-        """As many as run at once, and one more."""
+        """The number of tasks that run at a time, plus one."""
         return self.places() + 1
 
     def places(self) -> int:
-        """Threads of all its workers.
+        """Return the number of threads of all workers.
 
         Raises:
             WorkerError: if the scheduler does not answer.
@@ -205,7 +205,7 @@ class Cluster:
         return max(1, sum(self.client().nthreads().values()))
 
     def client(self) -> Any:  # noqa: ANN401 - Dask is not installed everywhere
-        """The connection to the scheduler; errors as of ``places``."""
+        """Return the connection to the scheduler; errors are as in ``places``."""
         with self._lock:
             if self._client is None or self._client.status != "running":
                 try:
@@ -221,23 +221,23 @@ class Cluster:
             return self._client
 
     def place(self) -> Place:
-        """One task under way on the cluster."""
+        """Return a place that runs one task at a time on the cluster."""
         return OnCluster(self)
 
 
 class OnCluster:
-    """One task at a time on a cluster, which chooses the worker, and another where that one is lost."""
+    """A place that runs one task at a time on a cluster. The cluster chooses the worker, and replaces a lost one."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._future: Any = None
 
     def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
-        """Send the task, and wait for its rows; of its steps a cluster tells nothing.
+        """Send the task, and return its rows. A cluster does not report the steps of a task.
 
         Raises:
-            LabError: if it cannot be run.
-            WorkerError: if worker after worker died of it, or the scheduler did.
+            LabError: if the task cannot be run.
+            WorkerError: if the task killed several workers, or the scheduler was lost.
         """
         self._future = self._cluster.client().submit(execute_here, experiment, task, pure=False)
         try:
@@ -254,27 +254,26 @@ class OnCluster:
                 raise WorkerError(SCHEDULER) from error
             raise
         finally:
-            self._future = None  # the cluster keeps what is referred to
+            self._future = None  # the cluster keeps results as long as a future refers to them
         return rows
 
     def end(self) -> bool:
-        """Take the task back; where it has begun, it runs to its end and its rows are dropped."""
+        """Cancel the task. A task that has started runs to its end, and its rows are discarded."""
         if future := self._future:
             future.cancel(force=True)
         return True
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: this place holds no resources."""
 
 
 class Here:
-    """In threads of this process, which cannot step back behind the pages.
+    """An executor that runs tasks in threads of this process, with the same priority as the pages.
 
-    What is timed has the machine to itself as far as this process goes; heavy work that waits passes between two of
-    them.
+    Timed tasks run alone in this process. Heavy work that is waiting runs between two timed tasks.
 
     Args:
-        gate: before all heavy work of this process.
+        gate: the lock for all heavy work of this process.
         load: turns a source into a record.
     """
 
@@ -284,20 +283,20 @@ class Here:
         self._gate, self._load = gate, load
 
     def places(self) -> int:
-        """As many as the gate lets through."""
+        """Return the number of heavy computations that the lock admits at a time."""
         return current().heavy_jobs
 
     def place(self) -> "InThread":
-        """One task under way."""
+        """Return a place that runs one task at a time."""
         return InThread(self._gate, self._load)
 
 
 class InThread:
-    """One task at a time in a thread of this process, which cannot be ended, but is asked to stop.
+    """A place that runs one task at a time in a thread of this process. A thread can only be asked to stop.
 
     Args:
-        gate: as of ``Here``.
-        load: likewise.
+        gate: as in ``Here``.
+        load: as in ``Here``.
     """
 
     def __init__(self, gate: FairLock, load: Load) -> None:
@@ -305,11 +304,11 @@ class InThread:
         self._stop = threading.Event()
 
     def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
-        """Run a task when it is its turn.
+        """Run a task once the lock admits it, and return its rows.
 
         Raises:
-            LabError: if it cannot be run.
-            StoppedError: if it was asked to stop, and looked whether it was.
+            LabError: if the task cannot be run.
+            StoppedError: if the task was asked to stop and checked for it.
         """
         turn = self._gate.alone() if getattr(task, "timed", False) else self._gate.turn()
         try:
@@ -319,9 +318,9 @@ class InThread:
             self._stop.clear()
 
     def end(self) -> bool:
-        """Ask it to stop at its next step; what has none goes on to its end."""
+        """Ask the task to stop at its next step. A task without steps runs to its end."""
         self._stop.set()
         return False
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: this place holds no resources."""

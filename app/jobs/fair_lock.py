@@ -1,4 +1,4 @@
-"""The queue for heavy work in this process: so many at once, fair between visitors, and alone for what is timed."""
+"""A lock for heavy work: admits a bounded number of threads, fairly between visitors, and timed work alone."""
 
 import heapq
 import threading
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from itertools import count
 
 AT_ONCE = 0.4
-"""Seconds that a visitor may be inside before others go first: most moves take a tenth of that, a new long text all."""
+"""Seconds of use before other visitors go first: most interactions take a tenth of this, a new long text all of it."""
 SHARE = 1 / 30
-"""Of the time that passes, what he gains of that again."""
+"""The fraction of the passing time by which a visitor's used seconds are reduced."""
 LATE = 3.0
-"""Seconds by which others go first at most, so that a sweep ends too."""
+"""The longest delay in seconds of a visitor with high use, so that a sweep also ends."""
 MANY = 1000
-"""Visitors beyond which those are forgotten who have gained again what they took."""
+"""The number of accounts above which those of visitors without used seconds are deleted."""
 
 
 class Places:
-    """A semaphore that serves who is due first, and of those due at once who asked first.
+    """A semaphore that serves the thread with the earliest due time, and equal due times in order of request.
 
-    Python's own lets a thread that has just given its place back take it again before those who wait have woken up, so
-    that one visitor's sweep would keep everybody else out until its end.
+    With ``threading.Semaphore``, a thread that has just released its place can take it again before the waiting threads
+    wake up. One visitor's sweep would then keep all others out until its end.
     """
 
     def __init__(self, places: int) -> None:
@@ -32,7 +32,7 @@ class Places:
         self._lock = threading.Lock()
 
     def acquire(self, due: float) -> None:
-        """Wait for a place: behind all who are due before."""
+        """Wait for a place, behind all threads with an earlier due time."""
         turn = threading.Event()
         with self._lock:
             if self._free:
@@ -42,7 +42,7 @@ class Places:
         turn.wait()
 
     def release(self) -> None:
-        """Give a place to who is due first."""
+        """Release a place to the waiting thread with the earliest due time."""
         with self._lock:
             if self._waiting:
                 heapq.heappop(self._waiting)[-1].set()
@@ -50,13 +50,13 @@ class Places:
                 self._free += 1
 
     def wanted(self, due: float) -> bool:
-        """Whether somebody waits who is due before."""
+        """Return whether a thread with an earlier due time is waiting."""
         with self._lock:
             return bool(self._waiting) and self._waiting[0][0] < due
 
     @contextmanager
     def taken(self, due: float) -> Iterator[None]:
-        """A place, for a while."""
+        """Hold a place within the block."""
         self.acquire(due)
         try:
             yield
@@ -66,11 +66,11 @@ class Places:
 
 @dataclass
 class Account:
-    """What a visitor has taken.
+    """The use that a visitor has made of the lock.
 
     Attributes:
-        asked: when the turn was asked for that he has or waits for.
-        spent: the time by which what he has taken will be gained again.
+        asked: the time of the visitor's current request.
+        spent: the time at which the visitor's used seconds will be fully recovered.
     """
 
     asked: float
@@ -78,20 +78,20 @@ class Account:
 
     @property
     def due(self) -> float:
-        """When it is his turn: as he asked, or later if he has taken more than he may at once."""
+        """The due time of the request: the request's time, or later if the visitor has used more than ``AT_ONCE``."""
         return max(self.asked, self.spent - AT_ONCE / SHARE)
 
     def take(self, since: float, now: float) -> None:
-        """He was inside."""
+        """Count the time from ``since`` to ``now`` as used."""
         self.spent = min(max(self.spent, since) + (now - since) / SHARE, now + AT_ONCE / SHARE + LATE)
 
 
 class FairLock:
-    """Lets a bounded number of threads through at a time; a thread inside may enter again.
+    """A reentrant lock that admits a bounded number of threads at a time, fairly between visitors.
 
     Args:
-        places: how many.
-        clock: tells the time, in seconds.
+        places: the number of threads admitted.
+        clock: returns the time in seconds.
     """
 
     def __init__(self, places: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -104,16 +104,16 @@ class FairLock:
 
     @property
     def asked(self) -> float | None:
-        """When this thread asked for the turn that it has, or has given back for a while; None where it has none."""
+        """The time of this thread's request, also while its place is given up in ``away``; None without a request."""
         return getattr(self._inside, "asked", None)
 
     @contextmanager
     def turn(self, visitor: Hashable = None, asked: float | None = None) -> Iterator[None]:
-        """Wait for a turn.
+        """Hold a place within the block.
 
         Args:
-            visitor: whose; None for one who is nobody before and after.
-            asked: since when he waits, by the clock, elsewhere it may be; None for now.
+            visitor: the visitor whose use is counted; None to count no use.
+            asked: the time since which the caller waits, perhaps for another lock; None for now.
         """
         if getattr(self._inside, "yes", False):
             yield
@@ -136,7 +136,7 @@ class FairLock:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Give one's place back for a while; never while holding a lock that somebody inside may wait for."""
+        """Give up the place within the block. Never call this with a lock held that an admitted thread may wait for."""
         if not getattr(self._inside, "yes", False):
             yield
             return
@@ -145,13 +145,13 @@ class FairLock:
         try:
             yield
         finally:
-            self._enter(account)  # as if he had waited all the time
+            self._enter(account)  # with the due time of the original request
 
     def give_way(self) -> None:
-        """Let those go first who wait and are due before; never while holding a lock that one of them may wait for.
+        """Let waiting threads with earlier due times go first. Never call this with a lock held that one may wait for.
 
-        They are where the visitor inside has taken more than he may at once: a sweep's page is drawn in the gaps
-        between others' moves, and keeps no move waiting until its end.
+        Others are due earlier once this visitor has used more than ``AT_ONCE`` seconds. A sweep's page is thus drawn
+        between other visitors' interactions, and delays none of them until its end.
         """
         account: Account | None = getattr(self._inside, "account", None)
         if account is None:
@@ -174,11 +174,11 @@ class FairLock:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Wait until no other thread is inside, and keep them out: for what is timed.
+        """Hold all places within the block, so that no other thread is inside. This is for timed work.
 
-        A thread inside must not ask; one that is alone counts as inside.
+        A thread inside must not call this. A thread that holds all places counts as inside.
         """
-        with self._sole, ExitStack() as taken:  # one at a time, as two that took places in turn would wait for ever
+        with self._sole, ExitStack() as taken:  # one caller at a time: two that each took some places would deadlock
             for _ in range(self._count):
                 taken.enter_context(self._places.taken(self._clock()))
             self._inside.yes = True

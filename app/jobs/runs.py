@@ -1,7 +1,6 @@
-"""Everything that takes long: begun at once or on a button, drawn as it comes, stopped, and continued where it stood.
+"""Long runs on a page: started with the page or by a button, drawn as rows arrive, stopped and continued.
 
-An experiment's tasks go in, rows come out; what a row holds is nobody's business here. Where a task runs,
-``dispatch.executor`` alone knows.
+A run takes an experiment's tasks and returns rows of any kind. ``dispatch.executor`` decides where a task runs.
 """
 
 import time
@@ -24,32 +23,32 @@ from attention_core.errors import WorkerError
 from attention_core.experiments.task import Task
 
 REDRAW, SELDOM = 0.7, 5.0
-"""Seconds between two drawings of a chart that grows, at least and at most: a redraw costs the browser up to half of
-the one, and after the other a chart looks as if it stood still."""
+"""Shortest and longest seconds between two drawings of a growing chart. A redraw costs the browser up to half of the
+shortest time. After more than the longest time, a chart appears to be stuck."""
 SHARE = 1 / 8
-"""Of the time that drawing may take, by all visitors' runs together, as nobody else is drawn meanwhile."""
+"""The fraction of the time that all runs together may spend on drawing, as no other page is drawn meanwhile."""
 TOLD = 0.1
-"""Seconds between two messages that say how far a run is: what is cached comes by the hundred."""
+"""Seconds between two progress messages: cached results arrive by the hundred."""
 FIRST = 0.2
-"""Seconds before the first drawing: what is cached is there sooner and is drawn once, what is computed shows early."""
+"""Seconds before the first drawing: cached rows arrive sooner and are drawn once, and computed rows show early."""
 
 RowT = TypeVar("RowT")
 
 
 @dataclass(eq=False)
 class Run(Generic[RowT]):
-    """A visitor's run, under way or stopped; a script that takes over from another goes on with it.
+    """A visitor's run, in progress or stopped. A script that replaces another one continues its run.
 
     Attributes:
-        asked: what it is to find.
-        rows: what it has found, where that is kept nowhere else.
-        done: tasks that have come to their end.
-        going: whether it is under way.
-        complete: whether nothing is left to do.
-        seconds: how long it has been under way, the time it stood still left out.
-        began: when it was first begun.
-        refusal: why it could not go on, as Markdown.
-        earlier: the run before it, which counts until this one has found something.
+        asked: what the run computes.
+        rows: the rows found, if they are not cached elsewhere.
+        done: the number of finished tasks.
+        going: whether the run is in progress.
+        complete: whether all tasks are finished.
+        seconds: the time in progress, without pauses.
+        began: when the run was started.
+        refusal: why the run could not continue, as Markdown.
+        earlier: the previous run, which is shown until this run has found something.
     """
 
     asked: Hashable
@@ -64,11 +63,11 @@ class Run(Generic[RowT]):
 
 
 def time_left(seconds: float, share: float) -> str:
-    """Return how long the rest takes, in words, or that it is not known before any of the work is done.
+    """Return the remaining time in words, or that it is not known before any of the work is done.
 
     Args:
-        seconds: spent so far.
-        share: of the work that is done, from 0 to 1.
+        seconds: the time spent so far.
+        share: the fraction of the work that is done, from 0 to 1.
     """
     if not share:
         return _("time left not known yet")
@@ -76,7 +75,7 @@ def time_left(seconds: float, share: float) -> str:
 
 
 def last(key: str) -> Run[Any] | None:
-    """The last run that was begun on a button and has found something, stopped or not."""
+    """Return the last run that was started by a button and has found something, stopped or not."""
     run: Run[Any] | None = st.session_state.get(f"{key}.run")
     return run if run is None or run.rows else run.earlier
 
@@ -90,18 +89,18 @@ def at_once(
     effort: Callable[[Any], float] = lambda task: 1.0,
     refuse: Callable[[Any, str], None] | None = None,
 ) -> list[RowT]:
-    """Run an experiment's tasks in order and draw what is found.
+    """Run an experiment's tasks in order as soon as the page opens, draw the rows found, and return them.
 
-    Results are cached task by task: a run that was stopped goes on where it was, and a knob that changes some tasks
-    recomputes only those.
+    Results are cached per task. A stopped run continues where it was, and a control that changes some tasks recomputes
+    only those.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
-        tasks: its tasks.
-        draw: draws the rows found so far; it is given a key for its elements that differs from drawing to drawing.
+        tasks: the tasks.
+        draw: draws the rows found so far. Receives a key for its elements that differs from drawing to drawing.
         key: the run's key, ``"<page>.<name>"``.
-        effort: how much work a task is beside the others, for the time left.
-        refuse: draws why a task could not be run, as Markdown; by default beneath the chart.
+        effort: the work of a task relative to the others, for the remaining time.
+        refuse: draws why a task could not be run, as Markdown; by default below the chart.
 
     Returns:
         All rows found.
@@ -113,8 +112,8 @@ def at_once(
     with st.container(horizontal=True, vertical_alignment="center"):
         bar, button = st.empty(), st.empty()
     chart, complaint = st.empty(), st.empty()
-    # One button under one key: another in its place would stand beside the old one until a click takes the focus from
-    # that, then move, and the click would miss it.
+    # One button with one key. A second button would appear next to the first until a click takes the focus from the
+    # first; it would then move, and the click would miss it.
     going = run.going
     button.button(
         _("Stop") if going else _("Continue"),
@@ -123,14 +122,14 @@ def at_once(
         on_click=stop if going else _go_on,
         args=(key,),
     )
-    # Cached results take no time, so they say nothing about how long the others take.
+    # Cached results take no time, so they must not count in the estimate of the remaining time.
     spent = [0.0, *accumulate(0.0 if dispatch.known(experiment, task) is not None else effort(task) for task in tasks)]
     began = time.monotonic()
 
     def tell(done: int, steps: tuple[int, int] | None = None) -> None:
         if done == len(tasks):
             return
-        # Touching the page is what ends a run that a newer one has replaced.
+        # An update of the page ends a script that a newer one has replaced.
         left = time_left(time.monotonic() - began, spent[done] / spent[-1] if spent[-1] else 1.0)
         bar.progress(*_so_far(done, len(tasks), steps, left))
 
@@ -176,13 +175,13 @@ def at_once(
 
 
 def _so_far(done: int, every: int, steps: tuple[int, int] | None, left: str) -> tuple[float, str]:
-    """The share of a run that is done, and what is said of it.
+    """Return the fraction of a run that is done, and the text that reports it.
 
     Args:
-        done: tasks that have come to their end.
-        every: all of them.
-        steps: of the task under way, those done and all; None where it tells of none.
-        left: how long the rest takes, in words.
+        done: the number of finished tasks.
+        every: the number of all tasks.
+        steps: finished and total steps of the current task; None if it reports none.
+        left: the remaining time in words.
     """
     told = {"i": done, "all": every, "left": left}
     if steps is None:
@@ -206,32 +205,32 @@ def on_button(
     draw: Callable[[Run[RowT] | None, str], None] | None = None,
     kind: Literal["primary", "secondary"] = "primary",
 ) -> Run[RowT] | None:
-    """Draw a button and what was measured; while a run is under way, take its samples and draw them as they come.
+    """Draw a button and the measured rows. While a run is in progress, take its samples and draw them as they arrive.
 
-    What is timed is cached nowhere: its rows stay with the visitor.
+    Timed rows are not cached: they stay in the visitor's session.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
-        asked: what a press of the button measures; a run that was asked for something else is stopped.
-        following: the task that comes after these rows, None after the last.
+        asked: what a press of the button measures; a run in progress for something else is stopped.
+        following: returns the task that follows these rows, None after the last.
         key: the run's key.
-        label: what the button says.
-        icon: what stands before it.
+        label: the button's label.
+        icon: the button's icon.
         button: the button's key.
-        row: where the button and the progress go.
-        progress: the share done, from 0 to 1, and a line that says so, after every task.
-        draw: draws the run, or the last one where none has found anything yet, None where there is none; it is given
-            a key that differs from drawing to drawing.
-        kind: how much the button stands out.
+        row: the container of the button and the progress bar.
+        progress: returns the fraction done, from 0 to 1, and a text that reports it; called after every task.
+        draw: draws the run, or the previous run if this one has found nothing yet, or None without any run. Receives a
+            key that differs from drawing to drawing.
+        kind: the button's type.
 
     Returns:
-        The last run that has found something, whatever it was asked.
+        The last run that has found something, even if it measured something else.
     """
     run: Run[RowT] | None = st.session_state.get(f"{key}.run")
     if run is not None and run.going and run.asked != asked:
-        stop(key)  # the controls ask for something else now
+        stop(key)  # the controls now request something else
     going = run is not None and run.going
-    # One button under one key, as in ``at_once``.
+    # One button with one key, as in ``at_once``.
     row.button(
         _("Stop") if going else label,
         icon=":material/stop:" if going else icon,
@@ -262,7 +261,7 @@ def on_button(
         try:
             _take(run, rows, take(), tell=lambda done: bar.progress(*told()), draw=partial(show, run), start=run.done)
             run.complete = True
-        except ac.LabError as error:  # the next task would be the same again
+        except ac.LabError as error:  # the next task would be the same one
             run.refusal = literal(sentence(error))
         stop(key)
         st.rerun()
@@ -279,7 +278,7 @@ def on_button(
 
 
 def stop(key: str) -> None:
-    """Stop a run; what it has found stays, and it can go on from there."""
+    """Stop a run. Its rows are kept, and it can be continued."""
     run: Run[Any] = st.session_state[f"{key}.run"]
     run.going = False
     if run.rows:
@@ -296,7 +295,7 @@ def _go_on(key: str) -> None:
 
 
 def in_line(standing: TaskStatus) -> str:
-    """What a visitor is told of a task that has not begun; empty where nothing keeps it waiting."""
+    """Return the text for a task that waits in the queue; empty if nothing keeps it waiting."""
     if standing.ahead:
         return _n("One visitor is before you in line", "{n} visitors are before you in line", n=standing.ahead)
     if standing.ahead == 0:
@@ -309,7 +308,7 @@ def in_line(standing: TaskStatus) -> str:
 
 
 def unchanged(tell: Callable[[TaskStatus], object]) -> Callable[[TaskStatus], None]:
-    """The same, but silent where nothing has changed since it was called last."""
+    """Return a callback that calls ``tell`` only if the status has changed since the last call."""
     last: list[TaskStatus] = []
 
     def told(standing: TaskStatus) -> None:
@@ -331,17 +330,17 @@ def _take(
     start: int = 0,
     first: float = 0.0,
 ) -> None:
-    """Take what tasks find and draw it: the first time after so many seconds, then as often as ``pause`` says."""
+    """Collect the results of tasks and draw them: first after ``first`` seconds, then as often as ``pause`` allows."""
     clock = told = time.monotonic()
     due = clock + first
     with _under_way():
         for done, (task, outcome) in enumerate(found, start=start + 1):
             refusal = outcome if isinstance(outcome, ac.LabError) else None
-            if isinstance(outcome, WorkerError):  # the next would be lost too, or this one may be found yet
+            if isinstance(outcome, WorkerError):  # the next task would fail too, and this one may still succeed
                 raise outcome
             if not isinstance(outcome, ac.LabError):
                 rows += outcome
-            # Before anything that touches the page, which ends a script that another has replaced, or that may fail.
+            # Before any update of the page: an update ends a script that another has replaced, and may fail.
             cached.drawing().give_way()
             before, clock = clock, time.monotonic()
             run.seconds += clock - before
@@ -362,7 +361,7 @@ _runs: set[object] = set()
 
 @contextmanager
 def _under_way() -> Iterator[None]:
-    """Count one run more among those that draw what they find."""
+    """Count this run among those in progress within the block."""
     run = object()
     _runs.add(run)
     try:
@@ -372,5 +371,5 @@ def _under_way() -> Iterator[None]:
 
 
 def pause(cost: float, runs: int = 1) -> float:
-    """Seconds until a chart is drawn again whose last drawing took so many, while so many runs are under way."""
+    """Return the seconds until the next drawing of a chart, from its last drawing time and the number of runs."""
     return min(max(REDRAW, cost * runs / SHARE), SELDOM)

@@ -1,4 +1,4 @@
-"""Who waits for tasks: visitor by visitor, equal tasks once for all, and what nobody waits for any more is ended."""
+"""A task queue that is fair between visitors, runs equal tasks once, and cancels tasks that no session waits for."""
 
 import threading
 from collections import deque
@@ -11,59 +11,59 @@ from attention_core.experiments.task import Task
 from attention_core.runtime.progress import StoppedError, Told
 
 GRACE = 0.25
-"""Seconds until a task that nobody waits for is ended: many end sooner by themselves, and leave their worker warm."""
+"""Seconds until a task that no session waits for is ended. Many tasks end sooner, which keeps their worker warm."""
 IDLE = 60.0
-"""Seconds after which a place without tasks is given up, with the memory it holds."""
+"""Seconds after which a place without tasks is closed, which releases its memory."""
 
 
 class Place(Protocol):
-    """Where one task runs at a time."""
+    """A place that runs one task at a time, for example a worker process."""
 
     def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
-        """Run a task and wait for its rows; ``held`` is called if it has to wait for the machine, ``told`` of steps.
+        """Run a task and return its rows. Calls ``held`` if the task waits for the machine, and ``told`` at its steps.
 
         Raises:
-            LabError: if it cannot be run.
-            StoppedError: if it stopped because it was asked to.
+            LabError: if the task cannot be run.
+            StoppedError: if the task stopped because it was asked to.
         """
 
     def end(self) -> bool:
-        """End what runs, asked by another thread; False where it can only be asked to stop."""
+        """End the running task, from another thread. Returns False if the task can only be asked to stop."""
 
     def close(self) -> None:
-        """Give back what the place holds."""
+        """Release the resources of the place."""
 
 
 class Executor(Protocol):
-    """Where tasks run."""
+    """A provider of places that run tasks."""
 
     @property
     def abreast(self) -> int:
-        """Tasks that one sweep asks for at a time; errors as of ``places``."""
+        """The number of tasks that one sweep requests at a time; errors are as in ``places``."""
 
     def __hash__(self) -> int:
-        """Each is another."""
+        """Return a hash by identity: no two executors are equal."""
 
     def places(self) -> int:
-        """How many tasks run at once.
+        """Return how many tasks run at a time.
 
         Raises:
-            LabError: if it is out of reach.
+            LabError: if the executor cannot be reached.
         """
 
     def place(self) -> Place:
-        """One more place."""
+        """Return one more place."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskStatus:
-    """How a task stands.
+    """The status of a task.
 
     Attributes:
-        ahead: visitors whose turn comes before; None where it has begun.
-        held: whether it has begun, and waits until it may have the machine.
-        timed: whether it wants it for itself.
-        steps: how many of its steps are done, and of how many; None where it has told of none.
+        ahead: the number of visitors before it in the queue; None once the task has started.
+        held: whether the task has started and waits for the machine.
+        timed: whether the task needs the machine for itself.
+        steps: finished and total steps; None if the task has reported none.
     """
 
     ahead: int | None
@@ -74,7 +74,7 @@ class TaskStatus:
 
 @dataclass(eq=False)
 class Job:
-    """A task that is wanted, and by whom."""
+    """A requested task, and the visitors who requested it."""
 
     key: Hashable
     experiment: str
@@ -87,66 +87,66 @@ class Job:
     steps: tuple[int, int] | None = None
 
     def hold(self) -> None:
-        """Say that it waits for the machine."""
+        """Mark the task as waiting for the machine."""
         self.held = True
 
     def tell(self, done: int, total: int) -> None:
-        """Say how far it is."""
+        """Store how many steps are done."""
         self.steps = done, total
 
 
 class TaskHandle:
-    """A visitor's wish for a task; made by ``FairScheduler.ask``."""
+    """A visitor's request for a task, returned by ``FairScheduler.ask``."""
 
     def __init__(self, line: "FairScheduler", job: Job, visitor: Hashable) -> None:
         self._line, self._job, self._visitor = line, job, visitor
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the task's end, no longer than so many seconds; whether it has come."""
+        """Wait up to so many seconds for the task's end, and return whether it has ended."""
         return bool(wait([self._job.found], seconds).done)
 
     def rows(self) -> tuple[Any, ...]:
-        """What the task found.
+        """Return the rows of the task.
 
         Raises:
-            LabError: if it could not be run.
+            LabError: if the task could not be run.
         """
         return self._job.found.result()
 
     def standing(self) -> TaskStatus:
-        """How it stands."""
+        """Return the task's status."""
         return self._line.standing(self._job)
 
     def leave(self) -> None:
-        """Want it no more."""
+        """Withdraw the request."""
         self._line.leave(self._job, self._visitor)
 
 
 class FairScheduler:
-    """The line before an executor.
+    """A queue of tasks in front of an executor, which serves the visitors in turn.
 
     Args:
-        executor: where tasks run.
+        executor: runs the tasks.
     """
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._jobs: dict[Hashable, Job] = {}
-        self._waiting: dict[Hashable, deque[Job]] = {}  # whose turn comes first stands first
+        self._waiting: dict[Hashable, deque[Job]] = {}  # by visitor, in the order of their turns
         self._changed = threading.Condition()
         self._threads = self._idle = 0
 
     def ask(self, visitor: Hashable, experiment: str, task: Task, key: Hashable) -> TaskHandle:
-        """Want a task.
+        """Request a task.
 
         Args:
-            visitor: who.
+            visitor: the visitor who requests it.
             experiment: the experiment's name.
-            task: its task.
-            key: what equal tasks have in common; one that must be run in any case has a key of its own.
+            task: the task.
+            key: equal for equal tasks, which run once. A unique key makes the task run in any case.
 
         Raises:
-            LabError: if the executor is out of reach.
+            LabError: if the executor cannot be reached.
         """
         places = self._executor.places()
         with self._changed:
@@ -161,13 +161,13 @@ class FairScheduler:
         return TaskHandle(self, job, visitor)
 
     def standing(self, job: Job) -> TaskStatus:
-        """How a task stands."""
+        """Return the status of a task."""
         with self._changed:
             ahead = next((i for i, jobs in enumerate(self._waiting.values()) if job in jobs), None)
             return TaskStatus(ahead=ahead, held=job.held, timed=getattr(job.task, "timed", False), steps=job.steps)
 
     def leave(self, job: Job, visitor: Hashable) -> None:
-        """Want a task no more. What has been found can be had as long as somebody wants it."""
+        """Withdraw a visitor's request. The result stays available while other visitors request the task."""
         with self._changed:
             job.wanted.remove(visitor)
             if not job.begun and visitor not in job.wanted:
@@ -194,7 +194,7 @@ class FairScheduler:
 
     def _end(self, job: Job) -> None:
         with self._changed:
-            # Under the lock, so that it is still this task that the place runs; who asks for it now begins it anew.
+            # With the lock held, the place is still running this task. A request from now on starts the task again.
             if not job.wanted and job.place is not None and job.place.end():
                 self._drop(job)
 
@@ -204,18 +204,18 @@ class FairScheduler:
             error: BaseException | None = None
             try:
                 rows = place.run(job.experiment, job.task, job.hold, job.tell)
-            except BaseException as raised:  # whatever it is, it is for who waits
+            except BaseException as raised:  # any error is for the visitors who wait
                 error = raised
             with self._changed:
                 job.place = None
                 if isinstance(error, StoppedError) and job.wanted:
-                    self._again(job)  # somebody has come who wants it, between the asking and the stop
+                    self._again(job)  # a visitor has requested the task since it was asked to stop
                 elif error is not None:
                     job.found.set_exception(error)
                 else:
                     job.found.set_result(rows)
                 if job.found.done() and (error is not None or not job.wanted):
-                    self._drop(job)  # asked again, it may succeed
+                    self._drop(job)  # a new request may succeed
         place.close()
 
     def _again(self, job: Job) -> None:
@@ -236,7 +236,7 @@ class FairScheduler:
             jobs = self._waiting.pop(visitor)
             job = jobs.popleft()
             if jobs:
-                self._waiting[visitor] = jobs  # behind all others
+                self._waiting[visitor] = jobs  # at the end of the queue
             for other in set(job.wanted):
                 self._forget(other, job)
             job.begun, job.place = True, place

@@ -1,4 +1,4 @@
-"""What a process has one of for all its visitors, made when it is first asked for."""
+"""A decorator for objects that a process creates once for all visitors, on first use."""
 
 import threading
 from collections.abc import Callable
@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 def once(make: Callable[P, T]) -> Callable[P, T]:
-    """Call a function once for each of its arguments, however many threads ask at a time; an error is not kept.
+    """Return a function that calls ``make`` once per arguments, also with many threads; errors are not cached.
 
-    ``st.cache_resource`` takes a tenth of a millisecond at each call, and a run asks dozens of times whose turn it is.
+    ``st.cache_resource`` takes 0.1 ms per call, and a page run makes dozens of these calls.
 
     Args:
-        make: takes arguments by their places, as many of them as there are things of which one is enough.
+        make: a function with few distinct positional arguments.
     """
     made: dict[tuple[object, ...], T] = {}
     lock = threading.Lock()
@@ -28,5 +28,5 @@ def once(make: Callable[P, T]) -> Callable[P, T]:
                     made[args] = make(*args, **kwargs)
         return made[args]
 
-    get.lasting = made  # type: ignore[attr-defined]  # so that a test finds all that live as long as the process
+    get.lasting = made  # type: ignore[attr-defined]  # lets a test find all objects that live as long as the process
     return get

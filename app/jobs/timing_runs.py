@@ -1,4 +1,4 @@
-"""A timing run on any page that has one: its button and progress, its lines, and what is said of them."""
+"""The timing run that several pages share: its button and progress bar, its lines, and the text about its results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import read_off
 
 KEY = "timing"
-"""Of the run, which the pages that measure time share."""
+"""The key of the run, which is shared by the pages that measure time."""
 FRAMES = {
     (True, True): N_("On this machine, {findings}."),
     (True, False): N_("On this machine, so far, {findings}."),
     (False, True): N_("On {device}, {findings}."),
     (False, False): N_("On {device}, so far, {findings}."),
 }
-"""What is said of a run: whether it is live, whether it is complete."""
+"""Sentence frames for the findings of a run, by whether the run is live and whether it is complete."""
 FINDINGS = {
     "below": N_("faster than softmax from {n:,} tokens on: {names}"),
     "at": N_("overtaking softmax: {names}"),
     "even": N_("no clear difference at the longest length: {names}"),
     "beyond": N_("slower at the longest length measured: {names}"),
 }
-"""Who overtakes softmax where, by ``Crossing.where``."""
+"""Phrases for the variants that are faster than softmax from some length on, by ``Crossing.where``."""
 FASTER = {
     ("at", True): N_("{n} tokens ({range})"),
     ("at", False): N_("{n} tokens ({range}), so far"),
@@ -43,7 +43,7 @@ FASTER = {
     ("even", True): N_("no clear difference"),
     ("even", False): N_("no clear difference, so far"),
 }
-"""Where a variant overtakes softmax: ``Crossing.where``, whether the run is complete."""
+"""Texts for where a variant becomes faster than softmax, by ``Crossing.where`` and whether the run is complete."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,14 +51,14 @@ class Series:
     """One variant in one run, ready to draw.
 
     Attributes:
-        run: where it was measured.
-        word: the variant and its settings there.
-        name: on screen.
-        colour: the variant's place in the shared series of colours.
-        live: whether the run was made here and now.
-        masked: the mask on the full matrix that this is; None for a variant's own algorithm.
-        points: its measurements, lengths rising.
-        ratios: its time over softmax's.
+        run: the run that measured it.
+        word: the variant and its settings in the run.
+        name: the name on screen.
+        colour: the variant's index in the shared series of colours.
+        live: whether the run was made on this machine in this session.
+        masked: the mask applied to the full matrix; None for the variant's own algorithm.
+        points: the measurements, by rising length.
+        ratios: the variant's time divided by softmax's time.
     """
 
     run: Run
@@ -72,18 +72,17 @@ class Series:
 
     @property
     def is_reference(self) -> bool:
-        """Whether this is softmax itself."""
+        """True for softmax, the reference."""
         return self.word.partition("~")[0] == REFERENCE
 
 
 def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, str], None]) -> None:
-    """Draw the button and what was measured; while a run is under way, take its samples and draw them as they come.
+    """Draw the button and the measured rows. While a run is in progress, take its samples and draw them as they arrive.
 
     Args:
         spec: what a press of the button measures.
-        row: where the button and the progress go.
-        draw: draws the run, None where there is none of this mode; it is given a key that differs from drawing to
-            drawing.
+        row: the container of the button and the progress bar.
+        draw: draws the run, or None without a run of this mode. Receives a key that differs from drawing to drawing.
     """
 
     def compare(found: runs.Run[Observed] | None, key: str) -> None:
@@ -106,7 +105,7 @@ def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, 
 
 
 def measured() -> Run | None:
-    """What was measured here last, or has been so far."""
+    """Return the last measurement made in this session, complete or not."""
     return _record(runs.last(KEY))
 
 
@@ -118,7 +117,7 @@ def _record(found: runs.Run[Observed] | None) -> Run | None:
 
 
 def progress(spec: TimingSpec, found: runs.Run[Observed]) -> tuple[float, str]:
-    """How much of a run is done, from 0 to 1, and a line that says so."""
+    """Return the fraction of a run that is done, from 0 to 1, and a text that reports it."""
     share, count = share_done(spec, found.rows), len(found.rows)
     left = runs.time_left(found.seconds, share)
     told = _("{i} of {all} samples · {left}", i=count, all=timing_length.total(spec), left=left)
@@ -126,14 +125,14 @@ def progress(spec: TimingSpec, found: runs.Run[Observed]) -> tuple[float, str]:
 
 
 def share_done(spec: TimingSpec, rows: Sequence[Observed]) -> float:
-    """How much of the work is done: a sample weighs as much as its length, the first of each twice for its counting."""
+    """Return the fraction of the work done. A sample weighs its length, or twice that if it counts operations."""
     whole = (spec.rounds + 1) * len(spec.variants) * sum(spec.sizes)
     done = sum(row.n * (2 if isinstance(row, LeftOut) or row.round == 0 else 1) for row in rows)
     return min(1.0, done / whole)
 
 
 def in_one_sentence(found: Sequence[Series]) -> str:
-    """Who overtakes softmax where, of one run."""
+    """Return one paragraph that says which variants of a run are faster than softmax, and from which length on."""
     where: dict[str, list[tuple[float, str]]] = {}
     for line in found:
         at = None if line.is_reference or line.masked else crossing(line.ratios)
@@ -163,14 +162,14 @@ def in_one_sentence(found: Sequence[Series]) -> str:
 
 
 def _range(at: Crossing) -> str:
-    """Return the measured lengths between which a variant overtakes softmax, judged by the quartiles."""
+    """Return the measured lengths between which a variant becomes faster than softmax, judged by the quartiles."""
     if at.slower is None:
         return _("up to {n:,}", n=at.faster or 0)
     return _("{low:,} to {high:,}", low=at.slower, high=at.faster or 0)
 
 
 def so_far(run: Run) -> str:
-    """What is missing from a run; empty where nothing is."""
+    """Return a sentence about what is missing from a run; empty if the run is complete."""
     found = unfinished(run)
     if found is None:
         return ""
@@ -186,7 +185,7 @@ def so_far(run: Run) -> str:
 
 
 def faster_from(line: Series) -> str:
-    """Where a variant overtakes softmax, in a table's words."""
+    """Return the length from which a variant is faster than softmax, as the text of a table cell."""
     at = crossing(line.ratios)
     if at is None:
         return ""
@@ -196,7 +195,7 @@ def faster_from(line: Series) -> str:
 
 
 def stamp_lines(run: Run, *, live: bool) -> list[str]:
-    """Where, how and when a run was measured, in lines that fit a narrow figure."""
+    """Return where, how and when a run was measured, in lines short enough for a narrow figure."""
     at, spec = run.stamp, run.spec
     mode = {"forward": _("forward"), "backward": _("forward + backward"), "decode": _("decode step")}[spec.mode]
     setup = {"mode": mode, "dtype": spec.dtype, "heads": spec.heads, "d": spec.head_size}

@@ -1,1 +1,1 @@
-"""Lessons: steps that are states of the lab, each with a question that is asked before its answer is seen."""
+"""Lessons: sequences of screens, each with a question that the visitor answers before its answer is shown."""

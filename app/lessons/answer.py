@@ -1,4 +1,4 @@
-"""What answers a step's question: a number, or the variant that has the least or the most of it."""
+"""The answer to a step's question: a number, or the variant with the smallest or the largest number."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,12 @@ RANKS = ("least", "most")
 
 @dataclass(frozen=True)
 class Answer:
-    """What a step's ``answer`` names.
+    """The quantity that a step's ``answer`` refers to.
 
     Attributes:
-        measure: one of its page's.
-        key: the variant whose number it is; empty where it is nobody's or every variant's.
-        rank: ``least`` or ``most`` where it asks for the variant, else empty.
+        measure: a measure of the step's page.
+        key: the variant whose number it is; empty if it belongs to no variant, or to every variant.
+        rank: ``least`` or ``most`` if the question asks for a variant, else empty.
     """
 
     measure: Measure
@@ -28,28 +28,28 @@ class Answer:
     rank: str = ""
 
     def number(self, screen: Screen, key: str = "") -> float | None:
-        """The number on a screen; errors as of ``Measure.find``."""
+        """Return the number on a screen; errors are those of ``Measure.find``."""
         named = key or self.key
         return self.measure.find(screen, screen.variant(named) if named else None)
 
     def rivals(self, screen: Screen) -> list[str]:
-        """Of whom it asks who has the least or the most: the variants compared but the reference."""
+        """Return the variants among which the question asks for one: all compared variants except the reference."""
         return [each.key for each in screen.visit.variants if each.key != REFERENCE]
 
     def first(self, screen: Screen) -> str | None:
-        """Who has the least or the most; None where there is nobody."""
+        """Return the variant with the smallest or the largest number, or None without such a variant."""
         numbers = {key: self.number(screen, key) for key in self.rivals(screen)}
         found = {key: number for key, number in numbers.items() if number is not None}
         best = min if self.rank == "least" else max
         return best(found, key=lambda key: found[key], default=None)
 
     def asked(self, name: str = "") -> str:
-        """What is measured, in words."""
+        """Return the title of the measured quantity."""
         return _(self.measure.title, name=name) if self.measure.of_variant else _(self.measure.title)
 
 
 def find(step: Step) -> Answer | None:
-    """What a step's ``answer`` names; None where its page shows no such thing."""
+    """Return the quantity that a step's ``answer`` refers to, or None if its page does not show it."""
     words = step.answer.split()
     measures = discover()[step.page].measures
     if len(words) == 2 and words[0] in RANKS:

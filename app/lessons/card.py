@@ -1,6 +1,6 @@
-"""The card of a lesson under way, above what a page draws: the step, its question, and the answer once it is asked for.
+"""The card of the current lesson above the page: the step, its question, and the answer on request.
 
-The answer is drawn after the page, which has computed it by then.
+The answer is drawn after the page, which has then computed it.
 """
 
 import html
@@ -25,19 +25,19 @@ from app.ui import navigation
 from app.words.i18n import _, _n, literal, sentence
 
 GUESSED = "lesson.guessed"
-"""What a visitor has set at each step, in the session's state."""
+"""The session-state key of the visitor's current guess at each step."""
 ANSWERED = "lesson.answered"
-"""What a visitor said where the answer has been shown, None for who wanted to see it without, likewise."""
+"""The session-state key of the submitted guess at each step; None for a visitor who asked for the answer directly."""
 
 
 def show(page: str) -> Callable[[], None]:
-    """Draw the card, where a lesson is under way.
+    """Draw the card of the current lesson, if there is one.
 
     Args:
         page: the page that is shown.
 
     Returns:
-        Draws the answer; called after the page.
+        A function that draws the answer, to be called after the page.
     """
     lesson: Lesson | None = LessonOptions.lesson.value
     if lesson is None:
@@ -71,7 +71,7 @@ def _nothing() -> None:
 
 
 def link(lesson: Lesson, place: int, *, present: bool) -> tuple[str, dict[str, list[str]]]:
-    """A step's page, and its query with what a lesson adds."""
+    """Return a step's page, and its query with the lesson's own parameters."""
     step = lesson.steps[place - 1]
     around = {
         LessonOptions.lesson.name: write_lesson(lesson),
@@ -82,14 +82,14 @@ def link(lesson: Lesson, place: int, *, present: bool) -> tuple[str, dict[str, l
 
 
 def address(lesson: Lesson, place: int, *, present: bool) -> str:
-    """The address of a step, as a page's link has it: relative to the lab's."""
+    """Return the address of a step for a link on a page, relative to the app's root."""
     page, words = link(lesson, place, present=present)
     return ("./" if page == "home" else page) + url.query_string(words)
 
 
 def begin(lesson: Lesson) -> None:
-    """Go to a lesson's first step; this run ends here."""
-    LessonOptions.lesson.set(lesson)  # one that is too long for a link travels in the session alone
+    """Go to a lesson's first step, and end this run."""
+    LessonOptions.lesson.set(lesson)  # a lesson that is too long for a link stays in the session only
     navigation.go(*link(lesson, 1, present=LessonOptions.present.value))
 
 
@@ -99,7 +99,7 @@ def _way(lesson: Lesson, place: int, label: str, kind: str = "") -> str:
 
 
 def _head(lesson: Lesson, place: int, said: Callable[[str], str]) -> str:
-    """The lesson's title, how far it has come, and the ways to the steps before and after."""
+    """Return the head of the card: the lesson's title, its progress, and links to the previous and next step."""
     count, present = len(lesson.steps), LessonOptions.present.value
     pips = "".join(f'<i class="{"done" if i <= place else ""}"></i>' for i in range(1, count + 1))
     ways = [
@@ -115,14 +115,14 @@ def _head(lesson: Lesson, place: int, said: Callable[[str], str]) -> str:
 
 
 def _told(step: Step, said: Callable[[str], str], *, table: bool) -> str:
-    """Return a step's text and task; app/lessons/figure.js scrolls its figure or its table into view."""
+    """Return a step's text and task. ``app/lessons/figure.js`` scrolls the step's figure or table into view."""
     parts = [f'<p class="told" data-figure="{"table" if table else "chart"}">{html.escape(said(step.say))}</p>']
     parts += [f'<p class="do"><b>{html.escape(_("Do"))}</b> {html.escape(said(step.do))}</p>' if step.do else ""]
     return "".join(parts)
 
 
 def _question(step: Step, said: Callable[[str], str], key: str) -> None:
-    """Draw the guess, which has to be made before it can be checked, and the way to see the answer without one."""
+    """Draw the widget for a guess, a button that checks it, and a button that shows the answer without a guess."""
     found, guess, ready = answer.find(step), f"{key}.guess", True
     names = list(map(literal, choices(step, said)))
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -139,7 +139,7 @@ def _question(step: Step, said: Callable[[str], str], key: str) -> None:
 
 
 def _slider(measure: Measure, screen: Screen, key: str) -> None:
-    """Draw a slider for a number that is possible on a screen; it is no guess until the visitor has moved it."""
+    """Draw a slider over the possible numbers on a screen. Its position counts as a guess only once it was moved."""
     low, high, step = float(measure.low), float(measure.highest(screen)), float(measure.step)
     digits = next(digits for digits in range(4) if round(step, digits) == step)
     middle = low + round((high - low) / 2 / step) * step
@@ -168,7 +168,7 @@ def _keep(key: str) -> None:
 
 
 def _take(step: Step, key: str, *, guessed: bool) -> None:
-    """Answer with the guess or without, and bring on screen what shows it."""
+    """Store the guess, or that the visitor made none, and apply the step's ``reveal`` to the screen."""
     state = st.session_state
     state[ANSWERED] = {**state.get(ANSWERED, {}), key: _guesses().get(key) if guessed else None}
     words = query(step.reveal)
@@ -183,7 +183,7 @@ def _leave() -> None:
 
 
 def _reveal(step: Step, said: Callable[[str], str], guess: float | None, place: DeltaGenerator) -> None:
-    """Draw the answer, how near the guess was, and what follows from it."""
+    """Draw the answer, how close the guess was, and the step's conclusion."""
     try:
         lines = told(step, said, guess, Screen.now(step.page))
     except ac.LabError as error:
@@ -193,7 +193,7 @@ def _reveal(step: Step, said: Callable[[str], str], guess: float | None, place: 
 
 
 def contents() -> str:
-    """The lessons that ship, as links in HTML, each with how long it takes."""
+    """Return the included lessons as links in HTML, each with its length."""
     found = {html.escape(address(each, 1, present=LessonOptions.present.value)): each for each in shipped().values()}
     links = [
         f'<a class="way" target="_self" href="{there}"><b>{html.escape(_(each.title))}</b> '
@@ -204,6 +204,6 @@ def contents() -> str:
 
 
 def length(lesson: Lesson) -> str:
-    """How long a lesson is, in a few words."""
+    """Return the number of steps and the minutes of a lesson, in a few words."""
     steps = _n("{n} step", "{n} steps", n=len(lesson.steps))
     return steps if not lesson.minutes else f"{steps} · {_n('{n} minute', '{n} minutes', n=lesson.minutes)}"

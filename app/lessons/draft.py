@@ -1,4 +1,4 @@
-"""The lesson that a visitor is making, in the session's state: screens are added to it on every page."""
+"""The lesson that a visitor is making, stored in the session state. Screens can be added to it on every page."""
 
 from dataclasses import replace
 
@@ -12,27 +12,27 @@ from app.state.session import Visit
 from app.words.i18n import N_
 
 DRAFT = "draft"
-"""Its name in the session, and in links to the page where it is edited."""
+"""The draft's name in the session state, and in links to the page where it is edited."""
 OPEN = "lessons.open"
-"""Which of its steps is edited, from 0, in the session's state."""
+"""The session-state key of the index of the step being edited, from 0."""
 
 
 def draft() -> Lesson | None:
-    """The lesson as it is so far; None before its first step."""
+    """Return the draft, or None before its first step."""
     found = st.session_state.get(DRAFT)
     return found if isinstance(found, Lesson) else None
 
 
 def keep(found: Lesson | None) -> None:
-    """Go on with this one; a lesson without a step is none, and one that ships is one's own from here on."""
+    """Store the draft. A lesson without steps is deleted, and an included lesson becomes the visitor's own copy."""
     st.session_state[DRAFT] = replace(found, key="") if found and found.steps else None
 
 
 def screen(page: str) -> str:
-    """What is on screen, as a step holds it.
+    """Return the current screen in the form of ``Step.at``.
 
     Raises:
-        LessonError: if no link can hold it.
+        LessonError: if no link can contain the screen.
     """
     if Visit.input.value == "upload":
         raise LessonError(
@@ -45,14 +45,14 @@ def screen(page: str) -> str:
 
 
 AROUND = ("lesson", "lesson_step", "present", DRAFT)
-"""What a link carries beside the screen."""
+"""Query parameters that do not belong to the screen itself."""
 
 
 def add(at: str) -> None:
     """Add a screen as the last step.
 
     Args:
-        at: from `screen`.
+        at: a screen from ``screen``.
     """
     found = draft() or Lesson(title="A lesson of mine")
     if len(found.steps) < MOST_STEPS:
@@ -61,7 +61,7 @@ def add(at: str) -> None:
 
 
 def reveals(at: str, place: int) -> None:
-    """Let a step's answer be shown on another screen of its page: what differs from the step's own changes there."""
+    """Set the screen that shows a step's answer; ``reveal`` becomes its differences from the step's own screen."""
     found = draft()
     if found is None:
         return
@@ -72,9 +72,9 @@ def reveals(at: str, place: int) -> None:
 
 
 def shows_answer(step: Step) -> bool:
-    """Whether a step's own screen already shows the number it asks for, so that nobody has to guess.
+    """Return whether a step's own screen already shows the number it asks for, so that no guess is needed.
 
-    It does where showing the answer changes nothing, or only adds variants other than those the question is about.
+    This is so if showing the answer changes nothing, or only adds variants that the question is not about.
     """
     found = answer.find(step)
     if found is None:
@@ -90,7 +90,7 @@ def shows_answer(step: Step) -> bool:
 
 
 def hide(place: int) -> None:
-    """Take the variant that a step asks for off its own screen; showing the answer brings it back."""
+    """Remove the variant that a step asks for from its screen; showing the answer adds it again."""
     found = draft()
     if found is None or (asked := answer.find(found.steps[place])) is None:
         return
@@ -106,7 +106,7 @@ def hide(place: int) -> None:
 
 
 def put(place: int, **changes: object) -> None:
-    """Change what a step says."""
+    """Change attributes of a step."""
     found = draft()
     if found is not None and place < len(found.steps):
         steps = [*found.steps]
@@ -115,7 +115,7 @@ def put(place: int, **changes: object) -> None:
 
 
 def move(place: int, by: int) -> None:
-    """Move a step, and stay with it."""
+    """Move a step, and keep it open."""
     found, there = draft(), place + by
     if found is not None and 0 <= there < len(found.steps):
         steps = [*found.steps]
@@ -125,7 +125,7 @@ def move(place: int, by: int) -> None:
 
 
 def drop(place: int) -> None:
-    """Take a step out."""
+    """Remove a step."""
     found = draft()
     if found is not None:
         keep(replace(found, steps=tuple(step for i, step in enumerate(found.steps) if i != place)))

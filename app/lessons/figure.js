@@ -3,12 +3,12 @@
 const CARD = ".st-key-lesson";
 const TABLE = '[data-testid="stDataFrame"]';
 const CHART = ':is([data-testid="stPlotlyChart"], [data-testid="stBidiComponentIsolated"])';
-/** Pixels of a figure's height below which it is no figure: scripts and controls are components too. */
+/** The smallest height of a figure in pixels: scripts and controls are components too. */
 const LEAST = 120;
 /** Pixels that Streamlit's header covers. */
 const HEADER = 64;
 
-/** @param {Element} host Of a chart or a component: strips of text above a board are not what is asked about. */
+/** @param {Element} host a chart or a component; strips of text above a board do not count */
 function isFigure(host) {
   return host.getBoundingClientRect().height >= LEAST && !host.shadowRoot?.querySelector(".strips");
 }

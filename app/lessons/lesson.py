@@ -1,4 +1,4 @@
-"""A lesson as a file: what it holds, how it is read, written, and packed into a link. Nothing in one is trusted.
+"""Lessons: their file format, and how they are read, written, and packed into a link. All input is validated.
 
 A file is TOML, version 1::
 
@@ -11,13 +11,16 @@ A file is TOML, version 1::
     say = "One sentence."
     do = "One thing to do."
     ask = "What is asked before the answer is seen?"
-    answer = "output_error local"                  # a number that the page shows (`app.lessons.answer`)
+    answer = "output_error local"                  # a number that the page shows: see `app.lessons.answer`
     reveal = "variants=softmax&variants=local"     # what changes on screen when the answer is shown
     then = "One sentence more."
 
-A question is one of four: a number, ``answer = "output_error local"``; the number's place between ``bounds``, one of
-the ``choices``; which variant has the ``least`` or the ``most`` of a measure, ``answer = "least output_error"``; or
-``choices`` of which the ``right`` one, counted from 1, is the author's own.
+A question has one of four forms:
+
+- It asks for a number: ``answer = "output_error local"``.
+- It asks between which ``bounds`` the number lies; each interval is one of the ``choices``.
+- It asks which variant has the ``least`` or ``most`` of a measure: ``answer = "least output_error"``.
+- It offers ``choices``, of which the author marks one as ``right``, counted from 1.
 """
 
 import base64
@@ -38,41 +41,41 @@ from attention_core.errors import LabError
 
 VERSION = 1
 MOST_BYTES = 2**16
-"""Of a file: forty steps with a paragraph each, and their links."""
+"""The largest size of a file in bytes: forty steps with a paragraph each, and their links."""
 MOST_STEPS = 40
 MOST_MINUTES = 600
 MOST_CHOICES = 8
 LENGTHS = {"title": 100, "at": 14_000, "say": 600, "do": 300, "ask": 300, "answer": 120, "reveal": 4_000, "then": 600}
-"""Characters of each word of a file, at most; a link holds a text."""
+"""The largest number of characters of each string in a file; a link may contain a text."""
 CHOICE = 100
-"""Characters of a choice."""
+"""The largest number of characters of a choice."""
 LINK_LESSON = 3_500
-"""Characters of a packed lesson in a link, which may hold a text of ``LINK_TEXT`` beside it."""
+"""The largest number of characters of a packed lesson in a link, which may also hold ``LINK_TEXT`` of text."""
 QUERY = re.compile(r"[\w.~%+&=@!*'(),:;/-]*", re.ASCII)
-"""What stands in an address behind its question mark."""
+"""A query string, as it follows the question mark of an address."""
 JOINERS = "\u200c\u200d"
-"""Invisible, but part of how words are written."""
+"""Invisible characters that belong to the spelling of words."""
 
 
 class LessonError(LabError):
-    """A file or a link that is no lesson."""
+    """An error for a file or a link that is not a valid lesson."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step.
+    """One step of a lesson.
 
     Attributes:
-        at: the screen it is on: a page and its query.
+        at: its screen: a page and its query.
         say: one sentence.
         do: one thing to do.
         ask: the question.
-        answer: the measure that answers it, as of ``app.lessons.answer``.
-        choices: what can be chosen.
-        bounds: where the number goes from one choice to the next.
-        right: which choice is right, from 1, where the author says so; 0 where the page does.
-        reveal: a query: what changes on screen when the answer is shown.
-        then: one sentence more.
+        answer: the measure that answers the question (see ``app.lessons.answer``).
+        choices: the answers to choose from.
+        bounds: the numbers that separate the choices.
+        right: the right choice, from 1, as set by the author; 0 if the page's number decides.
+        reveal: the query parameters that change when the answer is shown.
+        then: one more sentence, shown with the answer.
     """
 
     at: str
@@ -88,13 +91,13 @@ class Step:
 
     @property
     def page(self) -> str:
-        """The page it is on."""
+        """The step's page."""
         return self.at.partition("?")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
-    """A lesson; ``key`` is the name of one that ships with the lab."""
+    """A lesson; ``key`` is the name of an included lesson."""
 
     title: str
     minutes: int = 0
@@ -103,19 +106,19 @@ class Lesson:
 
 
 def query(words: str) -> dict[str, list[str]]:
-    """A query's words by name."""
+    """Return a query string's values by name."""
     return parse_qs(words, max_num_fields=200)
 
 
 def read(data: bytes, key: str = "") -> Lesson:
-    """A lesson from its file.
+    """Return the lesson in a file.
 
     Args:
         data: the file.
-        key: of a lesson that ships.
+        key: the key of an included lesson.
 
     Raises:
-        LessonError: if it is none; the sentence says what is amiss, and where.
+        LessonError: if the file is not valid; the message says what is wrong, and where.
     """
     if len(data) > MOST_BYTES:
         raise LessonError(N_("A lesson is at most {most:,} bytes long; this file is longer."), most=MOST_BYTES)
@@ -166,12 +169,12 @@ def _step(told: Mapping[str, Any], place: int) -> Step:
 
 
 def check(step: Step, place: int) -> None:
-    """Refuse a question that cannot be asked.
+    """Raise an error for an invalid question.
 
     Raises:
-        LessonError: if choices, bounds, the right choice and the answer do not make one of the four kinds.
+        LessonError: if choices, bounds, right choice and answer do not form one of the four kinds of questions.
     """
-    from app.lessons import answer  # it knows what pages measure, and with it all there is
+    from app.lessons import answer  # imported here, as it imports all pages
 
     many = len(step.choices)
     own, between = bool(step.right), bool(step.bounds)
@@ -223,7 +226,7 @@ def _words(told: Mapping[str, Any], name: str, place: int) -> str:
 
 
 def _clean(words: str, name: str, most: int, place: int) -> str:
-    """Words on one line, without what is no letter, and no longer than they may be."""
+    """Return a string on one line, without unprintable characters, or raise an error if it is too long."""
     kept = " ".join("".join(c for c in " ".join(words.split()) if c.isprintable() or c in JOINERS).split())
     if len(kept) > most:
         raise LessonError(
@@ -260,7 +263,7 @@ def _whole(told: Mapping[str, Any], name: str, place: int, most: int) -> int:
 
 
 def write(lesson: Lesson) -> str:
-    """A lesson as its file."""
+    """Return the file of a lesson."""
     lines = [f"lesson = {VERSION}", f"title = {_quoted(lesson.title)}"]
     lines += [f"minutes = {lesson.minutes}"] if lesson.minutes else []
     for step in lesson.steps:
@@ -275,23 +278,23 @@ def write(lesson: Lesson) -> str:
 
 
 def _quoted(value: object) -> str:
-    # JSON's strings are TOML's, but for a character that no lesson holds.
+    # JSON strings are valid TOML strings, except for the character U+007F, which no lesson contains.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "")
 
 
 @lru_cache(64)
 def pack(lesson: Lesson) -> str:
-    """A lesson as a word in a link; empty where it is too long for one."""
+    """Return a lesson packed into a query parameter; empty if it is too long for a link."""
     packed = base64.urlsafe_b64encode(zlib.compress(write(lesson).encode(), 9)).decode().rstrip("=")
     return packed if len(packed) <= LINK_LESSON else ""
 
 
 def unpack(word: str) -> Lesson:
-    """The way back.
+    """Return the lesson that ``pack`` packed.
 
     Raises:
-        LessonError: as of ``read``.
-        ValueError: if the word holds no file, or one that is too long.
+        LessonError: as in ``read``.
+        ValueError: if the string holds no file, or one that is too long.
     """
     packed = base64.urlsafe_b64decode(word[:LINK_LESSON].encode("ascii") + b"=" * (-len(word[:LINK_LESSON]) % 4))
     inflate = zlib.decompressobj()

@@ -1,4 +1,4 @@
-"""The way from any screen into a lesson of one's own."""
+"""The button that adds the current screen to the visitor's own lesson."""
 
 import streamlit as st
 
@@ -10,11 +10,11 @@ from app.ui import navigation
 from app.words.i18n import _, _n, literal, sentence
 
 PAGE = "lessons"
-"""The page where a lesson is put together."""
+"""The page where a lesson is edited."""
 
 
 def show(page: str) -> None:
-    """Draw the button that adds what is on screen, and the way to what has been added.
+    """Draw the button that adds the current screen, and a link to the lesson.
 
     Args:
         page: the page that is shown.

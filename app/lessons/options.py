@@ -1,4 +1,4 @@
-"""What a link carries of a lesson, on every page: which, at which step, and whether it is shown to a class."""
+"""Query parameters of lessons on every page: the lesson, its step, and whether it is presented to a class."""
 
 from dataclasses import replace
 
@@ -14,24 +14,24 @@ from app.words.i18n import N_
 
 
 def read_lesson(given: list[str]) -> Lesson:
-    """One that ships by its key, any other as ``lesson.pack`` packed it."""
+    """Return an included lesson by its key, or the lesson that ``lesson.pack`` packed."""
     word = only(given)
     return shipped()[word] if word in shipped() else lesson.unpack(word)
 
 
 def write_lesson(found: Lesson | None) -> list[str]:
-    """The way back; one too long for an address stays out of it."""
+    """Return the query parameter of a lesson; empty if the lesson is too long for a link."""
     word = "" if found is None else found.key or lesson.pack(found)
     return [word] if word else []
 
 
 def is_lesson(found: object) -> bool:
-    """Whether it is a lesson, or none."""
+    """Return whether a value is a lesson or None."""
     return found is None or isinstance(found, Lesson)
 
 
 class LessonOptions(Options, shared=2):
-    """What the link to any page carries of a lesson; none of it changes what a page computes."""
+    """Options about the current lesson, in the link to every page. They do not change what a page computes."""
 
     lesson = kept(lambda: Field(None, read_lesson, write_lesson, accepts=is_lesson, around=True))
     lesson_step = whole(1, 1, MOST_STEPS, N_("Step"))

@@ -1,4 +1,4 @@
-"""One screen of the lab, as a link or the session says: its page, its input, and every option there is."""
+"""One screen of the app, read from a link or from the session: its page, its input, and all options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ OptionsT = TypeVar("OptionsT", bound=Options)
 
 @dataclass(frozen=True, eq=False)
 class Screen:
-    """A state of the lab.
+    """A state of the app.
 
     Attributes:
-        page: its page's name.
-        values: what a link carries, by name.
+        page: the page's name.
+        values: the values of the link's query parameters, by name.
     """
 
     page: str
@@ -35,11 +35,11 @@ class Screen:
 
     @classmethod
     def of(cls, at: str, changed: str = "") -> "Screen":
-        """The screen that a link opens.
+        """Return the screen that a link opens.
 
         Args:
             at: the link: a page and its query.
-            changed: a query whose values take the place of the link's.
+            changed: a query whose values replace those of the link.
         """
         page, _mark, words = at.partition("?")
         known = {**Options.shared(), **discover()[page].options.fields()}
@@ -48,16 +48,16 @@ class Screen:
 
     @classmethod
     def now(cls, page: str) -> "Screen":
-        """The one in the session."""
+        """Return the screen of the current session."""
         return cls(page, url.values())
 
     def options(self, kind: type[OptionsT]) -> OptionsT:
-        """The values of a class of options."""
+        """Return the values of a class of options."""
         return kind(**{name: self.values[control.name] for name, control in kind.controls.items()})
 
     @property
     def visit(self) -> Visit:
-        """What all pages share."""
+        """The options that all pages share."""
         return self.options(Visit)
 
     @property
@@ -65,7 +65,7 @@ class Screen:
         """The input.
 
         Raises:
-            LabError: if it cannot be read, or is a file that nobody has uploaded.
+            LabError: if the input cannot be read, or is a file that was not uploaded.
         """
         found = input_panel.looked_at(self.visit)
         if found is None:
@@ -74,18 +74,18 @@ class Screen:
 
     @property
     def view(self) -> View:
-        """How it is looked at; errors as of ``chosen``."""
+        """The view of the input; errors are those of ``chosen``."""
         visit, chosen = self.visit, self.chosen
         return View(source=chosen.source, head=chosen.head, causal=visit.causal, special=visit.special)
 
     def variant(self, key: str) -> ac.Attention:
-        """A variant with this screen's settings, with its defaults where it is not compared."""
+        """Return a variant with this screen's settings, or with its defaults if it is not compared."""
         return next((each for each in self.visit.variants if each.key == key), None) or ac.get(key)
 
     def compared(self, attention: ac.Attention) -> Compared:
-        """A variant's matrix as the Matrices page draws it.
+        """Return a variant's matrix as the Matrices page draws it.
 
         Raises:
-            LabError: if there is no input, or the variant cannot be causal and causal is asked.
+            LabError: if there is no input, or the view is causal and the variant cannot be causal.
         """
         return cached.matrix(self.view, attention)

@@ -1,4 +1,4 @@
-"""The lessons that come with the lab, a file each in ``shipped/``."""
+"""The lessons included in the app, each in a file in ``shipped/``."""
 
 from functools import cache
 from pathlib import Path
@@ -12,5 +12,5 @@ ORDER = ("flat", "window_and_sink", "local_then_atrous", "nystrom_performer", "p
 
 @cache
 def shipped() -> dict[str, Lesson]:
-    """Each by its key, in the order they are taken."""
+    """Return the included lessons by key, in the intended order."""
     return {key: lesson.read((FOLDER / f"{key}.toml").read_bytes(), key) for key in ORDER}

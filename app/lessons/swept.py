@@ -1,4 +1,4 @@
-"""What a page's sweep has found so far, for a lesson that asks for one of its numbers: it starts nothing itself."""
+"""Access to the results of a page's sweep, for lessons that ask about its numbers. Starts no computation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,10 +10,10 @@ from attention_core.experiments.task import Task
 
 
 def rows(experiment: str, tasks: Sequence[Task]) -> list[Any]:
-    """The rows of tasks that the page has run.
+    """Return the rows of tasks that the page has run.
 
     Raises:
-        LessonError: if it has not run all of them.
+        LessonError: if the page has not run all of them.
     """
     found = [dispatch.known(experiment, task) for task in tasks]
     if any(each is None for each in found):

@@ -1,4 +1,4 @@
-"""What a step's answer comes to in sentences, beside what the visitor said: functions of what was found."""
+"""The sentences that compare a step's answer with the visitor's guess, as functions of the measured numbers."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,16 +12,16 @@ from app.words.i18n import _, paragraph
 
 
 def told(step: Step, said: Callable[[str], str], guess: float | None, now: Screen) -> list[str]:
-    """The answer, computed from the step's own screen, and what it is on the screen as it stands.
+    """Return the answer for the step's own screen, and the answer for the visitor's screen if it differs.
 
     Args:
         step: the step.
-        said: what makes its words the visitor's language.
-        guess: a number, or the place of a choice; None for who wanted to see it without.
-        now: what is on screen.
+        said: translates the step's text.
+        guess: a number, or the index of a choice; None for a visitor who asked for the answer directly.
+        now: the screen that is shown.
 
     Raises:
-        LabError: if the number cannot be found.
+        LabError: if the number cannot be computed.
     """
     found, asked = answer.find(step), Screen.of(step.at, step.reveal)
     names = choices(step, said)
@@ -53,7 +53,7 @@ def _ranked(found: Answer, asked: Screen, now: Screen, chosen: str | None) -> li
 
 
 def choices(step: Step, said: Callable[[str], str]) -> list[str]:
-    """What can be chosen, in words; nothing where a number is asked for."""
+    """Return the choices of a step in words; empty if the question asks for a number."""
     found = answer.find(step)
     if step.choices:
         return list(map(said, step.choices))
@@ -63,12 +63,12 @@ def choices(step: Step, said: Callable[[str], str]) -> list[str]:
 
 
 def between(bounds: Sequence[float], number: float) -> int:
-    """Which of the stretches that rising bounds make a number lies in, from 0; on a bound, the upper one."""
+    """Return the index of the interval between rising bounds that contains a number; a bound is in the upper one."""
     return sum(number >= bound for bound in bounds)
 
 
 def choice_verdict(right: str, chosen: str | None) -> str:
-    """Return how a choice compares with the right one; None for a visitor who asked to see it without choosing."""
+    """Return how a choice compares with the right one; None for a visitor who asked for the answer directly."""
     if chosen is None:
         return _("Answer: {right}.", right=right)
     if chosen == right:
@@ -77,12 +77,12 @@ def choice_verdict(right: str, chosen: str | None) -> str:
 
 
 def numbers(found: Answer, screen: Screen) -> str:
-    """Every rival's number."""
+    """Return the number of every variant to choose from."""
     values = {_(ac.variant(key).title): found.number(screen, key) for key in found.rivals(screen)}
     known = [f"{name} {found.measure.written(value)}" for name, value in values.items() if value is not None]
     return ", ".join(known) + "."
 
 
 def as_set(answered: str) -> str:
-    """Return what the answer is on the screen with the visitor's own settings."""
+    """Return the answer on the screen with the visitor's own settings."""
     return _("With your settings: {told}.", told=answered)

@@ -1,4 +1,4 @@
-"""The browser component that shows one sentence under several variants, with the arcs of the word that looks."""
+"""The browser component that shows one sentence under several variants, with arcs for what one word attends to."""
 
 from app.live_sentence.sentence import Row, Turn, live_sentence
 

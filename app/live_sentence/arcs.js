@@ -1,17 +1,17 @@
-// From one word's place and weight to an arc's form. No DOM.
+// From a word's position and weight to the shape of an arc. This module does not use the DOM.
 /** @import { WordBox } from "./types" */
 
-const FLAT = 14; // pixels that the arc to a neighbour rises
-const STEEP = 0.1; // and for each pixel of distance
-const LOOP = 13; // half a loop's width, to a word itself
-const THICK = 11; // of a weight of one
-const BAND = 42; // pixels above a line of words that its arcs may take
+const FLAT = 14; // the height of the arc to a neighbour, in pixels
+const STEEP = 0.1; // added height per pixel of distance
+const LOOP = 13; // half the width of a loop from a word to itself
+const THICK = 11; // the width of an arc with weight one
+const BAND = 42; // pixels above a line of words for its arcs
 
 /** A Bézier curve with both inner points at one height rises to three quarters of it. */
 const REACH = 4 / 3;
 
 /**
- * The path from one word to another, or from one to itself: above their line, or through the room between two lines.
+ * Return the path from one word to another or to itself: above their line, or through the space between two lines.
  * @param {WordBox} from
  * @param {WordBox} to
  */
@@ -28,11 +28,11 @@ export function path(from, to) {
 }
 
 /**
- * How thick and how opaque the arc of a weight is: the same for every row, every word and every sentence.
+ * Return the width and opacity of a weight's arc, the same for every row, word and sentence.
  * @param {number} weight
  */
 export function stroke(weight) {
-  const size = Math.min(1.2, Math.abs(weight)); // what is signed may be larger than one
+  const size = Math.min(1.2, Math.abs(weight)); // signed weights can exceed one
   if (!(size >= 0.005)) return { width: 0, opacity: 0, shade: 0 };
   return { width: 0.6 + (THICK - 0.6) * size, opacity: Math.min(1, 0.25 + 0.75 * Math.sqrt(size)), shade: Math.min(1, size) };
 }

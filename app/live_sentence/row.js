@@ -1,4 +1,4 @@
-// The sentence under one variant: its words, the arcs above them, its slider, and what it costs.
+// The sentence under one variant: its words, the arcs above them, its slider, and its cost.
 /** @import { Looks, SentenceWords, SentRow, WordBox } from "./types" */
 
 import { clamp, make } from "../matrix_board/page.js";
@@ -7,17 +7,17 @@ import { path, stroke } from "./arcs.js";
 import { percent } from "./story.js";
 
 const DRAWN_IN = "http://www.w3.org/2000/svg";
-const WRITTEN = 0.01; // weights from which on their numbers stand below the words
+const WRITTEN = 0.01; // the smallest weights with a number below the word
 
 export class Row {
-  step = 0; // of the slider
+  step = 0; // the slider's position
 
   /**
    * @param {SentRow} sent
    * @param {Float64Array} matrices
    * @param {string[]} tokens
-   * @param {string[]} labels the same, repeats numbered
-   * @param {boolean} asks whether keys choose among its words: those of one row stand for all
+   * @param {string[]} labels the tokens, with numbered repeats
+   * @param {boolean} asks whether keys choose among its words; one row does this for all
    */
   constructor(sent, matrices, tokens, labels, asks) {
     this.sent = sent;
@@ -55,7 +55,7 @@ export class Row {
   }
 
   /**
-   * Where a word looks.
+   * Update the row for a query word and new texts.
    * @param {number} word
    * @param {SentenceWords} words
    * @returns {Looks}
@@ -67,7 +67,7 @@ export class Row {
   }
 
   /**
-   * A word's weights, NaN where it may not look.
+   * Return a word's weights, NaN where it cannot attend.
    * @param {number} word
    */
   weights(word) {
@@ -76,7 +76,7 @@ export class Row {
   }
 
   /**
-   * Set the slider to a step, as far as it goes.
+   * Set the slider to a step within its range.
    * @param {number} step
    */
   turn(step) {
@@ -95,7 +95,7 @@ export class Row {
     this.text.querySelector("[role=radiogroup]")?.setAttribute("aria-label", words.help);
   }
 
-  /** Where the words stand, the same in every row. */
+  /** The positions of the words, which are the same in every row. */
   get boxes() {
     const corner = this.text.getBoundingClientRect();
     return this.words.map((word, place) => {
@@ -106,7 +106,7 @@ export class Row {
   }
 
   /**
-   * Let a word look: its arcs take their forms.
+   * Shape the arcs from a query word.
    * @param {number} word
    * @param {WordBox[]} boxes
    */
@@ -139,7 +139,7 @@ export class Row {
 }
 
 /**
- * A sentence of one number, the number apart.
+ * Return a sentence around a number, with the number as an element of its own.
  * @param {string} template
  * @param {string} number
  */

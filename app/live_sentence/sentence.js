@@ -1,5 +1,5 @@
-// One sentence under several variants: pointer, finger or keys choose the word that looks, sliders turn the budgets, and
-// all of it is drawn from matrices that are here already.
+// One sentence under several variants. Pointer, finger or keys choose the query word, and sliders set the budgets. All
+// of it is drawn from matrices that were sent in advance.
 /** @import { SentenceHeader, SentenceSettings, WordBox } from "./types" */
 /** @import { Received, Send } from "../matrix_board/types" */
 
@@ -8,26 +8,26 @@ import { clamp, make, perform, printable, readTheme } from "../matrix_board/page
 import { Row } from "./row.js";
 import { heard, story } from "./story.js";
 
-const REST = 400; // milliseconds after which what hands did is told to the server, and to who listens
+const REST = 400; // milliseconds without input before changes are reported to the server and to screen readers
 
 export class Sentence {
   /** @type {string[]} */
-  labels = []; // of the words, repeats numbered
+  labels = []; // the words, with numbered repeats
   /** @type {Row[]} */
   rows = [];
   /** @type {WordBox[]} */
   boxes = [];
   /** @type {SentenceSettings} */
   settings;
-  word = 0; // the one that looks
+  word = 0; // the query word
   /** @type {number | null} */
-  pointed = null; // the one under the pointer, which looks as long as that is there
+  pointed = null; // the word under the pointer, which is the query meanwhile
   /** @type {Send} */
   send;
   /** @type {number | undefined} */
   due;
   /** @type {string | undefined} */
-  owed; // what the server was told and has not answered
+  owed; // the change that was sent to the server and has no answer yet
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
@@ -53,7 +53,7 @@ export class Sentence {
     on("click", (event) => this.choose(placeOf(event.target)));
     on("keydown", (event) => this.key(event));
     on("input", (event) => this.turn(/** @type {HTMLInputElement} */ (event.target)));
-    on("change", () => this.rest()); // a slider let go, or moved by a key
+    on("change", () => this.rest()); // a slider released, or moved by a key
   }
 
   /** @param {Received<SentenceHeader>} received */
@@ -77,11 +77,11 @@ export class Sentence {
     const { words, word, steps } = (this.settings = settings);
     this.way.textContent = `${words.way} \u2192`;
     this.notes.replaceChildren(...words.notes.map((note) => make("span", {}, note)));
-    if (this.due === undefined && this.owed === undefined) this.take(); // else hands did what is newer
+    if (this.due === undefined && this.owed === undefined) this.take(); // else the visitor's input is newer
     if (JSON.stringify({ word, steps }) === this.owed) this.owed = undefined;
   }
 
-  /** Stand as the settings say. */
+  /** Apply the settings. */
   take() {
     this.word = clamp(this.settings.word, 0, this.labels.length - 1);
     for (const row of this.rows) row.turn(this.settings.steps[row.sent.key] ?? 0);
@@ -93,7 +93,7 @@ export class Sentence {
     this.root.dataset.mode = readTheme(this.root).mode;
   }
 
-  /** Look where the words stand now. */
+  /** Measure the words' positions. */
   place() {
     if (!this.rows.length || !this.root.clientWidth) return;
     this.boxes = this.rows[0].boxes;
@@ -109,7 +109,7 @@ export class Sentence {
     for (const row of this.rows) row.aim(this.looking, this.boxes);
   }
 
-  /** Draw the weights of all rows or of one, and say what they come to. */
+  /** Draw the weights of all rows or of one, and the text about them. */
   paint(rows = this.rows) {
     const { words, way, pinned } = this.settings;
     for (const row of rows) {
@@ -168,7 +168,7 @@ export class Sentence {
     });
   }
 
-  /** Tell the server and who listens, once hands are at rest. */
+  /** Report to the server and to screen readers, once input has paused. */
   rest() {
     clearTimeout(this.due);
     this.due = setTimeout(() => {
@@ -191,7 +191,7 @@ export class Sentence {
 }
 
 /**
- * The place of the word that something stands in.
+ * Return the index of the word that contains an element.
  * @param {EventTarget | null} target
  */
 function placeOf(target) {

@@ -1,7 +1,7 @@
-"""One sentence under several variants: the arcs of one word, and a slider for each budget that moves them.
+"""A browser component that shows one sentence under several variants: arcs of one word, and a slider per budget.
 
-The matrices of every step of every slider are sent ahead as half floats, NaN for masked: a slider that is dragged asks
-nothing of the server. At 40 tokens these are a quarter of a megabyte, at 15 ten kilobytes.
+The matrices for every step of every slider are sent in advance as half floats, with NaN for masked pairs, so that a
+dragged slider needs no request. At 40 tokens they are a quarter of a megabyte, at 15 tokens ten kilobytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,15 +23,15 @@ class Row:
     """The sentence under one variant.
 
     Attributes:
-        key: the variant's.
+        key: the variant's key.
         title: its name on screen.
-        knob: what its slider is called; empty where it has none.
-        note: what stands there then.
-        settings: what the slider is at, at each step; None where there is none.
-        words: the variant with that setting, in links.
-        weights: its matrices, ``[S, n, n]``; NaN where the pair may not look at each other.
-        errors: how far its output is off at each step, as a share.
-        costs: its cost at each step, as a share of the first row's.
+        knob: the slider's label; empty without a slider.
+        note: the text in place of the slider.
+        settings: the slider's value at each step; None without a slider.
+        words: the variant with each setting, as in links.
+        weights: its matrices, ``[S, n, n]``; NaN for pairs that are not allowed.
+        errors: the relative error of its output at each step.
+        costs: its cost at each step, as a fraction of the first row's cost.
     """
 
     key: str
@@ -47,11 +47,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Turn:
-    """What the visitor did.
+    """The visitor's choices.
 
     Attributes:
-        word: the place of the word that looks.
-        steps: the place of each slider by its row's key.
+        word: the index of the query word.
+        steps: the position of each slider, by its row's key.
     """
 
     word: int
@@ -70,17 +70,17 @@ def live_sentence(
     length: str,
     notes: Sequence[str] = (),
 ) -> None:
-    """Show the sentence.
+    """Draw the sentence.
 
     Args:
-        tokens: its words.
-        rows: the first is what the others are held against.
-        turn: the word and the budgets from which a visitor starts.
+        tokens: the words of the sentence.
+        rows: the variants; the first is the reference.
+        turn: the initial word and slider positions.
         key: the element's key, unique in the app.
-        on_turn: called before the next run of the script, once a visitor has come to rest on other ones.
-        way: the address of the page with whole matrices; the variants of all rows, and the word, are added to it.
-        pinned: the name of the word's place there.
-        length: the line below error and cost: the number of tokens that both are of.
+        on_turn: called before the script's next run, once the visitor pauses at other choices.
+        way: the address of the page with whole matrices, to which the variants of all rows and the word are added.
+        pinned: the name of the query parameter for the word's index there.
+        length: the line below error and cost, with the number of tokens that both refer to.
         notes: sentences below.
     """
     words = {**_words(), "length": length, "notes": list(notes)}
@@ -95,10 +95,10 @@ def live_sentence(
 
 
 def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
-    """The message to the browser; arguments as of `live_sentence`.
+    """Return the message to the browser; arguments are as in `live_sentence`.
 
     Raises:
-        ValueError: if a row has other than one square matrix for each step, of the sentence's size.
+        ValueError: if a row does not have one square matrix of the sentence's size for each step.
     """
     for row in rows:
         if row.weights.shape != (len(row.settings), len(tokens), len(tokens)):
@@ -126,7 +126,7 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
 
 
 def _words() -> dict[str, str]:
-    """What the sentence says, in the visitor's language; what stands in braces is filled in by the browser."""
+    """Return the component's texts in the visitor's language; the browser fills in the words in braces."""
     return {
         "help": _("The word that looks. Arrow keys move to the next word."),
         "named": _("{title} ({knob} {setting})"),

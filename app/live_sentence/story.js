@@ -1,16 +1,16 @@
-// Numbers to words: what one sees of a word under several variants. No DOM.
+// From numbers to words: a text about one word under several variants. This module does not use the DOM.
 /** @import { Looks, StoryWords } from "./types" */
 
 import { fill } from "../page_script/templates.js";
 
-const MOSTLY = 0.5; // of a word's weight on one other: more than all the rest together
+const MOSTLY = 0.5; // a word's weight on one other that exceeds all the rest together
 const MOST = 0.25;
-const SAME = 0.05; // weights that differ by less are told as the same
-const BELOW = -0.1; // from which on a weight below zero is told of whatever word has it
-const HEARD = 3; // words told to who cannot see the arcs
+const SAME = 0.05; // smaller differences of weights count as none
+const BELOW = -0.1; // weights below this are mentioned for any word
+const HEARD = 3; // the number of words mentioned to screen readers
 
 /**
- * A share as people read it.
+ * Return a fraction as a percentage.
  * @param {number} share
  */
 export function percent(share) {
@@ -20,7 +20,7 @@ export function percent(share) {
 }
 
 /**
- * What one sees: where the word looks in the first row, and what the others make of that.
+ * Return the text: what the word attends to in the first row, and how the other rows differ.
  * @param {StoryWords} words
  * @param {string[]} labels
  * @param {number} word
@@ -35,7 +35,7 @@ export function story(words, labels, word, [first, ...others]) {
 }
 
 /**
- * What a row makes of the first one's largest weight, and of what it turns negative beside.
+ * Return the text about a row's weight for the reference's largest, and its most negative other weight.
  * @param {StoryWords} words
  * @param {string[]} labels
  * @param {Looks} row
@@ -65,7 +65,7 @@ function made(weight, reference) {
 }
 
 /**
- * What the arcs of all rows say, the largest first.
+ * Return the arcs of all rows as text, the largest first.
  * @param {StoryWords} words
  * @param {string[]} labels
  * @param {number} word

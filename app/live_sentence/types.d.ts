@@ -1,4 +1,4 @@
-// What Python sends to the sentence (sentence.py), and what its parts hand to one another.
+// The data that Python sends to the sentence (sentence.py), and the types shared by its modules.
 
 /** The sentence under one variant; lists have one entry for each step of its slider. */
 export interface SentRow {
@@ -17,11 +17,11 @@ export interface SentenceHeader {
   key: string;
   digest: string;
   tokens: string[];
-  labels: string[]; // the tokens, repeats numbered
+  labels: string[]; // the tokens, with numbered repeats
   rows: SentRow[];
 }
 
-/** Sentences; what stands in braces is filled in. */
+/** Sentences; the parts in braces are filled in. */
 export interface StoryWords {
   mostly: string;
   most: string;
@@ -57,13 +57,13 @@ export interface SentenceSettings {
   words: SentenceWords;
 }
 
-/** Where one word looks under one variant: a weight for each word, NaN where it may not look. */
+/** The weights of one query word under one variant: one per word, NaN where the query cannot attend. */
 export interface Looks {
   name: string;
   weights: number[];
 }
 
-/** A word's place with the number below it, in pixels from the corner of its text. */
+/** A word's position including the number below it, in pixels from the corner of its text. */
 export interface WordBox {
   middle: number;
   top: number;

@@ -1,4 +1,4 @@
-// The board of a comparison: what it holds, how it is laid out and painted.
+// The board of a comparison: its data, its layout and its painting.
 /** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "./types" */
 
 import { fill } from "../page_script/templates.js";
@@ -16,11 +16,11 @@ import { cellText, Readout } from "./readout.js";
 import { Views } from "./views.js";
 
 const GAP = 20;
-const FOUR_SIDE = 196; // four stand side by side down to this: a line of three and one is no comparison
-const LEAST_SIDE = 224; // below this a panel is too small to read, so fewer stand side by side
+const FOUR_SIDE = 196; // four panels stay in one line down to this size, as three and one cannot be compared
+const LEAST_SIDE = 224; // below this a panel is too small to read, so fewer share a line
 
 export class Board {
-  // -- what Python's first message and the first painting fill in; `schedule` waits for both -----------------------
+  // -- set by Python's first message and the first painting; `schedule` waits for both ------------------------------
 
   /** @type {Panel[]} */
   panels;
@@ -37,11 +37,11 @@ export class Board {
   /** @type {number} */
   side;
   /** @type {Scale | null} */
-  shared; // the scale of all panels, null where each has its own or numbers are kinds
+  shared; // the scale of all panels; null if each panel has its own, or numbers are categories
   /** @type {{ received: Received<BoardHeader>, parts: Received<SentPanel>[] } | undefined} */
-  received; // the newest
+  received; // the latest message
   /** @type {{ count: number, at: number } | null | undefined} */
-  token; // that a text points at
+  token; // the token pointed at in a text
   /** @type {number | undefined} */
   frame;
   /** @type {number | undefined} */
@@ -49,12 +49,12 @@ export class Board {
   /** @type {number | null} */
   reported = null;
   /** @type {string | null} */
-  shape = null; // of the panel that holds the cell
+  shape = null; // the shape of the panel with the cell
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
     /** @type {Cell | null} */
-    this.cell = null; // under the pointer or the keyboard
+    this.cell = null; // the cell under the pointer or the keyboard
     /** @type {Map<string, Uint32Array>} */
     this.tables = new Map();
     this.views = new Views(this);
@@ -90,10 +90,10 @@ export class Board {
     document.fonts.ready.then(() => this.schedule("paint"));
   }
 
-  // -- what Python sends ------------------------------------------------------------------------------------------
+  // -- messages from Python ----------------------------------------------------------------------------------------
 
   /**
-   * New matrices. Zoom, pan and the cell survive as long as shapes do.
+   * Set new matrices. Zoom, pan and the cell stay as long as the shapes are unchanged.
    * @param {Received<BoardHeader>} received
    * @param {Received<SentPanel>[]} parts
    */
@@ -139,7 +139,7 @@ export class Board {
         rowLabels: shown(panel.row_labels) ?? (ownRows?.length === panel.rows ? ownRows : undefined),
         colLabels: shown(panel.col_labels) ?? (ownCols?.length === panel.cols ? ownCols : undefined),
       };
-      const one = /** @type {Panel} */ (described); // its geometry comes with the painting
+      const one = /** @type {Panel} */ (described); // its geometry is set when it is painted
       this.knobs.fit(knob, one);
       return one;
     });
@@ -151,7 +151,7 @@ export class Board {
   }
 
   /**
-   * One matrix anew, while its knob is held.
+   * Redraw one matrix while its knob is dragged.
    * @param {Received<SentPanel>} part
    * @param {number} heard
    */
@@ -163,7 +163,7 @@ export class Board {
   }
 
   /**
-   * New words, scale or pin. Python's pin wins whenever Python says something new.
+   * Set new texts, scale or pin. A new pin from Python replaces the visitor's.
    * @param {BoardSettings} settings
    */
   show(settings) {
@@ -188,7 +188,7 @@ export class Board {
     this.schedule("layout");
   }
 
-  /** The theme may have changed. */
+  /** Read the theme again, which may have changed. */
   retheme() {
     const theme = readTheme(this.root);
     if (JSON.stringify(theme) === JSON.stringify(this.theme)) return;
@@ -196,7 +196,7 @@ export class Board {
     this.schedule("paint");
   }
 
-  /** Repaint when the window moves to a screen of another density. */
+  /** Repaint when the window moves to a screen with another pixel density. */
   watchDensity() {
     const { signal } = this.ears;
     const again = () => {
@@ -209,14 +209,14 @@ export class Board {
   // -- layout and painting ----------------------------------------------------------------------------------------
 
   /**
-   * Make room for so many panels.
+   * Create the elements of `count` panels.
    * @param {number} count
    */
   build(count) {
     while (this.grid.children.length > count) this.grid.lastChild?.remove();
     while (this.grid.children.length < count) {
       const plot = make("div", { class: "plot" }, make("canvas"), make("canvas"));
-      const open = make("button", { type: "button", class: "open" }, "\u2699\ufe0e"); // a gear, as text
+      const open = make("button", { type: "button", class: "open" }, "\u2699\ufe0e"); // a gear, as a text character
       const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }), open);
       const caption = make("figcaption", {}, head, this.knobs.build(), make("div", { class: "caption" }));
       const figure = make("figure", {}, caption, plot);
@@ -229,7 +229,7 @@ export class Board {
   }
 
   /**
-   * Ask for work before the next frame: "layout" includes "paint", which includes "marks".
+   * Request work before the next frame: "layout" includes "paint", which includes "marks".
    * @param {"layout" | "paint" | "marks"} what
    */
   schedule(what) {
@@ -320,7 +320,7 @@ export class Board {
 
   paintLegend() {
     const room = this.root.clientWidth;
-    const width = room > 560 ? room - 250 : room; // beside the buttons, or above them
+    const width = room > 560 ? room - 250 : room; // next to the buttons, or above them
     const ruler = new CanvasPen(brushOf(this.legend), devicePixelRatio, this.theme.font);
     const high = this.legendHeight(ruler, width - 2);
     this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2);
@@ -332,7 +332,7 @@ export class Board {
     this.legend.setAttribute("aria-label", [name ?? look.words.own_scale, ...beyond].join("; "));
   }
 
-  /** The word for masked cells where the common legend needs it. */
+  /** The label of masked cells, if the common legend needs it. */
   get maskedWord() {
     return !this.look.ownScale && this.panels.some((panel) => panel.masked) ? this.look.words.masked : null;
   }
@@ -348,7 +348,7 @@ export class Board {
   }
 
   /**
-   * The legend of the shared scale; panels on scales of their own carry theirs.
+   * Draw the legend of the shared scale; panels with their own scales have their own legends.
    * @param {Pen} pen
    * @param {number} x
    * @param {number} y
@@ -364,7 +364,7 @@ export class Board {
     }
   }
 
-  /** The crosshair, the pin and the numbers: cheap enough for every move of the pointer. */
+  /** Draw the crosshair, the pin and the numbers; this is fast enough for every pointer move. */
   mark() {
     const { cell, settings, theme } = this;
     const active = cell && this.panels[cell.panel];
@@ -387,7 +387,7 @@ export class Board {
   // -- state ------------------------------------------------------------------------------------------------------
 
   /**
-   * Whether a pinned query is a row of this panel too.
+   * Return whether the pinned query is also a row of this panel.
    * @param {Panel} panel
    */
   pins(panel) {
@@ -395,7 +395,7 @@ export class Board {
   }
 
   /**
-   * What is lit in a panel as it is pointed at in one of another shape, or in a text.
+   * Return the highlighted rows and columns of a panel while another panel or a text is pointed at.
    * @param {Panel} panel
    */
   bands(panel) {
@@ -406,7 +406,7 @@ export class Board {
   }
 
   /**
-   * Light a token that a text points at; nothing where none is, and what is unknown changes nothing.
+   * Highlight a token that a text points at: null removes the highlight, and undefined changes nothing.
    * @param {{ count: number, at: number } | null | undefined} token
    */
   light(token) {
@@ -429,7 +429,7 @@ export class Board {
   }
 
   /**
-   * Pin a row, or free it when it is pinned already. Told to Python after a while, if something changed by then.
+   * Pin a row, or unpin it. Python is notified after `wait` milliseconds if the pin has changed by then.
    * @param {Panel} panel
    * @param {number} row
    */

@@ -1,10 +1,10 @@
-"""All matrices of a comparison on one board: linked crosshair and zoom, true values on hover, a pinned query row.
+"""A board of all matrices of a comparison, with linked crosshair and zoom, exact values on hover and a pinned row.
 
-Values travel as 16-bit floats scaled by a power of two per panel so that the largest magnitude lies just below 2^16.
-That keeps 11 significant bits (a number shown with three digits is off by at most one in the third) over nine decades
-below the largest value, fewer below that, and powers of two, such as a weight of 1, exactly. Nothing above zero ever
-becomes zero; NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.1 MB, of
-which those are sent that changed.
+Values are sent as 16-bit floats, scaled by a power of two per panel so that the largest magnitude is just below 2^16.
+This keeps 11 significant bits over nine decades below the largest value, and fewer bits below that. A number shown
+with three digits is off by at most one in the third digit. Powers of two, such as a weight of 1, are exact. Positive
+values never become zero, and NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.1 MB; only changed
+panels are sent.
 """
 
 import weakref
@@ -21,16 +21,16 @@ from app.ui.lazy import in_markup
 from app.words.i18n import _
 
 _RANGE = 16  # half floats are below 2^16
-_MASKED = np.uint16(0x7E00)  # one NaN of the many, so that the browser can compare codes
+_MASKED = np.uint16(0x7E00)  # a single NaN code, so that the browser can compare codes
 _TINIEST = np.uint16(1)  # the smallest magnitude above zero
 
 
 @dataclass(frozen=True)
 class BoardEvent:
-    """What the visitor did on the board.
+    """An action of the visitor on the board.
 
     Attributes:
-        pinned: the row pinned now, None if the pin was taken away.
+        pinned: the pinned row, or None if the pin was removed.
     """
 
     pinned: int | None
@@ -63,40 +63,40 @@ def matrix_board(
     panel_size: int = 520,
     file_name: str = "attention-matrices",
 ) -> None:
-    """Show matrices side by side.
+    """Draw matrices side by side.
 
     Panels of one shape share crosshair, zoom and pan. A click on a cell (a second tap, or Enter) pins its row in every
-    panel that has the board's rows; the pin lasts as long as the page passes it back.
+    panel that has the board's rows. The pin stays as long as the page passes it back.
 
     Args:
         panels: the matrices, at least one; shapes may differ.
         key: the element's key, unique in the app.
         labels: one label per row and per column, for panels without their own; None: they are numbered.
-        pinned: the pinned row; ignored where a panel has fewer rows.
-        on_pin: called before the next run of the script, as other widgets' callbacks are; None: nothing can be pinned.
-        on_turn: called with a panel's key, its knob's new value, which has not been checked, and whether the knob is
-            still held, likewise.
-        redraw: makes a panel anew by its key while its knob is held: the run that answers then draws nothing else.
-            It returns None where there is no such panel any more. None: each turn runs what the board stands in.
-        on_open: called with a panel's key when its settings are asked for, likewise.
-        opens: the key of the element that then holds them, which is brought into view.
-        scale: one colour scale for all panels, or one each.
-        transform: how values become colours; the decades of "log" follow from the data, six at most.
-        diverging: show both sides of the colour scale even where nothing is negative.
-        ceiling: where the shared scale ends if something reaches it; what lies beyond has a colour of its own, named in
-            the legend. 0: it ends at the largest magnitude.
-        ceiling_name: what the scale ends at then, in words for the legend.
-        categories: what the numbers 1, 2, ... stand for, at most 2047, where they are kinds and not sizes; scale and
-            transform then say nothing.
-        none: what 0 stands for on a board of categories.
-        masked: what NaN stands for, "masked" if not given.
-        unit: what the numbers are, "weight" if not given.
-        row_title: the axis title of the rows, "queries" if not given.
-        col_title: the axis title of the columns, "keys" if not given.
-        row_name: one row in the readout, "query" if not given.
-        col_name: one column in the readout, "key" if not given.
+        pinned: the pinned row; ignored in panels with fewer rows.
+        on_pin: called before the script's next run, like other widgets' callbacks; None: rows cannot be pinned.
+        on_turn: called before the next run with a panel's key, its knob's new value, which has not been checked, and
+            whether the knob is still being dragged.
+        redraw: returns a panel by its key while its knob is dragged; that run draws nothing else. It returns None if
+            the panel no longer exists. Without this function, each turn reruns the script or fragment of the board.
+        on_open: called before the next run with a panel's key when the visitor opens its settings.
+        opens: the key of the element with the settings, which is then scrolled into view.
+        scale: one colour scale for all panels, or one per panel.
+        transform: how values map to colours; the decades of "log" follow from the data, six at most.
+        diverging: show both sides of the colour scale even if no value is negative.
+        ceiling: the end of the shared scale if a value reaches it; larger values have a separate colour, explained in
+            the legend. 0: the scale ends at the largest magnitude.
+        ceiling_name: the legend's words for the ceiling.
+        categories: the meanings of the numbers 1, 2, ... (at most 2047) if they are kinds instead of magnitudes; scale
+            and transform then have no effect.
+        none: the meaning of 0 on a board of categories.
+        masked: the meaning of NaN, "masked" by default.
+        unit: the name of the numbers, "weight" by default.
+        row_title: the axis title of the rows, "queries" by default.
+        col_title: the axis title of the columns, "keys" by default.
+        row_name: the name of one row in the readout, "query" by default.
+        col_name: the name of one column in the readout, "key" by default.
         panel_size: the largest side of a panel, in pixels.
-        file_name: name of the downloaded pictures, without its ending.
+        file_name: the name of downloaded pictures, without extension.
 
     Raises:
         ValueError: if a panel is not a matrix, is empty or holds infinities, or if labels do not fit.
@@ -168,7 +168,7 @@ def matrix_board(
 def _hold(
     key: str, panels: Set[str], pack_panel: Callable[[str], bytes], on_turn: Callable[[str, object, bool], None]
 ) -> None:
-    """Draw the panel whose knob is held, and nothing else; in a run of the whole board, nothing."""
+    """Draw only the panel whose knob is being dragged. In a run of the whole board, draw nothing."""
     asked = f"{key}.held"
 
     def turn(reported: object) -> None:
@@ -190,9 +190,9 @@ def pack(
     diverging: bool = False,
     heard: int = 0,
 ) -> tuple[bytes, dict[str, bytes]]:
-    """The board's messages to the browser: what holds it together, and large panels by their keys.
+    """Return the board's messages to the browser: the message of the board, and large panels by key.
 
-    Arguments and errors are those of `matrix_board`, but for ``heard``, the last turn of a knob that the panels show.
+    Arguments and errors are those of `matrix_board`; ``heard`` is the last turn of a knob that the panels show.
     """
     if not panels:
         raise ValueError("a board needs at least one panel")
@@ -208,7 +208,7 @@ def pack(
         "col_labels": _listed(col_labels),
         "heard": heard,
     }
-    return encode(header, b"".join(inside), digest=digested()), apart  # the parts' own digests tell them
+    return encode(header, b"".join(inside), digest=digested()), apart  # the header lists the digests of the parts
 
 
 def _pack_panel(
@@ -248,12 +248,12 @@ def _listed(labels: Sequence[str] | None) -> list[str] | None:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the browser needs to know of a panel's codes to read and colour them.
+    """Properties of a panel's codes that the browser needs to read and colour them.
 
     Attributes:
-        exponent: of the power of two by which the codes are scaled.
+        exponent: the exponent of the power of two that scales the codes.
         highest: the largest value, at least 0.
-        lowest: the smallest, at most 0.
+        lowest: the smallest value, at most 0.
         least: the smallest magnitude above zero.
         signed: whether a value is negative.
         masked: whether a cell is masked.
@@ -269,12 +269,12 @@ class Facts:
 
 @dataclass(frozen=True)
 class Coded:
-    """A matrix as it travels.
+    """A matrix encoded for the browser.
 
     Attributes:
         codes: uint16, little-endian, row by row.
-        facts: what is known of them.
-        digest: of the codes.
+        facts: the properties of the codes.
+        digest: the digest of the codes.
     """
 
     codes: bytes
@@ -283,11 +283,11 @@ class Coded:
 
 
 _kept: dict[int, Coded] = {}
-"""By the matrix's ``id``, for as long as that is alive."""
+"""Encoded matrices by the matrix's ``id``, until the matrix is deleted."""
 
 
 def _coded(panel: Panel) -> Coded:
-    """A panel's matrix as it travels; one that nobody can write to is coded once, as each run draws it again."""
+    """Return a panel's encoded matrix. A read-only matrix is encoded once, as every run draws it again."""
     values = panel.values
     if values.flags.writeable:
         return _code(panel)
@@ -308,7 +308,7 @@ def _code(panel: Panel) -> Coded:
     sizes = np.abs(np.where(masked, np.float32(0), values))
     largest = float(sizes.max())
     fraction, power = np.frexp(largest)
-    carry = np.frexp(np.float16(fraction))[1]  # 1 where it is rounded up to 1, which would be infinity
+    carry = np.frexp(np.float16(fraction))[1]  # 1 if the fraction is rounded up to 1, which would become infinity
     exponent = int(power + carry) - _RANGE if largest else 0
     codes = np.ldexp(values, -exponent).astype("<f2").view("<u2")
     lost = (sizes > 0) & (codes & 0x7FFF == 0)
@@ -327,7 +327,7 @@ def _code(panel: Panel) -> Coded:
 
 
 def _words(row: str) -> dict[str, object]:
-    """Everything else the board says, in the visitor's language, a row being called so."""
+    """Return the board's other texts in the visitor's language, with this name for a row."""
     return {
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
         "own_scale": _("scale below each panel"),

@@ -1,13 +1,13 @@
-// The boards on the page by their keys, for what shows the same numbers in another way.
+// The boards on the page by key, for components that show the same numbers in another form.
 
 /** @type {Map<string, import("./board.js").Board>} */
 export const boards = new Map();
 
 /**
- * What tells Python of a knob that is held, for the boards that are answered with its panel alone.
+ * Functions by board key that send a dragged knob's value to Python, which then returns only its panel.
  * @type {Map<string, import("./types").Send>}
  */
 export const holders = new Map();
 
-/** The event that says which board was painted or marked anew. */
+/** The event that reports that a board was painted again. */
 export const PAINTED = "attention-lab:drawn";

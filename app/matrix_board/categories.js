@@ -1,18 +1,18 @@
-// A board whose numbers are kinds, not sizes: 1 is the first category, 0 none of them.
+// Boards whose numbers are categories instead of magnitudes: 1 is the first category, 0 is no category.
 /** @import { Category, Look, Mode, Pen } from "./types" */
 
 import { fromHex, HALF, LARGEST, packed, PALETTES } from "./color.js";
 import { LEGEND_HEIGHT, swatchPlaces } from "./panel.js";
 
 /**
- * Place of a code's category in their list, -1 for none of them.
+ * Return the index of a code's category in the list, -1 for no category.
  * @param {number} code
  * @param {number} unit
  */
 export const kindOf = (code, unit) => Math.round(HALF[code] * unit) - 1;
 
 /**
- * The colour of each code of a panel whose numbers are kinds.
+ * Return the colour of each code of a panel with categories.
  * @param {Category[]} categories
  * @param {number} unit
  * @param {Mode} mode
@@ -26,7 +26,7 @@ export function categoryTable(categories, unit, mode) {
 }
 
 /**
- * Where each name of a legend of categories stands, and how high they are together.
+ * Return the position of each name in a legend of categories, and the total height.
  * @param {Pen} pen
  * @param {number} width
  * @param {string[]} names
@@ -36,11 +36,11 @@ export function legendPlaces(pen, width, names) {
   return { places, height: Math.max(LEGEND_HEIGHT, 16 + height) };
 }
 
-/** The categories a legend names. */
+/** Return the categories that a legend lists. */
 const listedOf = (/** @type {Look} */ { categories }) => (categories ?? []).filter(({ listed }) => listed);
 
 /**
- * The names a legend of categories shows.
+ * Return the names that a legend of categories shows.
  * @param {Look} look
  * @param {string | null} masked
  */
@@ -48,7 +48,7 @@ export const legendNames = (look, masked) =>
   [...listedOf(look).map(({ name }) => name), look.words.none, masked ?? ""].filter(Boolean);
 
 /**
- * Swatches with names: the categories listed, what is none of them, and what is masked.
+ * Draw swatches with names: the listed categories, "no category", and masked cells.
  * @param {Pen} pen
  * @param {number} x
  * @param {number} y

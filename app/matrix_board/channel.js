@@ -1,4 +1,4 @@
-// Words, scale and pin travel apart from the matrices, and what draws both apart from either: the components of a board
+// Settings are sent separately from the matrices, and the drawing code separately from both. The components of a board
 // share no script, only the page.
 /** @import { Mounted } from "./types" */
 
@@ -8,8 +8,8 @@ const KEPT = Symbol.for("attention-lab.board");
 /** @type {{ told: Map<string, string>, waiting: Map<object, Mounted<Uint8Array>>, drawing?: Drawing }} */
 export const channel = /** @type {any} */ (globalThis)[KEPT] ??= { told: new Map(), waiting: new Map() };
 
-/** The settings told last for each board, as JSON, by its key. */
+/** The last settings of each board, as JSON, by the board's key. */
 export const told = channel.told;
 
-/** The event that says for which board some were told. */
+/** The event that reports new settings of a board. */
 export const TOLD = "attention-lab:settings";

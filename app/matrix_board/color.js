@@ -1,10 +1,10 @@
-// Numbers to colours: half floats, palettes, scales, legend ticks. No DOM.
+// From numbers to colours: half floats, palettes, scales and legend ticks. This module does not use the DOM.
 /** @import { Palette, Rgb, Scale, Transform } from "./types" */
 
-export const MASKED = 0x7e00; // the only NaN that is sent: this query may not look at this key
-export const LARGEST = 0x7bff; // 65504, the code of the largest magnitude a panel can hold
+export const MASKED = 0x7e00; // the only NaN code that is sent: this query cannot attend to this key
+export const LARGEST = 0x7bff; // 65504, the largest code a panel can contain
 
-/** The number behind each of the 65,536 half-float codes. */
+/** The value of each of the 65,536 half-float codes. */
 export const HALF = Float64Array.from({ length: 65536 }, (_, code) => {
   const exponent = (code >> 10) & 31;
   const mantissa = code & 1023;
@@ -13,7 +13,7 @@ export const HALF = Float64Array.from({ length: 65536 }, (_, code) => {
 });
 
 /**
- * A weight as people read it: three significant digits, fewer where fewer were sent.
+ * Return a weight with three significant digits, or fewer if the code has fewer.
  * @param {number} value
  */
 export function numeral(value, digits = 3) {
@@ -28,7 +28,7 @@ export function numeral(value, digits = 3) {
 }
 
 /**
- * An exponent's digits and sign, raised.
+ * Return an exponent as superscript digits.
  * @param {string} size
  */
 function raised(size) {
@@ -36,7 +36,7 @@ function raised(size) {
 }
 
 /**
- * A tick's number, without trailing zeros.
+ * Return a tick's number without trailing zeros.
  * @param {number} value
  */
 export function tickNumeral(value) {
@@ -45,7 +45,7 @@ export function tickNumeral(value) {
 }
 
 /**
- * OKLCH to 8-bit sRGB: equal steps of lightness look equal, which no RGB ramp gives.
+ * Convert OKLCH to 8-bit sRGB. Equal steps of lightness look equal, unlike in RGB ramps.
  * @param {number[]} colour
  * @returns {Rgb}
  */
@@ -63,7 +63,7 @@ function oklch([lightness, chroma, hue]) {
 }
 
 /**
- * 256 colours through evenly spaced anchors [lightness, chroma, hue].
+ * Return 256 colours through evenly spaced anchors [lightness, chroma, hue].
  * @param {number[][]} anchors
  */
 function ramp(anchors) {
@@ -74,11 +74,11 @@ function ramp(anchors) {
   });
 }
 
-// One colour for one weight: what is positive has one ramp, whether or not negative cells stand beside it, and what is
-// negative another. Zero melts into the page and the peaks stand out, on white paper and on a dark wall alike: lightness
-// falls in the light theme and rises in the dark one, evenly, so the order of values survives colour blindness and grey
-// printing. Blue and orange are the pair that all common kinds of colour blindness tell apart. What lies over the end of a
-// scale goes on in its hue, a visible step beyond; what is masked lies closer to the page than any weight.
+// One colour per weight: positive numbers use one ramp, also next to negative numbers, which use another. Zero is close
+// to the page's background, in the light and in the dark theme. Lightness changes evenly, down in the light theme and
+// up in the dark one. The order of values therefore survives colour blindness and grey printing. Blue and orange differ
+// under all common kinds of colour blindness. Values beyond the end of a scale continue in its hue, a visible step
+// further. Masked cells are closer to the background than any weight.
 /** @type {Record<import("./types").Mode, Palette>} */
 export const PALETTES = {
   light: {
@@ -95,7 +95,7 @@ export const PALETTES = {
     under: oklch([0.24, 0.065, 32]),
     none: "#f4f4f1",
     hatch: ["#ffffff", "#f1f2f5"],
-    mark: "#c2186b", // of what is chosen: magenta, as no ramp here passes through it
+    mark: "#c2186b", // the colour of chosen cells: magenta, which no ramp contains
     onMark: "#ffffff",
   },
   dark: {
@@ -119,13 +119,13 @@ export const PALETTES = {
 
 export const css = (/** @type {Rgb} */ [r, g, b]) => `rgb(${r},${g},${b})`;
 export const fromHex = (/** @type {string} */ hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-export const packed = (/** @type {Rgb} */ [r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r; // canvas memory order on little-endian machines
+export const packed = (/** @type {Rgb} */ [r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r; // the byte order of canvas memory on little-endian machines
 
-export const LOG_START = 0.1; // where the smallest visible magnitude starts on a log scale, so that it differs from zero
+export const LOG_START = 0.1; // the position of the smallest visible magnitude on a log scale, so that it differs from zero
 
 /**
- * How magnitudes map to places along a colour ramp, 0 for zero and 1 where it ends: at the ceiling where there is one that
- * is reached, else at the largest. `least` is the smallest magnitude above zero, which sets where a log scale starts: six
+ * Return the map from magnitudes to positions on a colour ramp. 0 is zero and 1 is the end: the ceiling if a value
+ * reaches it, else the largest magnitude. `least` is the smallest magnitude above zero, where a log scale starts, six
  * decades down at most. `highest` and `lowest` are the numbers farthest from zero on either side.
  * @param {{ highest: number, lowest: number, least: number, transform: Transform, signed: boolean, ceiling?: number }} facts
  * @returns {Scale}
@@ -145,7 +145,7 @@ export function makeScale({ highest, lowest, least, transform, signed, ceiling =
     log: (share) => (share > 0 ? LOG_START + (1 - LOG_START) * Math.max(0, 1 + Math.log10(share) / decades) : 0),
   };
   const bend = bends[transform];
-  const beyond = (/** @type {number} */ magnitude) => magnitude > top * (1 + 2 ** -10); // half floats round the top itself
+  const beyond = (/** @type {number} */ magnitude) => magnitude > top * (1 + 2 ** -10); // a tolerance, as half floats round the top value itself
   return {
     top,
     capped,
@@ -162,7 +162,7 @@ export function makeScale({ highest, lowest, least, transform, signed, ceiling =
 }
 
 /**
- * Colours of a ramp from its first to its last place: one arm, or two that meet at zero.
+ * Return the colours of a ramp from start to end: one arm, or two that meet at zero.
  * @param {Scale} scale
  * @param {Palette} palette
  */
@@ -171,7 +171,7 @@ export function rampColours(scale, palette) {
 }
 
 /**
- * The colour of each code of a panel; masked cells stay transparent, over the hatch.
+ * Return the colour of each code of a panel; masked cells are transparent over a hatch pattern.
  * @param {Scale} scale
  * @param {number} unit
  * @param {Palette} palette
@@ -191,7 +191,7 @@ export function colourTable(scale, unit, palette) {
 }
 
 /**
- * Candidate legend magnitudes, most important first: the largest, then round numbers.
+ * Return candidate legend magnitudes, most important first: the largest, then round numbers.
  * @param {Scale} scale
  */
 export function tickMagnitudes(scale) {

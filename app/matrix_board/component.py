@@ -1,10 +1,10 @@
-"""The channels of the browser component: heavy numbers as bytes, light settings as JSON.
+"""The channels of the browser component: large arrays as bytes, settings as JSON.
 
-Streamlit sends a component's data again whenever any of it changes. Each large matrix therefore travels in a mount of
-its own, so that a knob sends its panel alone; a pin, a colour scale or a word travels apart from them all, and a click
-costs a kilobyte, not megabytes. Each mount costs every run a millisecond, so few and small matrices travel with their
-board, and settings with what is light itself. Only the board's own mount is seen. What draws them is in the page's
-script (``app/page_script/mounting.py``): a component's own is sent with each of its messages.
+Streamlit sends all of a component's data again whenever any of it changes. Each large matrix therefore has its own
+component instance, so that a knob sends only its panel. Pins, colour scales and texts are sent separately, so that a
+click costs a kilobyte instead of megabytes. Each instance costs every run a millisecond, so small matrices are sent
+with their board, and settings with small messages. Only the board's own instance is visible. The page's script draws
+the boards (``app/page_script/mounting.py``), since Streamlit sends a component's script with each of its messages.
 """
 
 import json
@@ -21,17 +21,17 @@ from app.page_script.bundling import script
 _HERE = Path(__file__).parent
 DIGEST = 24
 SMALL = 100_000
-"""Bytes of all panels up to which they travel with their board: of four with some hundred and ten tokens."""
+"""Bytes of all panels up to which they are sent with their board: four panels of about 110 tokens."""
 LIGHT = 16_000
-"""Bytes of a message up to which its settings travel with it: to send these again costs less than a mount."""
+"""Bytes of a message up to which its settings are sent with it: sending it again costs less than an instance."""
 
 
 def receiver(name: str, *styles: Path) -> Callable[..., Any]:
-    """What receives the first channel.
+    """Return a component that receives the first channel.
 
     Args:
-        name: the component's, unique in the app.
-        styles: the files with its own styles, which are sent with each of its messages.
+        name: the component's name, unique in the app.
+        styles: its own CSS files, which are sent with each of its messages.
     """
     css = "".join(style.read_text("utf-8") for style in (_HERE / "spoken.css", *styles))
     return st.components.v2.component(name, css=css, js=script(_HERE / "numbers.js"))
@@ -44,12 +44,12 @@ _SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_HERE
 
 
 def encode(header: Mapping[str, object], payload: bytes = b"", *, digest: str = "") -> bytes:
-    """The message of a channel of numbers.
+    """Return the message of a channel of numbers.
 
     Args:
-        header: what describes the payload, JSON-serialisable.
+        header: the description of the payload, JSON-serialisable.
         payload: the numbers.
-        digest: from ``digested``, of what tells this payload from others where that is not all of it.
+        digest: a digest from ``digested`` that identifies the payload; by default, the digest of the payload.
 
     Returns:
         Four bytes with the header's length (little-endian), the header as JSON with a digest of everything added, and
@@ -62,12 +62,12 @@ def encode(header: Mapping[str, object], payload: bytes = b"", *, digest: str = 
 
 
 def digested(data: bytes = b"") -> str:
-    """A digest, of ``DIGEST`` characters."""
+    """Return a digest of ``DIGEST`` characters."""
     return blake2b(data, digest_size=DIGEST // 2).hexdigest()
 
 
 def digest_of(message: bytes) -> str:
-    """The digest in a message from `encode`, which stands last in its header."""
+    """Return the digest of a message from `encode`; it is at the end of the header."""
     end = 4 + int.from_bytes(message[:4], "little") - len('"}')
     return message[end - DIGEST : end].decode()
 
@@ -81,15 +81,15 @@ def mount(
     parts: Mapping[str, bytes] | None = None,
     receiver: Callable[..., Any] = _NUMBERS,
 ) -> None:
-    """Put the component on the page.
+    """Draw the component on the page.
 
     Args:
-        message: from `encode`.
+        message: a message from `encode`.
         key: the element's key, known to all channels.
-        events: what the browser may report, by name, each with what is called with it before the script runs.
-        settings: words and what the visitor has chosen, JSON-serialisable.
-        parts: what else is sent, from `encode`, each by a name that is unique on the board.
-        receiver: of the first channel.
+        events: callbacks by the name of the browser's event; called with the event's data before the script runs.
+        settings: texts and the visitor's choices, JSON-serialisable.
+        parts: further messages from `encode`, by a name that is unique on the board.
+        receiver: the component of the first channel.
     """
     callbacks: dict[str, Any] = {f"on_{event}_change": partial(_tell, key, event, act) for event, act in events.items()}
     if not parts and len(message) <= LIGHT:
@@ -97,8 +97,8 @@ def mount(
         return
     receiver(key=key, data=message, **callbacks)
     for name, part in (parts or {}).items():
-        _PART(key=f"board_part.{key}.{name}", data=part)  # what begins so takes no room: app/page_script/style.css
-    # As bytes: in a dictionary Streamlit looks for tables.
+        _PART(key=f"board_part.{key}.{name}", data=part)  # app/page_script/style.css hides elements with this prefix
+    # As bytes: Streamlit searches dictionaries for tables.
     _SETTINGS(key=f"board_part.{key}", data=json.dumps({"board": key, **settings}).encode())
 
 
@@ -109,12 +109,12 @@ def _with_settings(message: bytes, settings: Mapping[str, object]) -> bytes:
 
 
 def mount_held(message: bytes, *, key: str, turn: Callable[[Any], None]) -> None:
-    """Put beside a board what is told of a knob that is held, and answers with its panel.
+    """Draw the component that receives a dragged knob's values and returns its panel.
 
     Args:
-        message: from `encode`.
-        key: the board's.
-        turn: called with what was told before the script runs.
+        message: a message from `encode`.
+        key: the board's key.
+        turn: called with the reported value before the script runs.
     """
     mounted = f"board_part.{key}.held"
     _HELD(key=mounted, data=message, on_turn_change=partial(_tell, mounted, "turn", turn))

@@ -1,4 +1,4 @@
-// The board as a file: a PNG at twice the size, or an SVG with text as text and each matrix as a picture of its exact cells.
+// Saves the board as a PNG at double size, or as an SVG with real text and each matrix as an image of its exact cells.
 /** @import { Panel, Pen, TextStyle, Rectangle, View } from "./types" */
 /** @import { Board } from "./board.js" */
 
@@ -11,7 +11,7 @@ import { brushOf, CanvasPen, fitted, onPage, strongest } from "./pen.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Draws into an SVG element, with the same calls as CanvasPen. */
+/** A pen that draws into an SVG element, with the methods of CanvasPen. */
 export class SvgPen {
   /**
    * @param {number} width
@@ -20,7 +20,7 @@ export class SvgPen {
    */
   constructor(width, height, font) {
     this.font = font;
-    this.ratio = Infinity; // scales without end: no cells are ever pooled
+    this.ratio = Infinity; // infinite resolution: cells are never pooled
     this.ruler = rulerOf(font);
     this.root = document.createElementNS(SVG, "svg");
     /** @type {SVGElement} */
@@ -191,17 +191,17 @@ export class SvgPen {
 }
 
 const MARGIN = 16;
-const HEAD = 46; // a panel's title and caption
+const HEAD = 46; // the height of a panel's title and caption
 
-export const FINE_PRINT = 11; // type of where a picture comes from
+export const FINE_PRINT = 11; // the font size of the origin lines
 export const FINE_LINE = 15;
-const LINK_LINES = 8; // of a link, at most: one that holds a long text goes on for a page
+const LINK_LINES = 8; // the most lines of a link; a link with a long text would fill a page
 
 /**
- * Where a picture comes from, line by line: the page and what it looks at, the text, and the link that opens it again.
+ * Return the lines about a picture's origin: the page and its input, the text, and a link that opens the page again.
  * @param {Pen} pen
  * @param {number} width
- * @param {string} words the text, if there is one
+ * @param {string} words the text, if any
  */
 export function originLines(pen, width, words) {
   const head = document.querySelector(".st-key-question");
@@ -215,11 +215,11 @@ export function originLines(pen, width, words) {
   ];
 }
 
-/** What measures text where nothing is drawn. */
+/** Return a pen that only measures text. */
 const rulerOf = (/** @type {string} */ font) => new CanvasPen(brushOf(document.createElement("canvas")), 1, font);
 
 /**
- * Size of the whole board as a picture, in CSS pixels; its legend's too, and what stands beneath it.
+ * Return the sizes of the whole board as a picture and of its legend and origin lines, in CSS pixels.
  * @param {Board} board
  */
 function boardSize(board) {
@@ -234,7 +234,7 @@ function boardSize(board) {
 }
 
 /**
- * Everything the screen shows but the crosshair: legend, panels with their titles, the pinned row, the note.
+ * Draw everything on screen except the crosshair: legend, panels with titles, the pinned row, the note.
  * @param {Pen} pen
  * @param {Board} board
  */
@@ -264,9 +264,9 @@ function drawBoard(pen, board) {
 }
 
 /**
- * The board as a PNG, two pixels to the CSS pixel.
+ * Return the board as a PNG with two pixels per CSS pixel.
  * @param {Board} board
- * @returns {Promise<Blob | null>} null where the browser cannot make one so large
+ * @returns {Promise<Blob | null>} null if the browser cannot create such a large picture
  */
 export function boardPng(board) {
   const { width, height } = boardSize(board);
@@ -276,7 +276,7 @@ export function boardPng(board) {
 }
 
 /**
- * The board as an SVG.
+ * Return the board as an SVG.
  * @param {Board} board
  */
 export async function boardSvg(board) {
@@ -287,7 +287,7 @@ export async function boardSvg(board) {
 }
 
 /**
- * Hand a file to the visitor.
+ * Download a file.
  * @param {Blob | null} blob
  * @param {string} name
  */

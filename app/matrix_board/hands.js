@@ -1,4 +1,4 @@
-// What hand and keyboard do on a board: point, pin, drag, pinch, wheel, keys.
+// Pointer and keyboard input on a board: point, pin, drag, pinch, wheel and keys.
 /** @import { Panel, View } from "./types" */
 /** @import { Board } from "./board.js" */
 
@@ -6,14 +6,14 @@ import { boardPng, boardSvg, download } from "./export.js";
 import { clamp, perform } from "./page.js";
 import { CLEAR } from "./views.js";
 
-const SAME_SPOT = 24; // pixels within which a second tap means the cell of the first: fingers are wider than cells
-const DOUBLE_CLICK = 250; // milliseconds a click waits before it is reported, as it may be half of a double click
+const SAME_SPOT = 24; // pixels within which a second tap means the first tap's cell, as fingers are wider than cells
+const DOUBLE_CLICK = 250; // milliseconds before a click is reported, as it may be half of a double click
 const LONG_PRESS = 500;
 
 /** @typedef {{ panel: Panel, x: number, y: number, view: View | null, moved: boolean }} Drag */
 
 export class Hands {
-  touched = false; // by a finger or a stylus, last
+  touched = false; // whether the last input was a finger or a stylus
   /** @type {Drag | undefined} */
   drag;
   /** @type {PointerEvent | undefined} */
@@ -27,7 +27,7 @@ export class Hands {
   constructor(board) {
     this.board = board;
     /** @type {Map<number, PointerEvent>} */
-    this.pointers = new Map(); // those that are down, by id
+    this.pointers = new Map(); // the pointers that are down, by id
     this.ears = new AbortController();
     const { signal } = this.ears;
     /**
@@ -45,7 +45,7 @@ export class Hands {
       if (event.pointerType === "mouse") board.aim(null);
     });
     on("mousedown", (event) => {
-      if (event.detail === 1) this.pinBefore = board.pinned; // a double click's clicks were not meant as pins
+      if (event.detail === 1) this.pinBefore = board.pinned; // the clicks of a double click are not meant as pins
     });
     on("dblclick", (event) => this.doubleClick(event));
     on("wheel", (event) => this.wheel(event), { passive: false });
@@ -79,7 +79,7 @@ export class Hands {
       this.pressing = setTimeout(() => {
         const cell = board.views.cellAt(panel, x, y);
         if (!cell || !this.drag) return;
-        this.drag.moved = true; // the lift that follows is not a tap
+        this.drag.moved = true; // the following release is not a tap
         board.aim(cell);
         board.pin(panel, cell.row);
       }, LONG_PRESS);
@@ -88,7 +88,7 @@ export class Hands {
 
   /** @param {PointerEvent} event */
   pointerMove(event) {
-    if (!event.buttons) this.pointerGone(event); // let go outside the board
+    if (!event.buttons) this.pointerGone(event); // released outside the board
     const { board, drag } = this;
     if (!drag || !this.pointers.has(event.pointerId)) {
       const panel = this.panelOf(event);
@@ -161,7 +161,7 @@ export class Hands {
   /** @param {WheelEvent} event */
   wheel(event) {
     const panel = this.panelOf(event);
-    if (!panel || !(event.ctrlKey || event.metaKey)) return; // a plain wheel scrolls the page
+    if (!panel || !(event.ctrlKey || event.metaKey)) return; // a wheel without a modifier scrolls the page
     event.preventDefault();
     const pixels = event.deltaY * [1, 16, 400][event.deltaMode];
     this.board.views.zoomAt(panel, Math.exp(clamp(-pixels / 200, -0.7, 0.7)), event.clientX, event.clientY);
@@ -208,7 +208,7 @@ export class Hands {
   }
 
   /**
-   * Move the cell, and the view with it.
+   * Move the cell, and scroll the view with it.
    * @param {Panel} panel
    * @param {number} toRow
    * @param {number} toCol
@@ -222,7 +222,7 @@ export class Hands {
   }
 
   /**
-   * Take the cell to another panel, whose shape may be another one.
+   * Move the cell to another panel, which may have another shape.
    * @param {Panel} panel
    * @param {number} row
    * @param {number} col
@@ -235,7 +235,7 @@ export class Hands {
     to.picture.scrollIntoView({ block: "nearest" });
   }
 
-  /** Forget what is under way: the matrices under the hand are others now. */
+  /** Forget the current gesture, because the matrices have changed. */
   letGo() {
     clearTimeout(this.pressing);
     this.pointers.clear();

@@ -1,38 +1,39 @@
-// The knobs that lie on their panels. A panel is drawn anew while its knob is moved: one value at a time is on its way to
-// Python, and of those that come up meanwhile the newest wins. While a slider is held, its panel alone may be answered.
+// The knobs on panels. A panel is redrawn while its knob is moved. One value at a time is sent to Python; of the values
+// that arrive meanwhile, only the newest is sent next. While a slider is dragged, Python may answer with its panel
+// only.
 /** @import { Panel, SentKnob } from "./types" */
 /** @import { Board } from "./board.js" */
 
 import { holders } from "./boards.js";
 import { make } from "./page.js";
 
-const PATIENCE = 5000; // milliseconds after which a turn without an answer is given up
+const PATIENCE = 5000; // milliseconds before a turn without an answer is given up
 
 /**
- * A knob's value as it is read.
+ * Return a knob's name and value as text.
  * @param {SentKnob} knob
  */
 export const knobText = (knob, at = knob.stops.indexOf(knob.value)) => `${knob.name} ${knob.stops[at]}`;
 
 export class Knobs {
-  turns = 0; // told to Python so far
+  turns = 0; // the number of turns sent to Python
   /** @type {number | null} */
-  flying = null; // the turn that is on its way
+  flying = null; // the turn that has no answer yet
   /** @type {number | undefined} */
   waiting;
-  held = false; // whether a slider is held: until it is let go, Python need draw the board alone
-  behind = false; // whether the rest of the page has not heard of the last turn
+  held = false; // whether a slider is being dragged; until its release, Python only needs to redraw the panel
+  behind = false; // whether the rest of the page does not have the last turn yet
   /** @type {Set<string>} */
-  ahead = new Set(); // panels that have been turned since anything else on the page was told
+  ahead = new Set(); // panels that were turned since the rest of the page was updated
 
   /** @param {Board} board */
   constructor(board) {
     this.board = board;
     /** @type {Map<string, number>} */
-    this.wanted = new Map(); // panel's key -> the newest value that has not been told
+    this.wanted = new Map(); // panel's key -> the newest value that has not been sent
   }
 
-  /** What a panel's figure holds for its knob; `fit` fills it. */
+  /** Create the elements of a panel's knob; `fit` fills them in. */
   build() {
     const slider = make("input", { type: "range", min: "0", step: "1" });
     const row = make("div", { class: "knob" }, make("span", { class: "name" }), slider, make("output", { class: "at" }));
@@ -51,7 +52,7 @@ export class Knobs {
   }
 
   /**
-   * Set a panel's slider, unless the visitor has moved it on meanwhile.
+   * Set a panel's slider, unless the visitor has moved it meanwhile.
    * @param {HTMLElement} row
    * @param {Panel} panel
    */
@@ -80,7 +81,7 @@ export class Knobs {
   }
 
   /**
-   * The visitor has moved a slider.
+   * Handle a slider move of the visitor.
    * @param {HTMLElement} row
    */
   turn(row) {
@@ -92,7 +93,7 @@ export class Knobs {
     if (this.flying === null) this.fly();
   }
 
-  /** Tell Python the next value that is wanted. */
+  /** Send the next value to Python. */
   fly() {
     clearTimeout(this.waiting);
     const [[panel, value] = []] = this.wanted;
@@ -108,7 +109,7 @@ export class Knobs {
   }
 
   /**
-   * What the page says of a panel does not hold while that is ahead of it; without one, all has been told.
+   * Mark the page's text about a panel as outdated; without a panel, mark all text as current.
    * @param {string} [panel]
    */
   goAhead(panel) {
@@ -118,7 +119,7 @@ export class Knobs {
   }
 
   /**
-   * The panels show the last turn that Python has heard of.
+   * Handle the panels that show a turn: if it is the last turn sent, send the next one.
    * @param {number} turn
    */
   land(turn) {

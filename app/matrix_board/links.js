@@ -1,10 +1,10 @@
-// One token, one landmark, several pictures: what stands on an axis is lit wherever it stands, in text too.
+// Links between pictures: a token or landmark that is pointed at is highlighted on every axis and in texts.
 /** @import { Band, BoardWords, Cell, Panel, Things } from "./types" */
 
 export const POINTED = "attention-lab.pointed";
 
 /**
- * What stands on a panel's rows and on its columns; equal words stand for equal things.
+ * Return descriptions of a panel's rows and columns; equal descriptions mean equal things.
  * @param {Panel} panel
  * @param {BoardWords} words
  * @returns {[rows: Things, cols: Things]}
@@ -19,7 +19,7 @@ export function thingsOf(panel, words) {
 }
 
 /**
- * The rows and columns of a panel that stand for what is pointed at in another.
+ * Return the rows and columns of a panel that represent the cell pointed at in another panel.
  * @param {Panel} pointed
  * @param {Cell} cell
  * @param {Panel} panel
@@ -39,7 +39,7 @@ export function bandsOf(pointed, { row, col }, panel, words) {
 }
 
 /**
- * The rows and columns of a panel that stand for a token pointed at in a text.
+ * Return the rows and columns of a panel that represent a token pointed at in a text.
  * @param {Panel} panel
  * @param {{ count: number, at: number }} token
  * @param {BoardWords} words
@@ -50,7 +50,7 @@ export function bandsOfToken(panel, { count, at }, words) {
   return [...(rows ? [{ row: at, col: null }] : []), ...(cols ? [{ row: null, col: at }] : [])];
 }
 
-/** Texts whose tokens are numbered say which one is pointed at, and light those that boards point at. */
+/** Report the token pointed at in texts with numbered tokens, and highlight tokens that boards point at. */
 export function linkTexts() {
   addEventListener("pointerover", ({ target }) => {
     const token = target instanceof Element ? target.closest("[data-token]") : null;

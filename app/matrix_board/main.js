@@ -1,4 +1,4 @@
-// What draws every board of a page, from all that Streamlit hands to them.
+// Draws all boards of a page from the data that Streamlit passes to them.
 /** @import { Face, Mounted, Received, SentPanel } from "./types" */
 
 import { Board } from "./board.js";
@@ -12,15 +12,15 @@ import { Thumbnails } from "./thumbnails.js";
 /** @type {Record<string, new (host: HTMLElement | ShadowRoot) => Face>} */
 const faces = { board: Board, heads: Thumbnails, strips: Strips };
 /** @type {Map<object, Shown>} */
-const shown = new Map(); // shadow root -> what it shows
+const shown = new Map(); // shadow root -> its view
 /** @type {Map<object, Received<SentPanel>>} */
-const parts = new Map(); // shadow root -> the panel that has come there, for whichever board asks for it
+const parts = new Map(); // shadow root -> its panel, for any board that needs the panel
 
 /** @type {Map<object, Received<import("./types").HeldHeader>>} */
-const held = new Map(); // shadow root -> the last answer to a knob that is held
+const held = new Map(); // shadow root -> the last answer to a dragged knob
 
 /**
- * The message: length of the header, header as JSON, payload (copied, so that 16-bit numbers lie at even places).
+ * Unpack a message: header length, JSON header, payload (copied, so that 16-bit numbers are aligned).
  * @param {Uint8Array} message
  * @returns {Received}
  */
@@ -31,8 +31,8 @@ function unpack(message) {
 }
 
 /**
- * Be there for the boards, and for those that were there before.
- * @param {typeof faces} others what else can be drawn, by the kind its header names
+ * Register for the boards, including those that were mounted before.
+ * @param {typeof faces} others further views by the kind in their header
  */
 export function offer(others) {
   Object.assign(faces, others);
@@ -70,7 +70,7 @@ function draw({ data, parentElement, setTriggerValue }) {
 }
 
 /**
- * Draw what has come, once all its parts have.
+ * Draw a board once all its parts have arrived.
  * @param {Shown} one
  */
 function complete(one) {
@@ -85,7 +85,7 @@ function complete(one) {
 }
 
 /**
- * The panels that came with their board, one message after the other.
+ * Return the panels that were sent with their board, one message after another.
  * @param {Received} received
  * @returns {Received<SentPanel>[]}
  */
@@ -119,7 +119,7 @@ function show(host, received) {
   let last;
   const adjust = () => {
     const settings = told.get(one.header.key);
-    if (!settings || settings === last) return; // a rerun that says nothing new leaves what hands did
+    if (!settings || settings === last) return; // a rerun without changes keeps the visitor's input
     last = settings;
     face.show(JSON.parse(settings));
   };

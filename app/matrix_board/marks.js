@@ -1,11 +1,11 @@
-// What moves over a panel: the pinned row and the crosshair.
+// The moving marks of a panel: the pinned row and the crosshair.
 /** @import { Band, Cell, Geometry, Panel, Pen, Theme, View } from "./types" */
 
 import { cellRect, labelAt, midOf, ticks } from "./panel.js";
 import { fitted } from "./pen.js";
 
 /**
- * What moves: the pinned row and the crosshair, over the picture.
+ * Draw the pinned row and the crosshair over the matrix.
  * @param {Pen} pen
  * @param {Panel} panel
  * @param {Geometry} geometry
@@ -22,7 +22,7 @@ export function drawMarks(pen, panel, geometry, view, { pinned, cell }, theme) {
   };
   if (pinned !== null) {
     const band = cellRect(geometry, panel, view, pinned, 0, 1, panel.cols);
-    const room = Math.max(0, (5 - band.height) / 2); // a thin row is outlined from outside, to stay visible itself
+    const room = Math.max(0, (5 - band.height) / 2); // a thin row gets its outline around it, so that it stays visible
     within(() => {
       pen.frame(plot.x - 1, band.y - room - 1, plot.width + 2, band.height + 2 * room + 2, theme.halo, 4);
       pen.frame(plot.x - 1, band.y - room - 1, plot.width + 2, band.height + 2 * room + 2, theme.mark, 2);
@@ -34,7 +34,7 @@ export function drawMarks(pen, panel, geometry, view, { pinned, cell }, theme) {
   if (cell) {
     const spot = cellRect(geometry, panel, view, cell.row, cell.col);
     const [midX, midY] = [spot.x + spot.width / 2, spot.y + spot.height / 2].map(
-      (v) => (Math.floor(v * pen.ratio) + 0.5) / pen.ratio, // on a pixel, or the line blurs
+      (v) => (Math.floor(v * pen.ratio) + 0.5) / pen.ratio, // aligned to a pixel, as the line would blur otherwise
     );
     const gap = { x: Math.max(4, spot.width / 2 + 1), y: Math.max(4, spot.height / 2 + 1) };
     within(() => {
@@ -54,7 +54,7 @@ export function drawMarks(pen, panel, geometry, view, { pinned, cell }, theme) {
 }
 
 /**
- * A row or a column that stands for what is pointed at elsewhere.
+ * Draw a row or a column that represents what is pointed at elsewhere.
  * @param {Pen} pen
  * @param {Panel} panel
  * @param {Geometry} geometry
@@ -85,7 +85,7 @@ export function drawBand(pen, panel, geometry, view, { row, col }, theme) {
 const inside = (spot, start, length) => spot > start && spot < start + length;
 
 /**
- * The row's token or index on the axis, in place of what stands there.
+ * Draw the row's token or index on the axis, in place of its label.
  * @param {Pen} pen
  * @param {Geometry} geometry
  * @param {Panel} panel

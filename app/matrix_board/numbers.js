@@ -1,5 +1,5 @@
-// The first channel of a board: what Streamlit hands over here at each rerun and theme change is drawn by the script that
-// every page has, or waits for it. That script is long, and Streamlit sends a component's own with each of its messages.
+// The first channel of a board. The script of every page draws the data that Streamlit passes here at each rerun and
+// theme change. That script is long, and Streamlit sends a component's own script with each of its messages.
 /** @import { Mounted } from "./types" */
 
 import { channel } from "./channel.js";

@@ -1,4 +1,4 @@
-// Small things every part needs: elements, safe text, canvases, the page's theme. Text enters the page as text only.
+// Small helpers: elements, safe text, canvases, the page's theme. Text is only ever inserted as text.
 /** @import { Rgb, Theme } from "./types" */
 
 import { css, PALETTES } from "./color.js";
@@ -12,7 +12,7 @@ import { brushOf, CanvasPen } from "./pen.js";
 export const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
 /**
- * Make an element; children may be elements or plain text.
+ * Create an element; children are elements or plain text.
  * @template {keyof HTMLElementTagNameMap} Name
  * @param {Name} name
  * @param {Record<string, string>} attributes
@@ -26,8 +26,8 @@ export function make(name, attributes = {}, ...children) {
 }
 
 /**
- * Make control characters and broken surrogates visible, which would vanish on screen and break an SVG, and remove the
- * characters that override the direction of the text around them.
+ * Make control characters and broken surrogates visible, as they would disappear on screen and break an SVG. Remove
+ * characters that override the direction of the surrounding text.
  */
 export const printable = (/** @type {string} */ label) =>
   label
@@ -37,7 +37,7 @@ export const printable = (/** @type {string} */ label) =>
     .replace(/[\ufffe\uffff]/g, "\ufffd");
 
 /**
- * Colours and font of the page's theme, as the element inherits them.
+ * Return the colours and the font of the page's theme, as the element inherits them.
  * @param {Element} element
  * @returns {Theme}
  */
@@ -73,7 +73,7 @@ export function readTheme(element) {
 }
 
 /**
- * Give a canvas its size in CSS pixels, cleared, and a pen.
+ * Set a canvas's size in CSS pixels, clear it, and return a pen.
  * @param {HTMLCanvasElement} canvas
  * @param {number} width
  * @param {number} height
@@ -90,9 +90,9 @@ export function penFor(canvas, width, height, font) {
 }
 
 /**
- * Do what a key stands for, here and nowhere else: Streamlit has shortcuts of its own, and the page scrolls by keys.
+ * Run a key's action, and stop the event: Streamlit has its own shortcuts, and keys scroll the page.
  * @param {KeyboardEvent} event
- * @param {Record<string, () => unknown>} acts what is done, by the key's name; with others held down it is another's
+ * @param {Record<string, () => unknown>} acts actions by the key's name; keys with modifiers are ignored
  */
 export function perform(event, acts) {
   const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : acts[event.key];
@@ -103,7 +103,7 @@ export function perform(event, acts) {
 }
 
 /**
- * Show a form of the page that is about to come, and put the keys there.
+ * Scroll to a form of the page once it appears, and focus it.
  * @param {string} selector
  */
 export function bringIntoView(selector, tries = 50) {

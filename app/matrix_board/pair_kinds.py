@@ -1,4 +1,4 @@
-"""What allows pairs to look, as coloured kinds on a board."""
+"""The reasons why query–key pairs are allowed, as coloured categories on a board."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,10 +10,10 @@ from app.words.i18n import _
 
 
 class Kinds:
-    """The kinds of pairs on one board: each primitive, and each mix of several, which the legend leaves out.
+    """The categories of pairs on one board: each primitive, and each mix of several, which the legend omits.
 
     Args:
-        boards: what allows the pairs of each panel, ``bool [n, n]`` by name.
+        boards: for each panel, the pairs that each primitive allows, ``bool [n, n]`` by name.
     """
 
     def __init__(self, boards: Iterable[Mapping[str, np.ndarray]]) -> None:
@@ -22,10 +22,10 @@ class Kinds:
         self._names: list[tuple[str, ...]] = [(name,) for name in order if name in known]
 
     def codes(self, parts: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Each pair's number on the board, ``float32 [n, n]``; 0 where nothing allows it.
+        """Return each pair's category number on the board, ``float32 [n, n]``; 0 for a pair that is not allowed.
 
         Args:
-            parts: what allows the pairs, ``bool [n, n]`` each; a pair has the colour of the first.
+            parts: the pairs that each primitive allows, ``bool [n, n]`` each; a pair has the colour of the first.
         """
         bits = sum(part.astype(np.int64) << place for place, part in enumerate(parts.values()))
         codes = np.zeros(np.shape(bits), np.float32)
@@ -40,7 +40,7 @@ class Kinds:
 
     @property
     def categories(self) -> list[Category]:
-        """What the numbers stand for; a mix has the colour of its first primitive."""
+        """The categories by number; a mix has the colour of its first primitive."""
         return [
             Category(
                 " + ".join(primitive_name(name) for name in names),
@@ -52,7 +52,7 @@ class Kinds:
 
 
 def primitive_name(name: str) -> str:
-    """A primitive in the visitor's language."""
+    """Return the name of a primitive in the visitor's language."""
     return {
         "window": _("window"),
         "stride": _("stride"),
@@ -75,7 +75,7 @@ def primitive_name(name: str) -> str:
 
 
 def hide_future(codes: np.ndarray, *, causal: bool) -> np.ndarray:
-    """The same with the pairs that causal hides masked."""
+    """Mask the pairs above the diagonal in place if ``causal``, and return the codes."""
     if causal:
         codes[np.triu_indices(len(codes), 1)] = np.nan
     return codes

@@ -1,34 +1,34 @@
-// One panel: where its parts lie, its axes, matrix and legend.
+// One panel: its geometry, axes, matrix and legend.
 /** @import { Axis, Geometry, Look, Panel, Pen, Scale, View } from "./types" */
 
 import { fill } from "../page_script/templates.js";
 import { css, LOG_START, rampColours, tickMagnitudes, tickNumeral } from "./color.js";
 import { fitted, widestOf } from "./pen.js";
 
-const NARROW = { left: 46, top: 32 }; // room for index ticks and the axis title
-const TITLE_ROOM = 17; // of that, for the axis title
-const LABEL_CELL = 9; // a token needs this many pixels of cell
+const NARROW = { left: 46, top: 32 }; // space for index ticks and the axis title
+const TITLE_ROOM = 17; // the part of it for the axis title
+const LABEL_CELL = 9; // a token label needs cells of at least this many pixels
 export const LEGEND_HEIGHT = 44;
-const LEAST_BAR = 160; // below this its numbers are too few to read it by
+const LEAST_BAR = 160; // the shortest bar with enough numbers to read it
 
 /** @typedef {{ masked: string | null, bare?: boolean }} LegendOptions */
 
 /**
- * A row's or column's label where its axis is named.
+ * Return the label of a row or column, empty on an axis without labels.
  * @param {string[] | undefined} labels
  * @param {number} index
  */
 export const labelAt = (labels, index) => labels?.[index] ?? "";
 
 /**
- * Height of a panel's drawing of a given width: the same for every data, so that nothing jumps.
+ * Return the height of a panel's drawing for a width. It does not depend on the data, so the layout is stable.
  * @param {number} width
  * @param {boolean} withLegend
  */
 export const panelHeight = (width, withLegend) => width - NARROW.left + NARROW.top + 1 + (withLegend ? LEGEND_HEIGHT : 0);
 
 /**
- * Where things lie in a panel: narrow margins for numbers, wide ones where tokens fit beside their rows and columns.
+ * Return a panel's geometry: narrow margins for numbers, wide ones if token labels fit next to rows and columns.
  * @param {Pen} pen
  * @param {Panel} panel
  * @param {number} width
@@ -44,14 +44,14 @@ export function panelGeometry(pen, panel, width, view) {
   const roomFor = (/** @type {string[] | undefined} */ labels, /** @type {number} */ cell) =>
     (labels ? Math.min(most, widestOf(pen, labels, fontOf(cell))) : 0);
   const colRoom = roomFor(colLabels, side / cols / view.width);
-  const flat = view.width === 1 && colRoom + 8 < side / cols; // few columns: their labels need not be turned
+  const flat = view.width === 1 && colRoom + 8 < side / cols; // few columns: their labels are not rotated
   const wide = {
     left: Math.max(NARROW.left, TITLE_ROOM + 6 + roomFor(rowLabels, side / rows / view.height)),
     top: flat ? NARROW.top : Math.max(NARROW.top, TITLE_ROOM + 6 + colRoom),
   };
   const fit = (/** @type {number} */ left, /** @type {number} */ top) => {
     const [across, down] = [Math.floor(width - left - 1), Math.floor(height - top - 1)];
-    return rows === cols ? [Math.min(across, down), Math.min(across, down)] : [across, down]; // square cells, where they can be
+    return rows === cols ? [Math.min(across, down), Math.min(across, down)] : [across, down]; // square cells if possible
   };
   /**
    * @param {string[] | undefined} labels
@@ -74,7 +74,7 @@ export function panelGeometry(pen, panel, width, view) {
 }
 
 /**
- * The rectangle of a block of cells on the plot, before clipping.
+ * Return the rectangle of a block of cells on the plot, before clipping.
  * @param {Geometry} geometry
  * @param {Panel} panel
  * @param {View} view
@@ -91,7 +91,7 @@ export function cellRect({ plot }, panel, view, row, col, rows = 1, cols = 1) {
 }
 
 /**
- * Where the middle of a row or column lies on its axis.
+ * Return the position of the middle of a row or column on its axis.
  * @param {number} start
  * @param {number} length
  * @param {number} index
@@ -102,7 +102,7 @@ export function cellRect({ plot }, panel, view, row, col, rows = 1, cols = 1) {
 export const midOf = (start, length, index, count, from, share) => start + (((index + 0.5) / count - from) / share) * length;
 
 /**
- * The indices that get a label on an axis: all where tokens fit, else round numbers.
+ * Return the indices with a label on an axis: all if tokens fit, else round numbers.
  * @param {Axis} axis
  * @param {number} count
  * @param {number} start
@@ -120,7 +120,7 @@ export function ticks(axis, count, start, share) {
 }
 
 /**
- * A panel without its title: axes, hatch, matrix, frame and, on a scale of its own, its legend.
+ * Draw a panel without its title: axes, hatch, matrix, frame, and its own scale's legend.
  * @param {Pen} pen
  * @param {Panel} panel
  * @param {Geometry} geometry
@@ -162,7 +162,7 @@ export function drawPanel(pen, panel, geometry, view, look) {
 }
 
 /**
- * Lines between rows and columns that belong together.
+ * Draw lines between groups of rows and columns.
  * @param {Pen} pen
  * @param {Panel} panel
  * @param {Geometry} geometry
@@ -182,7 +182,7 @@ function drawBorders(pen, panel, geometry, view, colour) {
 }
 
 /**
- * Where each name of a row of swatches stands; what does not fit takes another line.
+ * Return the position of each name in a row of swatches, with line breaks.
  * @param {Pen} pen
  * @param {number} width
  * @param {string[]} names
@@ -200,7 +200,7 @@ export function swatchPlaces(pen, width, names) {
 }
 
 /**
- * What lies beyond the ends of a scale, in words, each with its colour; null where nothing does.
+ * Return texts and colours for values beyond the ends of a scale; null for an end without such values.
  * @param {Scale} scale
  * @param {Look} look
  */
@@ -214,7 +214,7 @@ export function beyondEnds({ top, over, under }, { words, palette }) {
 }
 
 /**
- * Where the parts of a scale's legend lie: beside its bar stand swatches, or below it where there is no room.
+ * Return the positions in a scale's legend: swatches are next to the bar, or below it without room.
  * @param {Pen} pen
  * @param {number} width
  * @param {Scale} scale
@@ -235,7 +235,7 @@ export function legendLayout(pen, width, scale, look, { masked, bare = false }) 
 }
 
 /**
- * A bar with numbers, what lies beyond its ends, and what a masked cell looks like. `bare` leaves the name out.
+ * Draw a bar with numbers, values beyond its ends, and a masked cell. `bare` omits the name.
  * @param {Pen} pen
  * @param {number} x
  * @param {number} y
@@ -279,7 +279,7 @@ export const legendName = (scale, { words }) =>
  * @param {Look} look
  */
 function drawBar(pen, x, y, width, scale, { theme, palette }) {
-  const apart = scale.transform === "log" && !scale.signed; // zero lies off a logarithmic axis: a box of its own
+  const apart = scale.transform === "log" && !scale.signed; // zero is not on a logarithmic axis and gets a box of its own
   const start = x + (apart ? 20 : 0);
   const length = width - (apart ? 20 : 0);
   const colours = rampColours(scale, palette);

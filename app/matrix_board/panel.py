@@ -1,4 +1,4 @@
-"""What a board shows: its matrices, and the kinds their numbers may stand for."""
+"""The contents of a board: its matrices, and the categories that their numbers may represent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Category:
-    """What a whole number on a board of categories stands for.
+    """The meaning of a whole number on a board of categories.
 
     Attributes:
-        name: in words, on hover and in the legend.
+        name: its name on hover and in the legend.
         light: its colour on a light page, ``#rrggbb``.
         dark: its colour on a dark page.
-        listed: whether the legend shows it; one that mixes others need not be.
+        listed: whether the legend shows it; mixes of other categories can be left out.
     """
 
     name: str
@@ -25,12 +25,12 @@ class Category:
 
 @dataclass(frozen=True)
 class Knob:
-    """A setting that is turned on its panel, which is drawn anew while that is done.
+    """A setting that can be changed on its panel; the panel is redrawn meanwhile.
 
     Attributes:
-        name: on screen.
-        stops: the values there are, in their order.
-        value: the one the panel shows, among them.
+        name: its name on screen.
+        stops: the possible values, in order.
+        value: the value that the panel shows.
     """
 
     name: str
@@ -43,18 +43,18 @@ class Panel:
     """One matrix on the board.
 
     Attributes:
-        key: names the panel in the page's markup.
+        key: the panel's name in the page's markup.
         title: the name shown over the matrix.
         caption: a short line under the title.
-        values: ``[rows, cols]``, finite, or NaN where a row may not look at a column.
-        row_labels: one label per row where these are not the board's rows.
-        col_labels: one label per column where these are not the board's columns.
-        row_title: what its rows are where these are not the board's rows, on the axis and in the readout.
-        col_title: the same for its columns.
-        borders: indices before which a line crosses the matrix, over rows and columns alike.
-        knob: the setting turned under its title.
-        settings: what the button is called that opens its other settings; empty: it has none.
-        top: where its colours end if not at its own largest magnitude, so that matrices shown in turn can be compared.
+        values: ``[rows, cols]``, finite, or NaN where a row cannot attend to a column.
+        row_labels: one label per row if these are not the board's rows.
+        col_labels: one label per column if these are not the board's columns.
+        row_title: the name of the rows on the axis and in the readout, if these are not the board's rows.
+        col_title: the same for the columns.
+        borders: indices before which a line crosses the matrix, for rows and columns.
+        knob: the setting under the title.
+        settings: the label of the button that opens further settings; empty for no button.
+        top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
     """
 
     key: str

@@ -1,13 +1,13 @@
-// Drawing on a canvas. The board is drawn once for three surfaces, screen, PNG and SVG: a pen is what they have in common.
+// Drawing on a canvas. Boards are drawn on three surfaces (screen, PNG and SVG) through the common interface of a pen.
 /** @import { Panel, Pen, Rectangle, TextStyle, View } from "./types" */
 
 import { css, MASKED } from "./color.js";
 
-/** Draws on a canvas, in CSS pixels. */
+/** A pen that draws on a canvas, in CSS pixels. */
 export class CanvasPen {
   /**
    * @param {CanvasRenderingContext2D} context
-   * @param {number} ratio device pixels to the CSS pixel
+   * @param {number} ratio device pixels per CSS pixel
    * @param {string} font
    */
   constructor(context, ratio, font) {
@@ -59,7 +59,7 @@ export class CanvasPen {
   }
 
   /**
-   * Text whose middle height is y; `turn` in degrees, clockwise.
+   * Draw text whose vertical middle is y; `turn` is in degrees, clockwise.
    * @param {string} words
    * @param {number} x
    * @param {number} y
@@ -111,13 +111,13 @@ export class CanvasPen {
     brush.fillStyle = stripe;
     for (let i = 0; i < 6; i++) for (const k of [0, 1]) brush.fillRect(i, (11 - i + k) % 6, 1, 1);
     const fill = /** @type {CanvasPattern} */ (this.context.createPattern(tile, "repeat"));
-    const grain = Math.max(1, Math.round(this.ratio)) / this.ratio; // whole device pixels, or the stripes blur
+    const grain = Math.max(1, Math.round(this.ratio)) / this.ratio; // whole device pixels, as the stripes would blur otherwise
     fill.setTransform(new DOMMatrix([grain, 0, 0, grain, x, y]));
     this.rect(x, y, width, height, fill);
   }
 
   /**
-   * The visible part of a matrix, one winner per device pixel.
+   * Draw the visible part of a matrix, with the largest cell per device pixel.
    * @param {Panel} panel
    * @param {Uint32Array} table
    * @param {View} view
@@ -136,7 +136,7 @@ export class CanvasPen {
   }
 
   /**
-   * Draw with the origin moved.
+   * Draw with a moved origin.
    * @param {number} x
    * @param {number} y
    * @param {() => void} draw
@@ -167,7 +167,7 @@ export class CanvasPen {
 }
 
 /**
- * What draws on a canvas.
+ * Return the drawing context of a canvas.
  * @param {HTMLCanvasElement} canvas
  * @param {CanvasRenderingContext2DSettings} [options]
  */
@@ -177,7 +177,7 @@ export const brushOf = (canvas, options) =>
 const page = document.createElement("canvas");
 
 /**
- * The picture on a hidden canvas, good until the next call: putImageData itself would overwrite what lies below.
+ * Return the picture on a hidden canvas, valid until the next call. putImageData would overwrite the background.
  * @param {ImageData} picture
  */
 export function onPage(picture) {
@@ -187,7 +187,7 @@ export function onPage(picture) {
 }
 
 /**
- * First and one-past-last cell of each pixel; pixels share no cell, so no peak is drawn twice or lost.
+ * Return the first cell of each pixel and the one after its last; pixels share no cells, so every peak is drawn once.
  * @param {number} cells
  * @param {number} start
  * @param {number} share
@@ -206,7 +206,7 @@ export function spans(cells, start, share, pixels) {
 }
 
 /**
- * The picture of a matrix; where several cells fall on one pixel the one of largest magnitude wins.
+ * Return the picture of a matrix; if several cells share a pixel, the one with the largest magnitude is drawn.
  * @param {Panel} panel
  * @param {Uint32Array} table
  * @param {View} view
@@ -233,7 +233,7 @@ export function strongest(panel, table, view, width, height) {
 }
 
 /**
- * Place of the cell of largest magnitude in a block of cells; a masked one only where all are.
+ * Return the index of the cell with the largest magnitude in a block; a masked cell only if all are masked.
  * @param {Uint16Array} codes
  * @param {number} cols
  * @param {number} top
@@ -246,7 +246,7 @@ export function strongestAt(codes, cols, top, bottom, left, right) {
   let most = -1;
   for (let row = top; row < bottom; row++) {
     for (let at = row * cols + left, end = row * cols + right; at < end; at++) {
-      const size = codes[at] & 0x7fff; // half floats without their sign sort as their numbers do
+      const size = codes[at] & 0x7fff; // half floats without their sign have the order of their values
       if (size > most && size !== MASKED) {
         most = size;
         winner = at;
@@ -257,7 +257,7 @@ export function strongestAt(codes, cols, top, bottom, left, right) {
 }
 
 /**
- * The words cut to a width, with an ellipsis.
+ * Return the words cut to a width, with an ellipsis.
  * @param {Pen} pen
  * @param {string} words
  * @param {number} width
@@ -278,10 +278,10 @@ export function fitted(pen, words, width, size, weight) {
 }
 
 /** @type {WeakMap<string[], { font: string, width: number }>} */
-const widths = new WeakMap(); // labels -> {font, width}: measuring hundreds of them costs more than drawing
+const widths = new WeakMap(); // labels -> {font, width}: measuring hundreds of labels takes longer than drawing
 
 /**
- * Width of the widest label at a size.
+ * Return the width of the widest label at a size.
  * @param {Pen} pen
  * @param {string[]} labels
  * @param {number} size

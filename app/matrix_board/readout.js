@@ -1,4 +1,4 @@
-// The cell in words: beside it, and for a screen reader once the pointer rests.
+// The cell in words, next to the pointer, and for screen readers once the pointer rests.
 /** @import { BoardSettings, Cell, Panel } from "./types" */
 /** @import { Board } from "./board.js" */
 
@@ -8,7 +8,7 @@ import { clamp, make } from "./page.js";
 import { cellRect } from "./panel.js";
 
 /**
- * One cell as text: its weight, or the name of its kind.
+ * Return a cell as text: its weight, or the name of its category.
  * @param {Panel} panel
  * @param {number} row
  * @param {number} col
@@ -18,7 +18,7 @@ export function cellText(panel, row, col, { words, categories }) {
   const code = panel.codes[row * panel.cols + col];
   if (code === MASKED) return words.masked;
   if (categories) return categories[kindOf(code, panel.unit)]?.name ?? words.none;
-  const size = code & 0x7fff; // below 1024 lie the subnormals, which carry fewer digits
+  const size = code & 0x7fff; // codes below 1024 are subnormal numbers, which have fewer digits
   return numeral(HALF[code] * panel.unit, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
 }
 
@@ -33,7 +33,7 @@ export class Readout {
     this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
   }
 
-  /** Tell the board's cell, or nothing if it has none. */
+  /** Show the board's cell, or nothing without a cell. */
   tell() {
     const { cell, panels, settings } = this.board;
     clearTimeout(this.telling);
@@ -75,7 +75,7 @@ export class Readout {
     const y = picture.y - frame.y + clamp(spot.y + spot.height / 2, plot.y, plot.y + plot.height);
     const [wide, high] = [tip.offsetWidth, tip.offsetHeight];
     const left = x + 16 + wide > root.clientWidth ? x - 16 - wide : x + 16;
-    const above = board.hands.touched || y + 16 + high > root.clientHeight; // a finger hides what lies below it
+    const above = board.hands.touched || y + 16 + high > root.clientHeight; // above the finger, which hides what is below it
     tip.style.left = `${clamp(left, 0, Math.max(0, root.clientWidth - wide))}px`;
     tip.style.top = `${above ? y - 16 - high : y + 16}px`;
   }

@@ -1,4 +1,4 @@
-// The second, small channel of a board: words, scale and pin travel here, so that a click does not send the matrices again.
+// The second, small channel of a board: texts, scale and pin, so that a click does not send the matrices again.
 
 import { TOLD, told } from "./channel.js";
 

@@ -1,5 +1,5 @@
-// The text once per matrix of a board, each word coloured as the pinned query's cell for it is there. Numbers, colours and
-// the pin are the board's: a click recolours all strips at once, before the server has answered.
+// The text once per matrix of a board, each word in the colour of its cell in the pinned query's row. The board
+// provides the numbers, the colours and the pin: a click recolours all strips before the server has answered.
 /** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "./types" */
 
 import { fill, isolated } from "../page_script/templates.js";
@@ -10,14 +10,14 @@ import { brushOf } from "./pen.js";
 import { cellText } from "./readout.js";
 
 const WORD_SIZE = 13;
-const WORD_ROOM = 8; // beside a word's letters, in pixels
-const LEGIBLE = 0.7; // share of a folded line that words may take; the rest is for the others, as slivers
-const LINES = 4; // strips above each other before they stand in two columns, where those are wide enough
-const LOW_LINES = 2; // on a projector's low screen, so that the matrices below them are seen too
+const WORD_ROOM = 8; // pixels around a word's letters
+const LEGIBLE = 0.7; // the share of a folded line for whole words; the rest is for the others, as thin bars
+const LINES = 4; // strips in one column; more use two columns if those are wide enough
+const LOW_LINES = 2; // the same on a projector's low screen, so that the matrices below stay visible
 const LOW_SCREEN = 800;
 const LEAST_COLUMN = 380;
 const COLUMN_GAP = 24;
-const TIGHT = 460; // pixels of a strip below which what is said of it has lines of its own
+const TIGHT = 460; // strips narrower than this many pixels show their note on separate lines
 
 export class Strips {
   /** @type {string} */
@@ -72,7 +72,7 @@ export class Strips {
     return boards.get(this.key);
   }
 
-  /** What changes when the board's numbers, colours or pin do, and not when the pointer moves there. */
+  /** An identifier that changes with the board's numbers, colours or pin, but not with pointer moves. */
   get stamp() {
     return `${this.board?.paints} ${this.board?.pinned} ${[...(this.board?.knobs.ahead ?? [])]}`;
   }
@@ -109,12 +109,12 @@ export class Strips {
       this.frame = undefined;
       const { board, tokens } = this;
       const ready = this.settings && this.theme && this.root.clientWidth && board?.look;
-      // Panels that have just come have no colours until the board is painted, which it then says.
+      // New panels have no colours until the board is painted, which the board then reports.
       if (ready && board.panels.every((panel) => panel.rows === tokens.length && board.look.scale(panel))) this.paint();
     });
   }
 
-  /** The board's panels and the row that is asked about; one plain strip where none is. */
+  /** The board's panels and the pinned row; one plain strip without a pinned row. */
   get rows() {
     const board = /** @type {import("./board.js").Board} */ (this.board);
     const { pinned } = board;
@@ -162,7 +162,7 @@ export class Strips {
   }
 
   /**
-   * Which words are written out: all where they fit, else the query and those that any matrix weighs most.
+   * Return which words are written out: all if they fit, else the query and those with the largest weights.
    * @param {Panel[]} panels
    * @param {number | null} pinned
    * @param {number} width
@@ -176,7 +176,7 @@ export class Strips {
     const shown = widths.map(() => false);
     let left = width * LEGIBLE;
     for (const { j } of order) {
-      if (widths[j] > left && pinned === null) break; // the text's beginning, without holes
+      if (widths[j] > left && pinned === null) break; // show the start of the text without gaps
       if (widths[j] > left) continue;
       shown[j] = true;
       left -= widths[j];
@@ -214,7 +214,7 @@ export class Strips {
     this.tell();
   }
 
-  /** The word in hand, in every strip: on its line, and for a screen reader. */
+  /** Show the current word in every strip: on its line, and for screen readers. */
   tell() {
     const { at } = this;
     for (const old of this.list.querySelectorAll("[data-j].here")) old.classList.remove("here");
@@ -279,7 +279,7 @@ export class Strips {
 }
 
 /**
- * How much a cell weighs, its sign aside; a masked one nothing.
+ * Return the magnitude of a cell; zero for a masked cell.
  * @param {Panel} panel
  * @param {number} cell
  */
@@ -288,11 +288,11 @@ function size(panel, cell) {
   return code === MASKED ? 0 : Math.abs(HALF[code]) * panel.unit;
 }
 
-/** Red, green and blue of a colour as canvases keep it. */
+/** Return red, green and blue of a colour in canvas order. */
 const channels = (/** @type {number} */ colour) => [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
 
 /**
- * Black or white, whichever can be read on a colour: one of them always has a contrast of 4.5 to 1.
+ * Return black or white for text on a colour: one of them always has a contrast of at least 4.5 to 1.
  * @param {number[]} colour
  */
 function inkOn(colour) {
@@ -304,7 +304,7 @@ function inkOn(colour) {
 }
 
 /**
- * What holds the keyboard within the element's own tree.
+ * Return the focused element within the element's own tree.
  * @param {Element} element
  */
 function deepFocus(element) {

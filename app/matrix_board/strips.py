@@ -1,4 +1,4 @@
-"""The pinned row of a board as text: the tokens once per matrix, coloured as the row's cells are there."""
+"""The pinned row of a board as text: the tokens once per matrix, in the colours of the row's cells."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -9,11 +9,11 @@ from app.words.i18n import _
 
 @dataclass(frozen=True, kw_only=True)
 class Strip:
-    """What is said of one matrix's row.
+    """The text about one matrix's row.
 
     Attributes:
-        key: the panel's.
-        note: a short line behind its title.
+        key: the panel's key.
+        note: a short line after the panel's title.
     """
 
     key: str
@@ -30,19 +30,19 @@ def row_strips(
     whole: str | None,
     on_unfold: Callable[[str | None], None],
 ) -> None:
-    """Show the text once for each panel of a board; numbers, colours and the pin are the board's.
+    """Draw the text once for each panel of a board, which provides the numbers, the colours and the pin.
 
-    A word that is pressed is pinned on the board, which tells of it. Where the text is longer than a line, the words
-    that weigh most are written out and the others are slivers, until its strip is unfolded.
+    A click on a word pins its row on the board, which reports the pin. If the text is longer than a line, only words
+    with the largest weights are written out. The other words are thin bars until the strip is unfolded.
 
     Args:
-        lines: what is said of each panel's row.
-        tokens: one per row and column of the board.
+        lines: the text about each panel's row.
+        tokens: one token per row and column of the board.
         key: the element's key, unique in the app.
         board: the board's key.
-        pinned: the row that the lines speak of.
+        pinned: the row that the lines are about.
         whole: the panel whose strip shows the whole text.
-        on_unfold: told the panel whose strip was unfolded, None where it was folded again.
+        on_unfold: called with the panel whose strip was unfolded, or None when it was folded.
     """
     settings = {
         "pinned": pinned,

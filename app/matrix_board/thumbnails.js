@@ -1,4 +1,4 @@
-// Miniatures of all heads of a model: rows are layers, columns heads; pointer or keyboard chooses one.
+// Thumbnails of all heads of a model: rows are layers, columns heads; pointer or keyboard chooses one.
 /** @import { HeadsHeader, HeadsSettings, Place, Received, Send, Theme } from "./types" */
 /** @import { CanvasPen } from "./pen.js" */
 
@@ -7,18 +7,18 @@ import { clamp, make, penFor, perform, readTheme } from "./page.js";
 import { brushOf } from "./pen.js";
 
 const EDGE = { left: 26, top: 18 };
-const NO_VALUE = 255; // the byte of a masked cell; the others are places along the colour ramp, 0 to 254
+const NO_VALUE = 255; // the byte of a masked cell; the others are positions on the colour ramp, 0 to 254
 const PREVIEW = 120;
-const ARRIVING = 500; // milliseconds until what stands above has found its height
-const NOTE = 18; // pixels under a picture for what is said of it
-const BETWEEN = 8; // pixels between pictures that stand one after the other
+const ARRIVING = 500; // milliseconds until the elements above have their final height
+const NOTE = 18; // pixels under a thumbnail for its note
+const BETWEEN = 8; // pixels between thumbnails that are shown in order
 
 export class Thumbnails {
   layers = 0;
   heads = 0;
-  size = 0; // cells along a miniature's side
-  pitch = 0; // pixels from one miniature to the next, once painted
-  drop = 0; // the same downwards
+  size = 0; // cells per side of a thumbnail
+  pitch = 0; // pixels from one thumbnail to the next, once painted
+  drop = 0; // the same vertically
   columns = 1;
   /** @type {Map<number, HTMLCanvasElement>} */
   pictures = new Map();
@@ -38,7 +38,7 @@ export class Thumbnails {
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
     /** @type {[layer: number, head: number] | null} */
-    this.focus = null; // under the pointer or the keyboard
+    this.focus = null; // the head under the pointer or the keyboard
     this.paints = 0;
     this.canvas = make("canvas", { role: "application", tabindex: "0" });
     this.preview = make("canvas", { width: "1", height: "1" });
@@ -96,7 +96,7 @@ export class Thumbnails {
   }
 
   /**
-   * One miniature.
+   * Return the picture of one thumbnail.
    * @param {number} layer
    * @param {number} head
    */
@@ -125,7 +125,7 @@ export class Thumbnails {
   }
 
   /**
-   * The heads in the order they stand in, and how many share a line.
+   * The heads in their order on screen, and the number per line.
    * @returns {[layer: number, head: number][]}
    */
   get places() {
@@ -180,7 +180,7 @@ export class Thumbnails {
   }
 
   /**
-   * Where the picture in a place begins.
+   * Return the position of the i-th thumbnail.
    * @param {number} i
    */
   corner(i) {
@@ -188,7 +188,7 @@ export class Thumbnails {
   }
 
   /**
-   * Outline one head, or a whole layer where the head is none of them (the average).
+   * Outline one head, or a whole layer if the head is null (the average).
    * @param {CanvasPen} pen
    * @param {Place | null} place
    * @param {string} colour

@@ -1,4 +1,4 @@
-"""Miniatures of softmax for every head of a model, from which one is chosen."""
+"""Thumbnails of softmax for every head of a model, for choosing a head."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
@@ -8,18 +8,18 @@ import numpy as np
 from app.matrix_board.component import encode, mount
 from app.words.i18n import _
 
-_MASKED = np.uint8(255)  # the other bytes are places along the colour ramp
+_MASKED = np.uint8(255)  # the other bytes are positions on the colour ramp
 
 
 @dataclass(frozen=True)
 class Named:
-    """A head as it is told of.
+    """A head with its descriptions.
 
     Attributes:
-        layer: from 0.
-        head: from 0.
-        note: under its picture, where heads stand one after the other.
-        told: on hover, and to who cannot see it.
+        layer: the layer's index, from 0.
+        head: the head's index, from 0.
+        note: the text under its thumbnail, if heads are shown in order.
+        told: the text on hover, and for screen readers.
     """
 
     layer: int
@@ -40,21 +40,20 @@ def thumbnail_board(
     in_order: bool = False,
     reveal: bool = False,
 ) -> None:
-    """Show one miniature per head: rows are layers, columns heads; or the heads named, one after the other.
+    """Draw one thumbnail per head, with layers as rows and heads as columns, or only the named heads in order.
 
-    Each miniature has its own colour scale, of square roots: heads are told apart by where they look, not by how much.
+    Each thumbnail has its own colour scale, of square roots. Heads thus differ by where they attend, not by how much.
 
     Args:
-        images: ``[L, H, s, s]``, as ``shades`` makes them.
-        selected: the (layer, head) in use; a head that is None or negative (an average) marks its whole layer.
+        images: ``[L, H, s, s]``, from ``shades``.
+        selected: the (layer, head) in use; a missing or negative head (an average) marks its whole layer.
         key: the element's key, unique in the app.
-        on_choose: called with the (layer, head) chosen before the next run of the script, as other widgets' callbacks
-            are.
-        height: the board's height in pixels, where that leaves a head at least twelve.
-        largest: the side of a miniature at most, in pixels.
-        names: what is said of heads.
-        in_order: whether only the heads named are shown, in their order, as large as they may be.
-        reveal: whether the page scrolls to the pictures.
+        on_choose: called with the chosen (layer, head) before the script's next run, like other widgets' callbacks.
+        height: the board's height in pixels, if a head then has at least twelve.
+        largest: the largest side of a thumbnail, in pixels.
+        names: the descriptions of heads.
+        in_order: whether only the named heads are shown, in their order, as large as possible.
+        reveal: whether the page scrolls to the thumbnails.
     """
     layer, head = selected or (None, None)
     settings = {
@@ -81,10 +80,10 @@ def thumbnail_board(
 
 
 def shades(images: np.ndarray) -> np.ndarray:
-    """Miniatures as they are drawn, one byte per cell.
+    """Return the thumbnails as colours, one byte per cell.
 
     Args:
-        images: ``[L, H, s, s]``, not negative; NaN where a query may not look.
+        images: ``[L, H, s, s]``, not negative; NaN where a query cannot attend to a key.
 
     Returns:
         ``uint8 [L, H, s, s]``.
@@ -106,6 +105,6 @@ def shades(images: np.ndarray) -> np.ndarray:
 
 
 def pack_thumbnails(images: np.ndarray, *, key: str) -> bytes:
-    """The miniatures' message to the browser; arguments as of ``thumbnail_board``."""
+    """Return the thumbnails' message to the browser; arguments are as in ``thumbnail_board``."""
     layers, heads, size, _size = images.shape
     return encode({"kind": "heads", "key": key, "layers": layers, "heads": heads, "size": size}, images.tobytes())

@@ -1,11 +1,11 @@
-// What the parts of the board hand to one another, and what Python sends them (board.py and thumbnails.py).
+// The types shared by the board's modules, and the data that Python sends them (board.py and thumbnails.py).
 
 import type { SentenceHeader, SentenceSettings } from "../live_sentence/types";
 import type { ReadingHeader, ReadingSettings } from "../reading_board/types";
 import type { SvgPen } from "./export.js";
 import type { CanvasPen } from "./pen.js";
 
-/** What draws: on the screen and into a PNG, or into an SVG. */
+/** A drawing interface for the screen and PNG, or for SVG. */
 export type Pen = CanvasPen | SvgPen;
 export type Mode = "light" | "dark";
 export type Transform = "linear" | "sqrt" | "log";
@@ -18,7 +18,7 @@ export interface Rectangle {
   width: number;
   height: number;
 }
-/** The part of a matrix in view, in shares of its sides. */
+/** The visible part of a matrix, as fractions of its sides. */
 export type View = Rectangle;
 
 export interface Category {
@@ -39,7 +39,7 @@ export interface Palette {
   onMark: string;
 }
 
-/** How magnitudes become places along a ramp; `over` and `under` are the farthest numbers beyond its ends, 0 for none. */
+/** The map from magnitudes to ramp positions; `over` and `under` are the farthest numbers beyond its ends, 0 for none. */
 export interface Scale {
   top: number;
   capped: boolean;
@@ -74,7 +74,7 @@ export interface TextStyle {
   turn?: number;
 }
 
-/** One axis of a panel: pixels of a cell, room and size of its labels. */
+/** One axis of a panel: pixels per cell, and the space and size of its labels. */
 export interface Axis {
   cell: number;
   room: number;
@@ -83,7 +83,7 @@ export interface Axis {
   flat?: boolean;
 }
 
-/** Where things lie in a panel, and how many cells share a pixel. */
+/** The geometry of a panel, and how many cells share a pixel. */
 export interface Geometry {
   plot: Rectangle;
   rows: Axis;
@@ -91,7 +91,7 @@ export interface Geometry {
   pooled: number;
 }
 
-/** A setting that is turned on its panel. */
+/** A setting that can be changed on its panel. */
 export interface SentKnob {
   name: string;
   stops: number[];
@@ -122,7 +122,7 @@ export interface SentPanel {
   masked: boolean;
 }
 
-/** What stands on an axis: `says` is the same where the same things stand in the same order. */
+/** A description of an axis: `says` is equal for axes with the same things in the same order. */
 export interface Things {
   count: number;
   named: boolean;
@@ -132,7 +132,7 @@ export interface Things {
 /** A whole row or a whole column. */
 export type Band = { row: number; col: null } | { row: null; col: number };
 
-/** One panel as it stands on the board; `geometry` is that of its last painting. */
+/** One panel on the board; `geometry` is that of its last painting. */
 export interface Panel extends SentPanel {
   codes: Uint16Array;
   unit: number;
@@ -188,7 +188,7 @@ export interface BoardSettings {
   words: BoardWords;
 }
 
-/** With what the panels are painted. */
+/** The settings for painting panels. */
 export interface Look {
   theme: Theme;
   palette: Palette;
@@ -210,7 +210,7 @@ export interface BoardHeader {
   heard: number;
 }
 
-/** The answer to a knob that is held; its payload is the message of the panel, or empty. */
+/** The answer to a dragged knob; its payload is the message of the panel, or empty. */
 export interface HeldHeader {
   kind: "held";
   key: string;
@@ -227,7 +227,7 @@ export interface HeadsHeader {
   size: number;
 }
 
-/** Layer and head; null is the layer as a whole. */
+/** A layer and a head; null is the whole layer. */
 export type Place = [layer: number, head: number | null];
 
 export interface HeadsSettings {
@@ -255,18 +255,18 @@ export interface StripsSettings {
   words: { heading: string; none: string; unfold: string; fold: string; help: string };
 }
 
-/** What a message may describe. */
-/** Tells Python what the visitor did. */
+/** All kinds of message headers. */
+/** Reports an action of the visitor to Python. */
 export type Send = (event: string, value: unknown) => void;
 
-/** A message of numbers, unpacked. */
+/** An unpacked message of numbers. */
 export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | ReadingHeader | SentenceHeader | StripsHeader | SentPanel> {
   message: Uint8Array;
   header: Header & { told?: object };
   payload: ArrayBuffer;
 }
 
-/** What stands on the page for one message: a board with its panels, its strips, a model's heads, or a sentence. */
+/** The view of one message: a board with its panels, its strips, a model's heads, or a sentence. */
 export interface Face {
   root: HTMLElement;
   send: Send;
@@ -276,7 +276,7 @@ export interface Face {
   destroy(): void;
 }
 
-/** What Streamlit hands to a component. */
+/** The data that Streamlit passes to a component. */
 export interface Mounted<Data> {
   data: Data;
   parentElement: HTMLElement | ShadowRoot;

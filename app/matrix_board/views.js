@@ -1,4 +1,4 @@
-// Which part of the matrices is in view, in shares of their sides: linked among panels of one shape. And what lies there.
+// The visible part of the matrices, as fractions of their sides; panels of one shape share it. Also finds cells.
 /** @import { Geometry, Panel, View } from "./types" */
 /** @import { Board } from "./board.js" */
 
@@ -26,7 +26,7 @@ export class Views {
   }
 
   /**
-   * Forget the views of shapes that are gone.
+   * Delete the views of shapes that no longer exist.
    * @param {Panel[]} panels
    */
   keep(panels) {
@@ -52,7 +52,7 @@ export class Views {
   }
 
   /**
-   * The view's size after a zoom: at least four cells stay visible.
+   * Return the view's size after a zoom: at least four cells stay visible.
    * @param {Panel} panel
    * @param {number} factor
    */
@@ -65,7 +65,7 @@ export class Views {
   }
 
   /**
-   * Zoom so that what lies under a point of the screen stays there, though labels may move the plot.
+   * Zoom so that the point under the pointer stays in place, although labels may move the plot.
    * @param {Panel} panel
    * @param {number} factor
    * @param {number} clientX
@@ -81,7 +81,7 @@ export class Views {
   }
 
   /**
-   * Zoom without a pointer: about the cell in use, else about the middle; every shape on the board follows.
+   * Zoom without a pointer, around the current cell or the middle; all shapes on the board follow.
    * @param {number} factor
    */
   zoomAll(factor) {
@@ -98,7 +98,7 @@ export class Views {
   }
 
   /**
-   * Bring a cell into view.
+   * Scroll a cell into view.
    * @param {Panel} panel
    * @param {number} row
    * @param {number} col
@@ -118,7 +118,7 @@ export class Views {
   }
 
   /**
-   * Where a point of the screen lies on a panel's plot, in shares of its sides.
+   * Return a screen point's position on a panel's plot, as fractions of its sides.
    * @param {Panel} panel
    * @param {Geometry} geometry
    * @param {number} clientX
@@ -130,7 +130,7 @@ export class Views {
   }
 
   /**
-   * The cell drawn at a point of the screen: where several share a pixel, the one that gave it its colour.
+   * Return the cell drawn at a screen point: if several share a pixel, the one that gave it its colour.
    * @param {Panel} panel
    * @param {number} clientX
    * @param {number} clientY

@@ -1,1 +1,1 @@
-"""The JavaScript and CSS that every page has, and how they reach the browser."""
+"""The JavaScript and CSS of every page, and the Python code that sends them to the browser."""

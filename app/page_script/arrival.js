@@ -1,8 +1,8 @@
-// A panel that opens in its place, by a click or by a link, comes into sight, and stays there while the page is drawn.
+// Scrolls a panel that opens in its place into view, and keeps it there while the page is drawn.
 
 const ARRIVES = '[class*="st-key-claims-panel-"]';
 
-/** Bring what arrives into sight; the style sheet's animation tells of it. */
+/** Scroll new panels into view; the style sheet's animation reports them. */
 export function showArrivals() {
   /** @type {Element | null} */
   let arrived = document.querySelector(ARRIVES);
@@ -16,7 +16,7 @@ export function showArrivals() {
 
   function watch() {
     const page = arrived?.closest('[data-testid="stMainBlockContainer"]');
-    if (page) drawn.observe(page); // which tells of its size at once
+    if (page) drawn.observe(page); // reports its size immediately
   }
 
   addEventListener("animationstart", ({ animationName, target }) => {
@@ -25,7 +25,7 @@ export function showArrivals() {
     watch();
   });
   for (const act of ["wheel", "pointerdown", "keydown"]) {
-    addEventListener(act, () => drawn.disconnect(), { capture: true, passive: true }); // the visitor goes on
+    addEventListener(act, () => drawn.disconnect(), { capture: true, passive: true }); // the visitor scrolls now
   }
   watch();
 }

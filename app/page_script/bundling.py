@@ -1,4 +1,4 @@
-"""JavaScript modules as the one script that Streamlit's components take: they serve no folder of modules."""
+"""A bundler that joins JavaScript modules into one script, since Streamlit's components accept only one."""
 
 import re
 from os.path import normpath
@@ -9,7 +9,7 @@ EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
 def modules(entry: Path) -> dict[Path, str]:
-    """A module and all it imports, from file to text: what is imported stands before what imports it."""
+    """Return a module and all modules it imports, as text by path; imported modules come first."""
     found: dict[Path, str] = {}
 
     def take(path: Path) -> None:
@@ -24,8 +24,8 @@ def modules(entry: Path) -> dict[Path, str]:
 
 
 def script(entry: Path) -> str:
-    """A module with all it imports, in one.
+    """Return a module and all modules it imports as one script.
 
-    Names keep their spelling, so no two modules may use one at their top level, and imports are lists of names.
+    Names are not renamed. No two modules may use the same top-level name, and imports must be lists of names.
     """
     return "\n".join(EXPORT.sub("", IMPORT.sub("", text)) for text in modules(entry).values())

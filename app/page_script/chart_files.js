@@ -1,11 +1,11 @@
-// A chart saved as a picture says where it comes from. Plotly's own button would draw it without a word of that.
+// Saves a chart as a picture with its origin, which Plotly's own button would leave out.
 
 import { download, FINE_LINE, FINE_PRINT, originLines, SvgPen } from "../matrix_board/export.js";
 
-const CAMERA = ".js-plotly-plot .modebar-btn"; // the only button there is: app/ui/chart.py
-const EDGE_ROOM = 12; // pixels around what is written
+const CAMERA = ".js-plotly-plot .modebar-btn"; // the only button, see app/ui/chart.py
+const EDGE_ROOM = 12; // pixels around the origin lines
 
-/** Answer to the button in Plotly's place. */
+/** Handle clicks on the button instead of Plotly. */
 export function saveCharts() {
   addEventListener("click", savePressed, { capture: true });
 }
@@ -26,7 +26,7 @@ function savePressed(event) {
 }
 
 /**
- * The chart as it stands, on the page's ground, and where it comes from beneath it.
+ * Return the current chart on the page's background, with the origin lines below it.
  * @param {HTMLElement} chart
  */
 function chartPicture(chart) {
@@ -43,7 +43,7 @@ function chartPicture(chart) {
   for (const layer of layers) {
     const copy = /** @type {Element} */ (pen.root.appendChild(layer.cloneNode(true)));
     const letters = /** @type {NodeListOf<SVGTextElement>} */ (copy.querySelectorAll("text"));
-    // The page's style sheet has made them darker than Plotly did.
+    // The page's style sheet makes these texts darker than Plotly does.
     layer.querySelectorAll("text").forEach((text, i) => (letters[i].style.fill = getComputedStyle(text).fill));
   }
   origin.forEach((words, i) => {

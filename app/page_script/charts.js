@@ -1,9 +1,9 @@
-// Charts: the line that is pointed at is lit with its band and the others are grey, a name at a line's end does the same
-// for keys and fingers, a point leads to what it stands for, and the server is told of a screen that is narrow.
+// Charts: the line under the pointer is highlighted with its band, and the others are grey. Names at the ends of lines
+// do the same for keys and fingers. A click on a point follows its link. The server is informed of a narrow screen.
 
 import { go } from "./ways.js";
 
-const LINE_END = "→ "; // begins the names of what stands at a line's end: app/figures/ends.py
+const LINE_END = "→ "; // the start of the names of elements at a line's end: app/figures/ends.py
 const END_NAME = ".annotation[data-index]";
 const PHONE = matchMedia("(max-width: 640px)");
 
@@ -26,7 +26,7 @@ let reportNarrow;
 let reported = false;
 
 /**
- * Follow every chart there is.
+ * Follow all charts on the page.
  * @param {(narrow: boolean) => void} send
  */
 export function lightCharts(send) {
@@ -62,7 +62,7 @@ function followChart(chart) {
 }
 
 /**
- * The lines that are lit together.
+ * Return the group of lines that are highlighted together.
  * @param {Trace} trace
  */
 function groupOf({ legendgroup }) {
@@ -70,7 +70,7 @@ function groupOf({ legendgroup }) {
 }
 
 /**
- * Names that keys reach, as they are drawn anew with the chart.
+ * Make the names reachable by keys; they are created again with each drawing of the chart.
  * @param {Chart} chart
  */
 function nameByKeys(chart) {
@@ -83,7 +83,7 @@ function nameByKeys(chart) {
 }
 
 /**
- * The lines whose name this is a part of; null where it is none.
+ * Return the group of lines whose name contains an element, or null.
  * @param {Chart} chart
  * @param {EventTarget | null} target
  */
@@ -93,7 +93,7 @@ function lineNamed(chart, target) {
 }
 
 /**
- * The lines that a part of the figure belongs to; null where it belongs to none.
+ * Return the group of lines that a part of the figure belongs to, or null.
  * @param {Chart} chart
  * @param {Element} drawn
  * @param {Part[] | undefined} parts
@@ -114,7 +114,7 @@ function meetName(chart, { target }) {
 }
 
 /**
- * A name that is pressed keeps its line lit until it is pressed again.
+ * Keep a line highlighted after a press on its name, until the next press.
  * @param {Chart} chart
  * @param {Event} event
  */
@@ -134,7 +134,7 @@ function restChart(chart) {
 }
 
 /**
- * Show one line among greys, or all alike.
+ * Highlight one group of lines among grey ones, or show all equally.
  * @param {Chart} chart
  * @param {string | null} group
  */
@@ -144,7 +144,7 @@ function lightLine(chart, group) {
   const drawn = chart.querySelectorAll(".scatterlayer > .trace");
   const traces = chart.data.filter(({ x }) => x?.length);
   if (drawn.length === traces.length) {
-    // They stand in the order of the data.
+    // The drawn traces have the order of the data.
     traces.forEach((trace, i) => {
       drawn[i].classList.toggle("lit", groupOf(trace) === group);
       drawn[i].classList.toggle("band", trace.fill === "toself");
@@ -163,7 +163,7 @@ function lightLine(chart, group) {
 }
 
 /**
- * Go where a point leads. A finger first sees what the point says, and goes with a second touch.
+ * Follow the link of a point. With a finger, the first touch shows the tooltip and the second follows the link.
  * @param {Chart} chart
  * @param {Pointed} pointed
  */

@@ -1,5 +1,5 @@
-// Whoever finds another server, or a session that has ended, stands before one that has drawn nothing yet: a move on a
-// part of the page asks for that part alone, which is not there. So the whole page is drawn again, from its address.
+// After reconnecting to another server or an ended session, the server has not drawn anything yet, so a change in a
+// fragment would rerun a fragment that does not exist. The whole page is therefore rerun from its address.
 
 const LINKED = "data-test-connection-state";
 const IS_THERE = "CONNECTED";
@@ -7,7 +7,7 @@ const IS_THERE = "CONNECTED";
 /** @type {((time: number) => void) | undefined} */
 let askAgain;
 
-/** @param {(time: number) => void} drawAgain asks for the whole page */
+/** @param {(time: number) => void} drawAgain requests a run of the whole page */
 export function watchConnection(drawAgain) {
   const watched = askAgain !== undefined;
   askAgain = drawAgain;

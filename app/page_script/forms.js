@@ -1,4 +1,4 @@
-// Which form was opened last: the server builds no other.
+// Reports the form that was opened last: the server builds no other.
 
 const NAMED = "st-key-";
 /** @type {(name: string) => void} */

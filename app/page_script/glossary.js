@@ -1,12 +1,12 @@
-// Words of the glossary explain themselves where they first stand on a page: to a pointer, to the keys and to a tap.
+// Explains glossary terms at their first occurrence on a page, to pointer, keyboard and touch.
 //
-// Text nodes belong to Streamlit, which goes on changing them: the node keeps its place and the words before the term,
-// the term and the rest stand behind it, and both go as soon as the node says something else.
+// Streamlit keeps changing its text nodes. The original node therefore stays in place and keeps the words before the
+// term. The term and the rest follow it, and both are removed when the node's text changes.
 
 const SENTENCES = '[data-testid="stMain"] [data-testid="stMarkdownContainer"] :is(p, li)';
 const OTHERWISE = "button, a, label, summary, pre, code, .katex, [role=tooltip]";
-const QUOTED = /“[^”]*”/g; // what visitors typed stands in these
-const QUIET = 250; // milliseconds: a page that is being drawn changes many times
+const QUOTED = /“[^”]*”/g; // quotation marks around what visitors typed
+const QUIET = 250; // milliseconds to wait, as a page that is being drawn changes many times
 const TERM = "glossary-term";
 const SIGNS = /[.*+?^${}()|[\]\\]/g;
 
@@ -25,7 +25,7 @@ export function explainTerms(glossary) {
   /** @type {number | undefined} */
   let due;
 
-  /** Take back what stands behind a node that says something else now. */
+  /** Remove the additions after nodes whose text has changed. */
   function mend() {
     for (const each of marked) {
       const { node, said, term, rest } = each;
@@ -62,7 +62,7 @@ export function explainTerms(glossary) {
       rest.data = rest.data.slice(form.length);
       rest.before(term);
       marked.add({ node, said: node.data, term, rest });
-      return mark(rest, known); // one term after the other
+      return mark(rest, known); // the following terms, one by one
     }
   }
 
@@ -85,7 +85,7 @@ export function explainTerms(glossary) {
   due ??= setTimeout(look, QUIET);
 }
 
-/** The one tooltip of all terms. */
+/** Create the tooltip that all terms share. */
 function makeBubble() {
   const bubble = Object.assign(document.createElement("div"), { id: "glossary-told", hidden: true });
   bubble.setAttribute("role", "tooltip");

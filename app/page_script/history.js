@@ -1,10 +1,10 @@
-// Streamlit adds one entry to the browser's history for a page and another for the query that the script writes for it,
-// in either order, so that "back" would first lead to a half-way place. Here an address that follows without the visitor
-// having done anything in between takes the place of the one before: whatever one does is undone by one step back.
+// Streamlit adds one entry to the browser's history for a page and another for the query that the script writes, in
+// either order, so "back" would first lead to an intermediate state. Here an address that follows without an action of
+// the visitor replaces the previous one. One step back then undoes one action.
 
-/** Keep the history in steps. */
+/** Keep one history entry per action. */
 export function keepHistory() {
-  let acted = false; // since the entry that stands last
+  let acted = false; // since the last entry
   const note = () => (acted = true);
   for (const act of ["pointerdown", "keydown", "click", "change"]) addEventListener(act, note, { capture: true });
   addEventListener("popstate", () => (acted = false), { capture: true });

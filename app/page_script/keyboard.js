@@ -1,8 +1,8 @@
-// Keys reach what only a pointer could: what scrolls sideways and holds nothing to press, and the buttons a chart draws.
+// Makes scrollable areas without controls and Plotly's chart buttons reachable by keys.
 
 const SCROLLING = '.katex-display, [data-testid="stCode"] pre';
-const DRAWN = ".updatemenu-button"; // Plotly's
-const CALM = 200; // milliseconds: a page that is being drawn changes many times
+const DRAWN = ".updatemenu-button"; // Plotly's class
+const CALM = 200; // milliseconds to wait, as a page that is being drawn changes many times
 
 export function reachByKeys() {
   /** @type {number | undefined} */
@@ -21,7 +21,7 @@ export function reachByKeys() {
   const soon = () => (due ??= setTimeout(look, CALM));
   new MutationObserver(soon).observe(document.body, { childList: true, subtree: true });
   addEventListener("resize", soon);
-  document.fonts.addEventListener("loadingdone", soon); // letters of another width, and nothing else has changed
+  document.fonts.addEventListener("loadingdone", soon); // text of another width, with no other change on the page
   addEventListener("keydown", (event) => {
     const button = event.target instanceof Element && event.target.closest(DRAWN);
     if (!button || (event.key !== "Enter" && event.key !== " ")) return;

@@ -1,4 +1,4 @@
-"""The script every page has: steps in history, keys, forms, links, charts, terms, and what draws boards."""
+"""Sends the script of every page: history, keyboard, forms, links, charts, glossary terms, and the boards."""
 
 import json
 import zlib
@@ -19,7 +19,7 @@ _KEY = "page_script.mount"
 
 
 def mount() -> None:
-    """Put the script on the page, where it takes no room."""
+    """Add the script to the page, as an element without height."""
     _component(json.dumps(glossary.spoken(), ensure_ascii=False))(
         key=_KEY, on_form_change=_take_form, on_narrow_change=_take_narrow, on_returned_change=_draw_again
     )
@@ -27,7 +27,7 @@ def mount() -> None:
 
 @cache
 def _component(terms: str) -> Any:  # noqa: ANN401 - streamlit's own
-    """The script that knows the glossary in one language: what it says is then sent once, not with every run."""
+    """Return the script with the glossary in one language. Its texts are then sent once instead of with every run."""
     name = f"attention_lab_page_{zlib.crc32(terms.encode()):08x}"
     text = script(Path(__file__).with_name("page.js"))
     told = f"const GLOSSARY = {terms};\nconst SERVER = {json.dumps(version_of(text))};\n"
@@ -35,10 +35,10 @@ def _component(terms: str) -> Any:  # noqa: ANN401 - streamlit's own
 
 
 def version_of(text: str) -> str:
-    """What tells a version of the server from others, in whatever language: the page's script, and Streamlit's own.
+    """Return an identifier of the server's version in any language, from the page's script and Streamlit's version.
 
     Args:
-        text: of the page's script.
+        text: the page's script.
     """
     return blake2b(f"{st.__version__} {text}".encode(), digest_size=6).hexdigest()
 
@@ -48,7 +48,7 @@ def _take_form() -> None:
 
 
 def _draw_again() -> None:
-    """The connection was lost and is there again: this run is all that was asked for."""
+    """Rerun the page after a lost connection was restored; the run itself is all that is needed."""
     url.stay()
 
 

@@ -1,3 +1,3 @@
 declare const GLOSSARY: [told: string, forms: string[]][];
-/** Tells a version of the server from others, and says nothing else of it. */
+/** An opaque identifier of the server's version. */
 declare const SERVER: string;

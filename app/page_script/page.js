@@ -1,4 +1,4 @@
-// The script of every page. The browser keeps it from the first message on; a run names it by a hash alone.
+// The script of every page. The browser caches it after the first message; later runs send only its hash.
 
 import { showArrivals } from "./arrival.js";
 import { saveCharts } from "./chart_files.js";
@@ -25,7 +25,7 @@ const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);
 /** @param {{ setStateValue(name: string, value: unknown): void }} page */
 export default function ({ setStateValue }) {
   const mounted = browser[MOUNTED];
-  // A server of another version has taken over: what it sends is drawn by its own scripts alone.
+  // A server of another version has taken over, whose messages need its own scripts.
   if (mounted !== undefined && mounted !== SERVER) return location.reload();
   watchForms((name) => setStateValue("form", name));
   lightCharts((narrow) => setStateValue("narrow", narrow));

@@ -1,6 +1,7 @@
-// Links inside Markdown and components lead on within the session, as those of the menu do: a new one would lose an uploaded file.
+// Opens links in Markdown and components within the session, like menu links: a new session would lose an uploaded
+// file.
 
-/** Follow them. */
+/** Handle clicks on links. */
 export function followWays() {
   addEventListener("click", follow);
 }
@@ -8,24 +9,24 @@ export function followWays() {
 /** @param {MouseEvent} event */
 function follow(event) {
   const { button, ctrlKey, metaKey, shiftKey, altKey } = event;
-  const way = event.composedPath().find((each) => each instanceof Element && each.matches("a.way")); // in components too
+  const way = event.composedPath().find((each) => each instanceof Element && each.matches("a.way")); // also in components
   if (!(way instanceof HTMLAnchorElement) || button || ctrlKey || metaKey || shiftKey || altKey) return;
   event.preventDefault();
   go(way.href);
 }
 
 /**
- * Lead to an address of the app.
+ * Go to an address of the app.
  * @param {string} address
  */
 export function go(address) {
   history.pushState(null, "", framed(new URL(address, document.baseURI)));
-  dispatchEvent(new PopStateEvent("popstate")); // Streamlit opens what the address says
+  dispatchEvent(new PopStateEvent("popstate")); // Streamlit opens the page at the address
   scrollTo(0, 0);
 }
 
 /**
- * The address as the frame of another page opens it, where this one stands in such a frame.
+ * Return the address in the form for the frame, if this page is embedded in another page.
  * @param {URL} there
  */
 function framed(there) {

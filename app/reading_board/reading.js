@@ -1,12 +1,12 @@
-// A text as a model reads it and as a changed one does: a line for each reader, and two bars under each token.
+// A text as read by a model and a changed model: one line per model, and two bars under each token.
 /** @import { ReadingHeader, ReadingSettings, SentReading } from "./types" */
 /** @import { Received, Send } from "../matrix_board/types" */
 
 import { clamp, make, perform, printable, readTheme } from "../matrix_board/page.js";
 import { fill } from "../page_script/templates.js";
 
-const FULL = 12; // nats of a full bar: a little more than a guess among all 49,152 words costs
-const WORSE = 6; // nats more than before from which on a token has the full colour
+const FULL = 12; // the loss of a full bar in nats, slightly more than a uniform guess among all 49,152 words
+const WORSE = 6; // the increase in nats at which a token has the full colour
 
 export class ReadingBoard {
   /** @type {string[]} */
@@ -22,12 +22,12 @@ export class ReadingBoard {
   /** @type {ReadingSettings} */
   settings;
   shown = 0;
-  token = -1; // the one that was chosen
-  at = 0; // the one that keys stand on
+  token = -1; // the chosen token
+  at = 0; // the token with the keyboard focus
   /** @type {Send} */
   send;
   /** @type {string | undefined} */
-  owed; // what the server was told and has not answered
+  owed; // the change that was sent to the server and has no answer yet
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
@@ -72,7 +72,7 @@ export class ReadingBoard {
     }
   }
 
-  /** Stand as the settings say. */
+  /** Apply the settings. */
   take() {
     this.shown = clamp(this.settings.shown, 0, Math.max(0, this.rows.length - 2));
     this.token = this.settings.token < this.labels.length ? this.settings.token : -1;
@@ -84,7 +84,7 @@ export class ReadingBoard {
     this.root.dataset.mode = readTheme(this.root).mode;
   }
 
-  /** The line of each reader. */
+  /** Create the line of each reading. */
   build() {
     const { words } = this.settings;
     const held = this.choices.some((each) => each.matches(":focus"));
@@ -105,7 +105,7 @@ export class ReadingBoard {
     if (held) this.choices[this.shown]?.focus();
   }
 
-  /** Draw what the readers lose. */
+  /** Draw the losses. */
   paint() {
     this.choices.forEach((line, place) => {
       line.setAttribute("aria-checked", String(place === this.shown));
@@ -130,7 +130,7 @@ export class ReadingBoard {
   }
 
   /**
-   * What a token costs.
+   * Return the text about a token's losses.
    * @param {number} place
    */
   sentence(place) {
@@ -206,7 +206,7 @@ export class ReadingBoard {
 }
 
 /**
- * The place of the token that something stands in.
+ * Return the index of the token that contains an element.
  * @param {EventTarget | null} target
  */
 function placeIn(target) {

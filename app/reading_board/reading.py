@@ -1,7 +1,6 @@
-"""A text as a model reads it and as a changed one does: two bars under each token, a line for each change.
+"""A browser component that shows the losses of a text under a model and a changed model, as two bars per token.
 
-All losses are sent ahead: to look at another change, or at another token, asks nothing of the server but what the page
-tells of it.
+All losses are sent in advance. Choosing another change or token needs no request, except for the page's text about it.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,12 +16,12 @@ _READING = receiver("attention_lab_reading", Path(__file__).parent / "reading.cs
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One reading of the text.
+    """The losses of one model on the text.
 
     Attributes:
-        name: of who reads, on screen.
-        numbers: what the line says of it, one for each of the board's columns.
-        losses: of each token but the first, in nats; empty as long as it has not been read.
+        name: the model's name on screen.
+        numbers: the numbers in its line, one for each of the board's columns.
+        losses: the loss of each token but the first, in nats; empty until the model has read the text.
     """
 
     name: str
@@ -32,11 +31,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Look:
-    """What the visitor looks at.
+    """The visitor's choices.
 
     Attributes:
-        shown: the place of the changed reading under the text, from 0.
-        token: the place of the token that was chosen; negative for none.
+        shown: the index of the changed reading shown under the text, from 0.
+        token: the index of the chosen token; negative for none.
     """
 
     shown: int
@@ -53,16 +52,16 @@ def reading_board(
     key: str,
     on_look: Callable[[Look], None],
 ) -> None:
-    """Show the text.
+    """Draw the text.
 
     Args:
-        tokens: its words.
-        original: how the model as it is reads it.
-        changed: how the changed ones do.
-        columns: what their numbers are.
-        look: what a visitor looks at.
+        tokens: the words of the text.
+        original: the reading of the unchanged model.
+        changed: the readings of the changed models.
+        columns: the titles of the readings' numbers.
+        look: the visitor's choices.
         key: the element's key, unique in the app.
-        on_look: called before the next run of the script, once a visitor chose another reading or a token.
+        on_look: called before the script's next run, once a visitor chose another reading or a token.
     """
     settings = {"shown": look.shown, "token": look.token, "words": _words()}
 
@@ -77,7 +76,7 @@ def reading_board(
 def pack(
     tokens: Sequence[str], original: Reading, changed: Sequence[Reading], columns: Sequence[str], *, key: str
 ) -> bytes:
-    """The message to the browser; arguments as of `reading_board`.
+    """Return the message to the browser; arguments are as in `reading_board`.
 
     Raises:
         ValueError: if a reading has losses for another number of tokens.
@@ -100,7 +99,7 @@ def pack(
 
 
 def _words() -> dict[str, str]:
-    """What the board says, in the visitor's language; what stands in braces is filled in by the browser."""
+    """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
     return {
         "who": _("Reads the text"),
         "help": _("The tokens of the text. Arrow keys move, Enter tells what would have been likelier."),

@@ -1,9 +1,9 @@
-// What Python sends to the reading board (reading.py).
+// The data that Python sends to the reading board (reading.py).
 
 export interface SentReading {
   name: string;
   numbers: string[];
-  losses: number[]; // of every token but the first; empty while it is read
+  losses: number[]; // one per token except the first; empty until the text has been read
 }
 
 export interface ReadingHeader {
@@ -11,12 +11,12 @@ export interface ReadingHeader {
   key: string;
   digest: string;
   tokens: string[];
-  labels: string[]; // the tokens, repeats numbered
+  labels: string[]; // the tokens, with numbered repeats
   columns: string[];
-  rows: SentReading[]; // the model as it is, then the changed ones
+  rows: SentReading[]; // the unchanged model, then the changed ones
 }
 
-/** Sentences; what stands in braces is filled in. */
+/** Sentences; the parts in braces are filled in. */
 export interface ReadingWords {
   who: string;
   help: string;
@@ -29,7 +29,7 @@ export interface ReadingWords {
 }
 
 export interface ReadingSettings {
-  shown: number; // of the changed readings, from 0
-  token: number; // the one chosen, or negative
+  shown: number; // the index among the changed readings, from 0
+  token: number; // the chosen token, or negative
   words: ReadingWords;
 }

@@ -1,4 +1,4 @@
-"""Streamlit's watch over the source files, off where it is to be off."""
+"""A patch that stops Streamlit from watching source files in sessions that reconnect."""
 
 import inspect
 
@@ -7,15 +7,15 @@ from streamlit.runtime import app_session
 
 
 def keep_off() -> bool:
-    """Let no session watch files again that has lost its connection and come back, where none is to watch any.
+    """Stop reconnecting sessions from watching files if ``server.fileWatcherType`` is ``"none"``.
 
-    A new session asks ``server.fileWatcherType``; one that comes back does not (Streamlit 1.67), and then resolves the
-    path of every module there is after its runs, while nobody else is served: fifty who come back at once hold a server
-    up for ten seconds.
+    A new session follows this option; a session that reconnects does not (Streamlit 1.67). After each of its runs it
+    resolves the path of every module, and the server serves no other session meanwhile. Fifty sessions that reconnect
+    together block a server for ten seconds.
 
     Returns:
-        Whether no session that returns watches files that it should not: False if Streamlit's method, which is not part
-        of its public interface, is another one than expected.
+        Whether the option now holds for reconnecting sessions. False if Streamlit's private method differs from the
+        expected one.
     """
     session = getattr(app_session, "AppSession", None)
     watch = getattr(session, "register_file_watchers", None)

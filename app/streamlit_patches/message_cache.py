@@ -1,8 +1,8 @@
-"""Which large messages a browser still holds, reckoned as they are sent, in the order in which it reads them.
+"""A patch that tracks which large messages a browser has cached, so that Streamlit never refers to an evicted one.
 
-A browser keeps a large message until some runs have ended without it, and tells with each request which it holds; the
-server then names these by their hashes alone. But by the time it answers, a run that was under way has ended, and what
-was told of may be gone: the browser then gives up, and the page is dead. It takes no more than clicks that do not wait.
+A browser caches a large message until several runs have ended without it, and lists its cached messages with each
+request. The server then sends only the hashes of these messages. If a run ends before the server answers, the browser
+may have evicted a listed message: it then stops updating the page. Clicks during a run are enough to cause this.
 """
 
 import inspect
@@ -15,27 +15,27 @@ from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.web.server.starlette import starlette_websocket
 
 MIRROR = "_held_by_browser"
-"""A connection's attribute."""
+"""The attribute of a connection that stores its ``Held``."""
 
 
 class Held:
-    """What the browser at the other end of a connection holds, by the rules of Streamlit 1.67's page.
+    """The messages that the browser at the other end of a connection has cached, by the rules of Streamlit 1.67.
 
     Args:
-        oldest: runs that may end without a message before it is let go.
+        oldest: the number of runs that may end without a message before the browser evicts it.
     """
 
     def __init__(self, oldest: int) -> None:
         self._oldest, self._runs = oldest, 0
-        self._held: dict[str, tuple[int, str]] = {}  # by hash: runs ended when it was last used, and whose part it is
+        self._held: dict[str, tuple[int, str]] = {}  # by hash: the run count at the last use, and the fragment
 
     def named(self, message: ForwardMsg) -> ForwardMsg:
-        """What to send for a message: its name where the browser holds it, or itself."""
+        """Return what to send for a message: a reference to it if the browser has cached it, or the message."""
         held = message.metadata.cacheable and message.hash in self._held
         return create_reference_msg(message) if held else message
 
     def read(self, message: ForwardMsg) -> None:
-        """Take note of what was sent; one too large to be sent has become another by then, which nobody keeps."""
+        """Record a message that was sent. Streamlit replaces a message that is too large by one that is not cached."""
         kind, name = message.WhichOneof("type"), message.ref_hash or message.hash
         if kind == "script_finished":
             self._end(message)
@@ -56,12 +56,12 @@ class Held:
 
 
 def mirror() -> bool:
-    """Let messages be named by their hashes only where the browser surely holds them, if Streamlit does it as in 1.67.
+    """Make Streamlit send hashes only for messages that the browser has cached for certain.
 
     The rules of ``Held`` are those of one version's JavaScript: ``patches.py`` checks the exact version.
 
     Returns:
-        Whether it could be done: this rests on methods that are none of Streamlit's promises.
+        Whether the patch was applied. False if Streamlit's private methods differ from those of version 1.67.
     """
     client = getattr(starlette_websocket, "StarletteSessionClient", None)
     context = getattr(script_run_context, "ScriptRunContext", None)

@@ -1,4 +1,4 @@
-"""Replacements for methods of Streamlit's own, made only on the version that they were written for and tested on."""
+"""Applies the replacements of Streamlit's private methods, on the one Streamlit version they are written for."""
 
 import logging
 from importlib import import_module
@@ -7,18 +7,18 @@ from typing import NamedTuple
 import streamlit as st
 
 WRITTEN_FOR = "1.67.0"
-"""``pyproject.toml`` and ``requirements.txt`` ask for the same version."""
+"""The required Streamlit version, which ``pyproject.toml`` and ``requirements.txt`` also pin."""
 _log = logging.getLogger(__name__)
 
 
 class Patch(NamedTuple):
-    """A function that replaces methods of Streamlit and returns whether it could.
+    """A function that replaces private methods of Streamlit and returns whether it could.
 
     Attributes:
-        module: the file beside this one that holds the function. It is imported only on the right version, as it
+        module: the module in this package that holds the function. It is imported only on the right version, as it
             imports Streamlit's internals.
-        function: its name.
-        without: what happens on a server without the patch.
+        function: the function's name.
+        without: the effect on a server without the patch.
     """
 
     module: str

@@ -1,4 +1,4 @@
-"""What Streamlit tells every browser of the server, and no visitor has a use for: it is left out."""
+"""A patch that removes details of the server from Streamlit's messages, since no visitor needs them."""
 
 import inspect
 from functools import wraps
@@ -10,18 +10,18 @@ from streamlit.runtime import app_session
 
 PATH: Literal["main_script_path"] = "main_script_path"
 ABOUT = ("environment_info", "user_info")
-"""Parts of a session's first words: versions and system, and what tells this machine from others."""
+"""Parts of a session's first message: versions and system, and an identifier of this machine."""
 
 
 def leave_out() -> bool:
-    """Let no visitor be told where the server's files lie, what its versions are and which machine it is.
+    """Stop Streamlit from sending the server's file paths, versions, machine identifier and git state to browsers.
 
-    A run's first message says the one; whoever asks for it is told the other, branch and changed files of the clone it
-    runs from, by half a dozen processes of git, while nobody else is served. Streamlit 1.67's page loads itself anew
-    where it meets another version than before: ``app/page_script/mounting.py`` looks after that.
+    A run's first message holds the paths and versions. The branch and changed files of the server's clone are sent on
+    request, by about six git processes, and the server serves no other session meanwhile. Streamlit 1.67's page reloads
+    itself when it sees a new server version; ``app/page_script/mounting.py`` handles this instead.
 
     Returns:
-        Whether it could be done: this rests on methods that are none of Streamlit's promises.
+        Whether the patch was applied. False if Streamlit's private methods differ from the expected ones.
     """
     session = getattr(app_session, "AppSession", None)
     create = getattr(session, "_create_new_session_message", None)
@@ -39,7 +39,7 @@ def leave_out() -> bool:
         for name in ABOUT:
             part = getattr(message.new_session.initialize, name)
             part.Clear()
-            part.SetInParent()  # the browser looks into it
+            part.SetInParent()  # the browser reads this part
         return message
 
     session._create_new_session_message = create_untold

@@ -226,7 +226,7 @@ def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
     found = []
     for head in range(qkv.heads) if task.head is None else (task.head,):
         q, k, v = qkv.q[head], qkv.k[head], qkv.v[head]
-        reference = reference_of(attention, q, k, causal=task.causal)
+        reference = attention.reference(q, k, causal=task.causal)
         for one, every in zip(candidates, matrices, strict=True):
             if task.uniform:
                 own = uniform(n, causal=task.causal)
@@ -311,13 +311,6 @@ def errors(own: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[st
         1 - metrics.cosine(out, exact),
     )
     return {name: float(value) for name, value in zip(MEASURES, found, strict=True)}
-
-
-def reference_of(attention: Attention, q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
-    """Return the reference matrix for a variant's errors, ``[..., n, n]``: its own reference, or softmax."""
-    if attention.variant.reference is not None:
-        return attention.variant.reference(q, k, attention.params, causal=causal)
-    return registry.get("softmax").weights(q, k, causal=causal)
 
 
 def uniform(n: int, *, causal: bool) -> Tensor:

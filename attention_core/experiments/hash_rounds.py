@@ -9,7 +9,6 @@ import torch
 from attention_core import registry
 from attention_core.analysis.low_rank.factors import cosines
 from attention_core.analysis.matrix.compare import visible
-from attention_core.experiments.error import reference_of
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics.error import relative_error
@@ -87,7 +86,7 @@ def run(task: HashRoundsTask, *, load: Load = load) -> tuple[HashRoundsRow, ...]
     qkv = load(task.source, None).of_head(task.head)
     given = registry.from_word(task.word)
     assert isinstance(given.params, ReformerParams)
-    full = reference_of(given, qkv.q, qkv.k, causal=task.causal)
+    full = given.reference(qkv.q, qkv.k, causal=task.causal)
     possible = qkv.n * (qkv.n - 1) // (2 if task.causal else 1)
     rows = []
     for seed in range(given.params.seed, given.params.seed + SEEDS):

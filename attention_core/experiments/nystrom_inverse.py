@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_core import registry
-from attention_core.experiments.error import reference_of
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics.error import relative_error
@@ -56,7 +55,7 @@ def run(task: InverseTask, *, load: Load = load) -> tuple[InverseRow, ...]:
     qkv = load(task.source, None)
     attention = registry.from_word(task.word)
     q, k = qkv.q[task.head], qkv.k[task.head]
-    exact = reference_of(attention, q, k, causal=False).double()
+    exact = attention.reference(q, k).double()
     longest = next(s for s in attention.variant.params.settings() if s.name == "iterations")
     forms: list[tuple[int | None, Attention]] = [
         (i, attention.with_settings(inverse="iterative", iterations=i)) for i in range(1, int(longest.high or 1) + 1)

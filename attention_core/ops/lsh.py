@@ -1,7 +1,7 @@
-"""Attention among tokens that a random hash puts together: buckets, chunks, and the union over several rounds.
+"""Attention among tokens with similar hashes: buckets, chunks, and the union over several rounds.
 
-A round gives each token a code, and query i looks at key j when ``0 <= code_i - code_j <= 1``: its own chunk and the
-one before. That comparison is the whole definition; the rest finds its true pairs without trying all n².
+Each round gives every token a code, and query i attends to key j if ``0 <= code_i - code_j <= 1``, that is, to its own
+chunk and the previous one. The functions find these pairs without testing all n².
 """
 
 import math
@@ -15,18 +15,18 @@ from attention_core.ops.random import normal
 from attention_core.ops.softmax.partial import Part, partial_attention
 
 STEP = 2**17
-"""Pairs of query and key handled at once, over all heads: their mask, 512 KiB of float32, stays in the cache."""
+"""Pairs of query and key in one step, over all heads: their mask, 512 KiB of float32, fits the processor's cache."""
 NOWHERE = -2
-"""Code of an empty place: no token's code, which is never negative, is the same or one more."""
+"""Code of an empty slot; it pairs with no token, since the codes of tokens are never negative."""
 
 
 def hash_sizes(buckets: float, largest: int) -> tuple[int, ...]:
-    """Sizes, each even, of the hashes whose buckets, numbered together, make about so many; none for one bucket.
+    """Return even sizes of hashes whose product is about ``buckets``; an empty tuple for one bucket.
 
-    One hash into b buckets costs n d b/2 and a long text wants many buckets: two hashes of √b buckets cost less.
+    One hash into b buckets costs n d b/2. A long text needs many buckets, and two hashes into √b buckets cost less.
 
     Args:
-        buckets: how many are wanted.
+        buckets: the number of buckets wanted.
         largest: about the largest size of one hash, 4 or more.
     """
     count = 0
@@ -39,35 +39,35 @@ def hash_sizes(buckets: float, largest: int) -> tuple[int, ...]:
 
 
 def hash_buckets(x: Tensor, sizes: Sequence[int], seed: int, number: int) -> Tensor:
-    """The bucket of each token in one round, ``int64 [..., n]``: ``argmax [x R; -x R]``, R with N(0, 1) entries.
+    """Compute each token's bucket in one round, ``int64 [..., n]``: ``argmax [x R; -x R]``, R with N(0, 1) entries.
 
-    A token's bucket depends on its own direction alone; two tokens share it the likelier, the smaller their angle.
-    All heads and batches share R.
+    A token's bucket depends on the token's direction alone. The smaller the angle between two tokens, the more likely
+    they share a bucket. All heads and batches share R.
 
     Args:
         x: ``[..., n, d]``, float32 or float64.
-        sizes: of the hashes, from ``hash_sizes``.
+        sizes: the sizes of the hashes, from ``hash_sizes``.
         seed: the user's seed.
-        number: of the round; each round has its own R.
+        number: the number of the round; each round has its own R.
     """
     halves = [size // 2 for size in sizes]
     near = x @ normal((x.shape[-1], sum(halves)), seed, x, number)
     bucket = torch.zeros(x.shape[:-1], dtype=torch.int64, device=x.device)
     for half, part in zip(halves, near.split(halves, -1), strict=True):
-        # The largest of [y; -y] is the largest |y|, at the end that its sign tells.
+        # The largest entry of [y; -y] is the largest |y|, in the first half if y is positive, else in the second.
         best = part.abs().argmax(-1, keepdim=True)
         bucket = bucket * 2 * half + (best + half * (part.gather(-1, best) < 0)).squeeze(-1)
     return bucket
 
 
 class Chunks(NamedTuple):
-    """One round's chunks.
+    """The chunks of one round.
 
     Attributes:
-        code: who sees whom, ``int32 [..., n]``, never negative.
-        slot: each token's place among ``rows * size`` places in chunks, ``int64 [..., n]``; places may stay empty.
+        code: each token's code, which decides the allowed pairs, ``int32 [..., n]``, never negative.
+        slot: each token's slot among the ``rows * size`` slots of the chunks, ``int64 [..., n]``; slots may stay empty.
         rows: number of chunks, the same for every batch and head.
-        size: places in a chunk.
+        size: slots in a chunk.
     """
 
     code: Tensor
@@ -77,7 +77,7 @@ class Chunks(NamedTuple):
 
 
 def sorted_chunks(bucket: Tensor, size: int) -> Chunks:
-    """Sort by (bucket, position) and cut into chunks, wherever buckets end; only the last chunk may be part empty.
+    """Sort by (bucket, position) and cut into chunks, regardless of buckets; only the last chunk may have empty slots.
 
     Args:
         bucket: ``int64 [..., n]``.
@@ -90,14 +90,14 @@ def sorted_chunks(bucket: Tensor, size: int) -> Chunks:
 
 
 def bucket_chunks(bucket: Tensor, buckets: int, size: int) -> Chunks:
-    """Cut each bucket, in order of position, into chunks of its own; chunks of different buckets never see each other.
+    """Cut each bucket, in order of position, into separate chunks; chunks of different buckets never pair.
 
-    So the tokens up to i decide which of them i sees: a later token moves no border between them.
+    The tokens up to i thus decide which of them token i attends to, since later tokens move no chunk boundary.
 
     Args:
         bucket: ``int64 [..., n]`` below ``buckets``.
         buckets: number of buckets.
-        size: tokens in a chunk; the last chunk of each bucket may be part empty.
+        size: tokens in a chunk; the last chunk of each bucket may have empty slots.
     """
     n = bucket.shape[-1]
     size, rows = min(size, n), chunk_rows(n, buckets, size)
@@ -105,46 +105,47 @@ def bucket_chunks(bucket: Tensor, buckets: int, size: int) -> Chunks:
     chunks = (count + size - 1) // size
     rank = _place(order(bucket)) - (count.cumsum(-1) - count).gather(-1, bucket)
     slot = (chunks.cumsum(-1) - chunks).gather(-1, bucket) * size + rank
-    # Adding the bucket leaves a gap between the codes of two buckets, though their chunks be neighbours.
+    # Adding the bucket leaves a gap between the codes of two buckets, even if their chunks are neighbours.
     return Chunks((slot // size + bucket).int(), slot, rows, size)
 
 
 def order(bucket: Tensor) -> Tensor:
-    """The tokens by (bucket, position), ``int64 [..., n]``."""
+    """Sort the tokens by (bucket, position), ``int64 [..., n]``."""
     return bucket.argsort(dim=-1, stable=True)
 
 
 def _place(order: Tensor) -> Tensor:
-    """Each token's place in an order, its inverse."""
+    """Return each token's place in an order: the inverse permutation."""
     position = torch.arange(order.shape[-1], device=order.device).expand_as(order)
     return torch.empty_like(order).scatter_(-1, order, position)
 
 
 def chunk_rows(n: int, runs: int, size: int) -> int:
-    """The most chunks that n tokens in so many separate runs can fill: the last chunk of a run may hold one token."""
+    """Return the most chunks that n tokens in separate runs can fill; the last chunk of a run may hold one token."""
     size = min(size, n)
     return (n + min(runs, n) * (size - 1)) // size
 
 
 def _near(query: Tensor, key: Tensor) -> Tensor:
-    """Whether ``0 <= query - key <= 1``: all bits of the difference but the last are zero."""
+    """Check ``0 <= query - key <= 1``: all bits of the difference except the last are zero."""
     return (query - key).bitwise_and_(-2) == 0
 
 
 def lsh_attention(q: Tensor, k: Tensor, v: Tensor, *, rounds: Sequence[Chunks], causal: bool) -> Tensor:
-    """``softmax(q kᵀ) v`` over the pairs that some round finds, ``[..., n, d_v]``, trying O(rounds · n · size) of them.
+    """Compute ``softmax(q kᵀ) v`` over the pairs that some round finds, ``[..., n, d_v]``.
 
-    A token sees itself only where it sees nothing else.
+    This tests O(rounds · n · size) pairs. A token attends to itself only if it attends to no other token.
 
-    A pair counts in the first round that finds it and is hidden in later ones, so the rounds share out the union and
-    merge by their log-sum-exps to its softmax. (The paper gives each of them an equal part of the pair: the same sum.)
+    A pair counts in the first round that finds it and is hidden in later rounds. The rounds thus partition the union of
+    pairs, and their outputs are merged by their log-sum-exps to the softmax over the union. The paper instead gives
+    each round that finds a pair an equal part of it, with the same sum.
 
     Args:
         q: ``[..., n, d]``, float32 or float64.
         k: as q.
         v: ``[..., n, d_v]``.
         rounds: each round's chunks.
-        causal: whether query i sees keys before i only.
+        causal: whether query i attends to keys before i only.
     """
     n = q.shape[-2]
     tokens = [x.reshape(-1, x.shape[-1]) for x in (q, k, v)]
@@ -152,28 +153,28 @@ def lsh_attention(q: Tensor, k: Tensor, v: Tensor, *, rounds: Sequence[Chunks], 
     out, lse = torch.zeros_like(tokens[2]), torch.full_like(tokens[0][:, :1], -torch.inf)
     codes: list[Tensor] = []
     for chunks in rounds:
-        # All heads form one long row of chunks, with a gap between the codes of two heads.
+        # All heads form one long row of chunks, with a gap between the codes of different heads.
         codes.append(chunks.code.flatten() + head.int() * (chunks.code.max() + 2))
         slot = chunks.slot.flatten() + head * chunks.rows * chunks.size
         rows = len(head) // n * chunks.rows
         new_out, new_lse = _round(tokens, codes, slot, rows, chunks.size, causal=causal)
         both = torch.logaddexp(lse, new_lse)
         out, lse = torch.lerp(out, new_out, (new_lse - both).exp()), both
-    # Where no round found a pair, the log-sum-exp is that of hidden ones.
+    # For a token without any pair, the log-sum-exp is that of hidden pairs.
     lonely = lse < torch.finfo(q.dtype).min / 4
     return torch.where(lonely, tokens[2], out).reshape(v.shape)
 
 
 def _round(tokens: list[Tensor], codes: list[Tensor], slot: Tensor, rows: int, size: int, *, causal: bool) -> Part:
-    """Output and log-sum-exp of every token over the pairs that the last of these rounds is the first to find.
+    """Return each token's output and log-sum-exp over the pairs that the last round finds and no earlier round found.
 
     Args:
         tokens: q, k and v of all heads, ``[heads * n, ...]``.
         codes: every token's code in each round so far.
-        slot: every token's place in the last of them.
+        slot: every token's slot in the last round.
         rows: chunks of all heads.
-        size: places in a chunk.
-        causal: whether query i sees keys before i only.
+        size: slots in a chunk.
+        causal: whether query i attends to keys before i only.
     """
     step = max(1, STEP // (2 * size**2))
 
@@ -183,7 +184,7 @@ def _round(tokens: list[Tensor], codes: list[Tensor], slot: Tensor, rows: int, s
     def keys(x: Tensor) -> tuple[Tensor, ...]:
         return x.unfold(0, 2 * size, size).split(step)
 
-    # An empty chunk stands first.
+    # The first chunk is empty, so that every chunk has a previous one.
     held = slot.new_zeros((rows + 1) * size)
     held.scatter_(0, slot + size, torch.arange(len(slot), device=slot.device))
     here = codes[-1].new_full(held.shape, NOWHERE).scatter_(0, slot + size, codes[-1])
@@ -200,18 +201,18 @@ def _round(tokens: list[Tensor], codes: list[Tensor], slot: Tensor, rows: int, s
             strict=True,
         )
     ]
-    del q, k, v  # the sorted copies are done with
+    del q, k, v  # free the sorted copies
     out, lse = (torch.cat(x).flatten(0, 2).index_select(0, slot) for x in zip(*parts, strict=True))
     return out, lse
 
 
 def _first_seen(query: Sequence[Tensor], key: Sequence[Tensor], *, causal: bool) -> Tensor:
-    """The pairs that this round finds and no earlier one did, ``bool [chunks, 1, size, 2 size]``.
+    """Return the pairs that this round finds and no earlier round found, ``bool [chunks, 1, size, 2 size]``.
 
     Args:
         query: position, code in this round and codes in the earlier rounds, each ``[chunks, size]``.
-        key: the same of the keys, each ``[chunks, 2 size]``.
-        causal: whether query i sees keys before i only.
+        key: the same for the keys, each ``[chunks, 2 size]``.
+        causal: whether query i attends to keys before i only.
     """
     (i, code_i, *before_i), (j, code_j, *before_j) = [x.unsqueeze(-1) for x in query], [x.unsqueeze(-2) for x in key]
     seen = _near(code_i, code_j) & (j < i if causal else j != i)
@@ -221,6 +222,6 @@ def _first_seen(query: Sequence[Tensor], key: Sequence[Tensor], *, causal: bool)
 
 
 def largest_block(n: int, runs: int, size: int) -> int:
-    """The most pairs of one head that ``lsh_attention`` handles at once."""
+    """Return the most pairs of one head that ``lsh_attention`` computes in one step."""
     size = min(size, n)
     return min(max(1, STEP // (2 * size**2)), chunk_rows(n, runs, size)) * 2 * size**2

@@ -1,7 +1,7 @@
-"""Reversible residuals: two streams whose blocks can be undone, so that a backward pass needs no activations kept.
+"""Reversible residual blocks on two streams: the backward pass recomputes activations instead of storing them.
 
-A block makes ``y1 = x1 + f(x2)`` and ``y2 = x2 + g(y1)``; hence ``x2 = y2 - g(y1)`` and ``x1 = y1 - f(x2)``. Reformer
-takes attention for f and the feed-forward layer for g: https://arxiv.org/abs/2001.04451, section 3.
+A block computes ``y1 = x1 + f(x2)`` and ``y2 = x2 + g(y1)``; hence ``x2 = y2 - g(y1)`` and ``x1 = y1 - f(x2)``. In
+Reformer f is attention and g is the feed-forward layer: https://arxiv.org/abs/2001.04451, section 3.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ from torch.autograd.function import once_differentiable
 
 Layer = Callable[[Tensor], Tensor]
 Block = tuple[Layer, Layer]
-"""``(f, g)``; both are deterministic and keep the shape of what they are given."""
+"""``(f, g)``; both must be deterministic and keep the shape of their input."""
 Streams = tuple[Tensor, Tensor]
 
 
 def forward(x1: Tensor, x2: Tensor, blocks: Sequence[Block]) -> Streams:
-    """Both streams behind the last block, shaped as before the first; autograd keeps every layer's activations."""
+    """Return both streams after the last block; autograd stores every layer's activations."""
     for f, g in blocks:
         x1 = x1 + f(x2)
         x2 = x2 + g(x1)
@@ -27,7 +27,7 @@ def forward(x1: Tensor, x2: Tensor, blocks: Sequence[Block]) -> Streams:
 
 @torch.no_grad()
 def restored(y1: Tensor, y2: Tensor, blocks: Sequence[Block]) -> Streams:
-    """Both streams before the first block, from those behind the last; exact but for rounding."""
+    """Return both streams before the first block, given the streams after the last; exact up to rounding."""
     for f, g in reversed(blocks):
         y2 = y2 - g(y1)
         y1 = y1 - f(y2)
@@ -35,10 +35,10 @@ def restored(y1: Tensor, y2: Tensor, blocks: Sequence[Block]) -> Streams:
 
 
 def reversible(x1: Tensor, x2: Tensor, blocks: Sequence[Block]) -> Streams:
-    """What ``forward`` gives, keeping the last streams alone: the backward pass restores the others block by block.
+    """Compute ``forward`` and store the last streams alone; the backward pass restores the others block by block.
 
-    The gradients of what the layers hold are added to its ``grad`` during the backward pass, which can itself not be
-    differentiated; ``torch.autograd.grad`` sees those of the streams only. One of the streams must require a gradient.
+    The backward pass adds the gradients of the layers' parameters to their ``grad``; ``torch.autograd.grad`` returns
+    gradients of the streams only. The backward pass cannot be differentiated. One stream must require a gradient.
 
     Args:
         x1: of any shape.
@@ -50,9 +50,10 @@ def reversible(x1: Tensor, x2: Tensor, blocks: Sequence[Block]) -> Streams:
 
 
 def checkpointed(x1: Tensor, x2: Tensor, blocks: Sequence[Block], *, every: int) -> Streams:
-    """What ``forward`` gives, keeping both streams at every so many blocks: those between are run again for backward.
+    """Compute ``forward`` and store both streams after every ``every`` blocks; backward runs the others again.
 
-    Gradients and arguments as of ``reversible``. torch's own checkpoints do the same, but import its compiler: seconds.
+    Gradients and arguments are as in ``reversible``. ``torch.utils.checkpoint`` does the same, but importing it imports
+    torch's compiler, which takes seconds.
     """
     for start in range(0, len(blocks), every):
         x1, x2 = _Checkpoint.apply(x1, x2, tuple(blocks[start : start + every]))
@@ -95,10 +96,10 @@ class _Reversible(torch.autograd.Function):
 
 
 def _undone(layer: Layer, seen: Tensor, changed: Tensor, d_seen: Tensor, d_changed: Tensor) -> Streams:
-    """Take back ``changed = before + layer(seen)``.
+    """Undo ``changed = before + layer(seen)``.
 
     Returns:
-        ``before``, and the gradient at ``seen`` with what comes through the layer.
+        ``before``, and the gradient of ``seen`` including the gradient through the layer.
     """
     with torch.enable_grad():
         leaf = seen.detach().requires_grad_()

@@ -1,1 +1,1 @@
-"""How tasks run in a process: cache, progress, execution."""
+"""Running of tasks in a process: cache, progress and execution."""

@@ -1,4 +1,4 @@
-"""What was made once for all who ask, kept as long as there is room for its bytes, and never changed."""
+"""A thread-safe, byte-bounded LRU cache that computes each key once, and a wrapper that makes results read-only."""
 
 import math
 import sys
@@ -14,19 +14,19 @@ import numpy as np
 T = TypeVar("T")
 
 ENTRY = 256
-"""Bytes of a place among what is kept: its hash and its two pointers, and the pair of a result and its size."""
+"""Bytes of a cache entry itself: the key's hash, two pointers, and the pair of result and size."""
 
 
 class ByteLRUCache(Generic[T]):
-    """Results by what they answer; those last asked for are kept, and the last one in any case.
+    """A thread-safe LRU cache bounded by bytes. It always keeps the most recent result.
 
     Args:
-        most_bytes: of all that are kept, with what each of them was asked for by.
-        size: bytes of a result.
-        most: how many are kept, however small.
+        most_bytes: the largest total size of results and their keys.
+        size: returns the bytes of a result.
+        most: the largest number of results; None for no limit.
 
     Attributes:
-        held: bytes kept.
+        held: the bytes of all entries.
     """
 
     def __init__(self, most_bytes: int, size: Callable[[T], int], *, most: int | None = None) -> None:
@@ -37,7 +37,7 @@ class ByteLRUCache(Generic[T]):
         self._lock = threading.Lock()
 
     def known(self, key: Hashable) -> T | None:
-        """A result that is kept; None where there is none, or it is still being made."""
+        """Return a cached result, or None if it is not cached or is still being computed."""
         with self._lock:
             found = self._kept.pop(key, None)
             if found is None:
@@ -46,7 +46,7 @@ class ByteLRUCache(Generic[T]):
             return found[0]
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """A result; who asks while another makes it waits for that, and is told the same error."""
+        """Return a cached result, or compute it. Concurrent callers of one key share one computation or its error."""
         with self._lock:
             if key in self._kept:
                 found = self._kept[key] = self._kept.pop(key)
@@ -71,18 +71,18 @@ class ByteLRUCache(Generic[T]):
         try:
             return future.result()
         finally:
-            # An error holds this frame, which would hold the error: all that its way up computed would stay with them.
+            # A raised error refers to this frame. A future kept here would refer to the error, and keep all its frames.
             del future
 
     def _is_made(self, key: Hashable, future: Future[T]) -> bool:
-        """Let nobody wait for it any more; whether it is still what is wanted."""
+        """Remove a pending computation, and return whether its result is still wanted."""
         wanted = self._making.get(key) is future
         if wanted:
             del self._making[key]
         return wanted
 
     def drop(self, key: Hashable) -> None:
-        """Let a result be made anew."""
+        """Remove a result, so that it is computed again on the next request."""
         with self._lock:
             self._making.pop(key, None)
             if key in self._kept:
@@ -94,28 +94,28 @@ class ByteLRUCache(Generic[T]):
 
 
 def digest(spec: object) -> bytes:
-    """What stands for a frozen spec in a key, however long the text in it: two that differ have two.
+    """Return a short hash of a frozen spec for use in a cache key; different specs have different hashes.
 
     Args:
-        spec: whose repr says all of it.
+        spec: an object whose repr contains all of its content.
     """
     return blake2b(repr(spec).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _key_bytes(part: Hashable) -> int:
     if isinstance(part, type):
-        return 0  # there anyway
+        return 0  # exists in any case
     return sys.getsizeof(part) + (sum(map(_key_bytes, part)) if isinstance(part, tuple) else 0)
 
 
 class Frozen(Generic[T]):
-    """A result that all may look at at once, as nobody can write to its arrays.
+    """A result that callers can share, as its arrays are read-only.
 
     Args:
-        value: a frozen dataclass, an array, or a tuple of such; its arrays are closed to writing here.
+        value: a frozen dataclass, an array, or a tuple of these; its arrays are made read-only.
 
     Attributes:
-        nbytes: what it holds in memory, arrays and what stands around them.
+        nbytes: the bytes it takes in memory, with the objects around its arrays.
     """
 
     def __init__(self, value: T) -> None:
@@ -126,9 +126,9 @@ class Frozen(Generic[T]):
 
 
 def _bytes(value: object, counted: set[int]) -> int:
-    """What an object and all that it is made of take in memory, each once: several times its pickled length.
+    """Return the memory of an object and its parts, each counted once. It is several times the pickled length.
 
-    Nothing that is called counts: variants, functions and classes are there anyway.
+    Callables count zero bytes: variants, functions and classes exist in any case.
     """
     if value is None or isinstance(value, bool | type) or callable(value) or id(value) in counted:
         return 0
@@ -143,7 +143,7 @@ def _bytes(value: object, counted: set[int]) -> int:
         parts.extend(value.values())
     elif is_dataclass(value):
         parts.extend(getattr(value, field.name) for field in fields(value))
-    # Of a dataclass without slots, Python counts its fields' places apart from it.
+    # In a dataclass without slots, ``sys.getsizeof`` does not count the field pointers.
     places = 8 * len(parts) if is_dataclass(value) and not hasattr(type(value), "__slots__") else 0
     return sys.getsizeof(value) + places + sum(_bytes(part, counted) for part in parts)
 

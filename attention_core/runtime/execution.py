@@ -1,4 +1,4 @@
-"""One task of any experiment, run wherever the caller is: the app's process, a worker of its own, another machine."""
+"""Execution of a single task of any experiment, in the app's process, in a worker or on another machine."""
 
 import importlib
 from functools import cache
@@ -12,36 +12,36 @@ from attention_core.runtime.cache import ByteLRUCache, digest
 from attention_core.runtime.progress import unwatched
 
 RECORDS = 2**27
-"""Bytes of queries, keys and values that a process which runs tasks keeps: a sweep asks for the same ones again."""
+"""Bytes of queries, keys and values that a process caches while it runs tasks: a sweep reuses the same records."""
 
 
 class Records:
-    """Sources' records, each read once for all who ask and never changed; those last asked for are kept.
+    """An LRU cache of sources' records, which reads each record once.
 
     Args:
-        most_bytes: of all that are kept.
+        most_bytes: the largest total size of the records.
     """
 
     def __init__(self, most_bytes: int = RECORDS) -> None:
         self.kept: ByteLRUCache[QKV] = ByteLRUCache(most_bytes, lambda record: sum(x.nbytes for x in record.tensors))
 
     def known(self, source: Source, tokens: int | None = None) -> QKV | None:
-        """The record of a source if it is kept."""
+        """Return the record of a source if it is cached, or None."""
         return self.kept.known((digest(source), tokens))
 
     def load(self, source: Source, tokens: int | None = None) -> QKV:
-        """The record of a source, as ``source.load``; who asks while another reads it waits for that."""
-        # An upload's bytes do not stand in its repr, but their digest does.
+        """Return the record of a source, as ``source.load``. Concurrent callers wait for one read."""
+        # The repr of an upload's source contains the digest of its bytes, not the bytes.
         with unwatched():
             return self.kept.get((digest(source), tokens), lambda: source.load(tokens))
 
 
 def execute(experiment: str, task: Task, load: Load) -> tuple[Any, ...]:
-    """Run one task.
+    """Run one task and return its rows.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``, or ``"claims"``.
-        task: one of the tasks that module's ``tasks`` made.
+        task: a task made by that module's ``tasks``.
         load: turns a source into a record.
 
     Raises:
@@ -52,7 +52,7 @@ def execute(experiment: str, task: Task, load: Load) -> tuple[Any, ...]:
 
 
 def execute_here(experiment: str, task: Task) -> tuple[Any, ...]:
-    """Run one task in a process that does nothing else; arguments and errors as of ``execute``."""
+    """Run one task in a process that does nothing else; arguments and errors are as in ``execute``."""
     return execute(experiment, task, _records().load)
 
 

@@ -1,7 +1,7 @@
-"""Long tasks step by step: they tell how far they are, and stop between two steps once nobody waits for them.
+"""Progress and cancellation of long tasks: code inside a task reports steps, and stops between them on request.
 
-Who runs a task watches it (``watched``); what runs inside says ``step`` or ``check``, which do nothing elsewhere.
-Models check in each of their layers.
+The caller of a task wraps it in ``watched``. Code inside the task calls ``step`` or ``check``, which do nothing outside
+such a block. Models call ``check`` in each layer.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,11 +10,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 Told = Callable[[int, int], object]
-"""Told how many steps are done, and of how many."""
+"""A callback that receives the finished and the total number of steps."""
 
 
 class StoppedError(Exception):
-    """A task was asked to stop, and did."""
+    """Raised inside a task that was asked to stop."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ _watch: ContextVar[_Watch | None] = ContextVar("attention_lab_steps", default=No
 
 @contextmanager
 def watched(told: Told, stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Watch what this thread does in the block.
+    """Watch the steps of this thread within the block.
 
     Args:
-        told: told of its steps.
-        stopped: whether it shall stop at its next check.
+        told: receives the finished and total steps.
+        stopped: returns whether the thread is to stop at its next check.
     """
     token = _watch.set(_Watch(told, stopped))
     try:
@@ -43,7 +43,7 @@ def watched(told: Told, stopped: Callable[[], bool] = lambda: False) -> Iterator
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Do what others wait for too: whoever watches this thread is neither told of it nor stops it."""
+    """Suspend watching within the block. For shared work: its steps are not reported, and it is not stopped."""
     token = _watch.set(None)
     try:
         yield
@@ -52,17 +52,17 @@ def unwatched() -> Iterator[None]:
 
 
 def check() -> None:
-    """Stop if that is asked.
+    """Raise ``StoppedError`` if the watcher asks this task to stop.
 
     Raises:
-        StoppedError: if it is.
+        StoppedError: if the watcher asks for it.
     """
     if (watch := _watch.get()) is not None and watch.stopped():
         raise StoppedError
 
 
 def step(done: int, total: int) -> None:
-    """Tell that so many steps of a task are done; errors as of ``check``."""
+    """Report to the watcher how many steps of a task are done; errors are as in ``check``."""
     check()
     if (watch := _watch.get()) is not None:
         watch.told(done, total)

@@ -1,1 +1,1 @@
-"""Visitors who speak Streamlit's websocket protocol, to see how many of them a server serves, and how fast."""
+"""A load test: simulated visitors who use Streamlit's websocket protocol, and the response times of a server."""

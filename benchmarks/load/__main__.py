@@ -1,4 +1,4 @@
-"""The load client's command line: ``python -m benchmarks.load``."""
+"""The command line of the load test: ``python -m benchmarks.load``."""
 
 import argparse
 import asyncio
@@ -22,11 +22,11 @@ from benchmarks.machine import machine
 
 HERE = Path(__file__).parent
 PLAIN = "streamlit run app --server.address 127.0.0.1 --server.port {port} --server.headless true"
-"""The one process that the README starts."""
+"""The command of the README, which starts a single process."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is asked for, or write the report anew from the record."""
+    """Run the requested scenarios, or write the report from an existing record."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description="How many visitors a server serves.")
     named = f"{', '.join(SCENARIOS)}, or <visitors>+<sweepers>; cost for what a move costs"
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=named)
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--report", type=Path, default=HERE.parent / "LOAD.md", help="what is written from it")
     given = parser.parse_args(arguments)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection or three for each visitor
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each visitor has one to three connections
     record = Record.load(given.out)
     try:
         for server in given.url or ():
@@ -74,7 +74,7 @@ def _server(given: argparse.Namespace) -> Iterator[tuple[list[str], list[int]]]:
 
 
 def measure(name: str, servers: list[str], roots: list[int], given: argparse.Namespace, record: Record) -> None:
-    """Run one scenario and put its numbers into the record."""
+    """Run one scenario and add its results to the record."""
     stamp = {**machine(), **versions(), "commit": commit(), "server": " ".join(given.url or [given.serve])}
     if name == "cost":
         record.costs, record.costs_stamp = asyncio.run(_costs(servers[0], roots, given.seed)), stamp
@@ -119,12 +119,12 @@ async def _costs(server: str, roots: list[int], seed: int) -> list[Cost]:
 
 
 def versions() -> dict[str, str]:
-    """Of what serves and what visits."""
+    """Return the versions of the packages on both sides."""
     return {name: importlib.metadata.version(name) for name in ("streamlit", "torch", "websockets")}
 
 
 def commit() -> str:
-    """The commit measured, with a plus where files have changed since."""
+    """Return the measured commit, with a plus if files have changed since."""
     found = subprocess.run(
         ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
         cwd=HERE,
@@ -136,7 +136,7 @@ def commit() -> str:
 
 
 def say(what: str) -> None:
-    """Report progress on the error stream."""
+    """Print progress to standard error."""
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 

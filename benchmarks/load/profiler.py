@@ -1,4 +1,4 @@
-"""Where a server's time goes: py-spy looks at who holds the interpreter lock, and the stacks are summed by part."""
+"""A profile of a server: py-spy samples the stacks of threads that hold the interpreter lock, summed by part."""
 
 import asyncio
 import re
@@ -13,9 +13,9 @@ from benchmarks.load.server import descendants
 from benchmarks.load.tab import RefusedError
 
 RATE = 50
-"""Looks per second."""
+"""Samples per second."""
 LARGEST = 15
-"""Functions that are named."""
+"""The number of functions listed."""
 
 PARTS = {
     "collecting garbage after a run": r"^_?on_script_finished ",
@@ -31,19 +31,19 @@ PARTS = {
     "the pages' own code": r"/app/|/pages/",
     "the rest of Streamlit": r"/streamlit/",
 }
-"""Parts of a run, each with what a frame's function and file look like; the innermost frame that fits one decides."""
+"""Parts of a run, each with a pattern for a frame's function and file. The innermost matching frame decides."""
 
 
 async def watch(roots: Iterable[int], seconds: float, scenario: str) -> Profile:
-    """Look for a while at all Python processes of a server.
+    """Sample all Python processes of a server for some time.
 
     Args:
-        roots: its processes, whose descendants count too.
-        seconds: for how long.
-        scenario: what goes on meanwhile.
+        roots: the server's processes; their descendants are included.
+        seconds: the duration.
+        scenario: the name of the running scenario.
 
     Raises:
-        RefusedError: if py-spy is not installed or may not look.
+        RefusedError: if py-spy is not installed or has no permission.
     """
     if (tool := shutil.which("py-spy")) is None:
         raise RefusedError("--profile needs py-spy: pip install --no-deps -r requirements-bench.txt.")
@@ -78,9 +78,9 @@ def summary(stacks: Mapping[str, int], scenario: str, seconds: float) -> Profile
     """Sum stacks by part and by function.
 
     Args:
-        stacks: looks by stack, its frames from the outermost, ``function (file:line)``, divided by semicolons.
-        scenario: what went on.
-        seconds: how long was looked.
+        stacks: samples by stack: its frames from the outermost, ``function (file:line)``, separated by semicolons.
+        scenario: the name of the scenario.
+        seconds: the duration of sampling.
     """
     parts: Counter[str] = Counter()
     functions: Counter[str] = Counter()

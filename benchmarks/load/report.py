@@ -1,4 +1,4 @@
-"""LOAD.md: what was measured before and what is measured now, from the record alone."""
+"""The report LOAD.md, written from the record: response times before the optimisations and now."""
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -12,14 +12,14 @@ BEFORE = (
     ("40 visitors", "3.0 / 16 s", "10 / 18 s"),
     ("100 + 5 sweepers", "none finished in 45 s", "38 / 49 s"),
 )
-"""One process, as it was before anything was done about it: knob p50 / p95, opening a page p50 / p95."""
+"""Response times of one process before any optimisation: slider p50 / p95, opening a page p50 / p95."""
 BEFORE_WHERE = """
 No error, no lost session, 0.9 GB. Most of the time went into two things of Streamlit's own after every run: its watcher
 resolved the path of every loaded module again, and a garbage collection went through all that was alive."""
 FLAT = 0.05
-"""By how much of itself memory may grow over a soak."""
+"""The fraction by which memory may grow over a soak test."""
 WARMING = 0.25
-"""The share of a soak that is left out of its comparison: caches fill first."""
+"""The fraction of a soak test that is left out of the comparison, because caches fill first."""
 
 INTRODUCTION = """# Load
 
@@ -58,7 +58,7 @@ Each scenario replaces its own numbers and leaves the others'. Only addresses of
 
 
 def text(record: Record) -> str:
-    """LOAD.md."""
+    """Return the text of LOAD.md."""
     results = sorted(record.results.values(), key=_place)
     parts = [
         INTRODUCTION,
@@ -91,20 +91,20 @@ def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 
 def label(result: Result) -> str:
-    """What a scenario is called."""
+    """Return the name of a scenario."""
     who = f"{result.visitors} visitors" + (f" + {result.sweepers} sweepers" if result.sweepers else "")
     return f"{result.name}: {who}" if result.name in SCENARIOS and not result.name[0].isdigit() else who
 
 
 def seconds(value: float) -> str:
-    """A time to two digits: 0.012, 0.12, 1.2, 12, 120."""
+    """Return a time to two digits: 0.012, 0.12, 1.2, 12, 120."""
     if value >= 9.95:
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 0.995 else f"{value:.2g}"
 
 
 def told(waited: Waits) -> str:
-    """Waits as a cell: half, 19 of 20, the longest, and how many had not ended."""
+    """Return the text of a table cell: the p50, p95 and longest wait, and the number of overdue answers."""
     if not waited.count:
         return "none"
     overdue = f" ({waited.overdue} overdue)" if waited.overdue else ""

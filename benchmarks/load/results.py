@@ -1,4 +1,4 @@
-"""What a run of visitors leaves behind, as one JSON file: the machine, each scenario's numbers, what a move costs."""
+"""The results of a load test in one JSON file: the machine, each scenario's numbers, and the cost of a move."""
 
 import math
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ import msgspec
 
 
 class Waits(msgspec.Struct, frozen=True):
-    """How long visitors waited for one kind of answer, in seconds.
+    """Seconds that visitors waited for one kind of answer.
 
     Attributes:
-        count: answers waited for, those included that had not come when time was up.
-        overdue: those that had not; they count with the time waited so far.
-        p50: half waited no longer.
-        p95: 19 of 20 waited no longer.
+        count: the number of waits, including those without an answer at the end of the run.
+        overdue: the waits without an answer; they count with the time waited so far.
+        p50: the wait that half of the waits do not exceed.
+        p95: the wait that 19 of 20 waits do not exceed.
         longest: the longest wait.
     """
 
@@ -26,7 +26,7 @@ class Waits(msgspec.Struct, frozen=True):
 
 
 def waits(seconds: Sequence[float], overdue: int = 0) -> Waits:
-    """Summarise waits; a quantile is one of them (the nearest rank), never between two."""
+    """Return the summary of waits. Quantiles are observed waits (nearest rank), without interpolation."""
     if not seconds:
         return Waits()
     ordered = sorted(seconds)
@@ -38,13 +38,13 @@ def waits(seconds: Sequence[float], overdue: int = 0) -> Waits:
 
 
 class Process(msgspec.Struct, frozen=True):
-    """All of a server's processes of one name.
+    """All processes of a server with the same name.
 
     Attributes:
-        name: what they run.
-        count: how many there were at once.
-        cpu: CPU seconds of them all during the run.
-        pss: most bytes of memory at once, each shared page divided among those who share it.
+        name: the command they run.
+        count: the largest number at a time.
+        cpu: their total CPU seconds during the run.
+        pss: their most bytes of memory at a time; shared pages are divided among the processes that share them.
     """
 
     name: str
@@ -54,30 +54,30 @@ class Process(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, kw_only=True):
-    """One scenario's numbers.
+    """The numbers of one scenario.
 
     Attributes:
-        name: of the scenario.
-        visitors: who look at pages.
-        sweepers: who start long runs.
-        seconds: how long it ran.
-        stamp: when, on what machine, with which versions and which server.
-        knob: waits for a moved slider, choice or switch.
-        opening: waits for a page, the first visit included.
-        first: waits for the first page, from asking for the address.
+        name: the scenario's name.
+        visitors: the number of visitors who read pages and change settings.
+        sweepers: the number of visitors who start long runs.
+        seconds: the duration.
+        stamp: date, machine, versions and server.
+        knob: waits after a moved slider, choice or switch.
+        opening: waits for a page, including the first visit.
+        first: waits for the first page, from the request for its address.
         change: waits for another page.
-        sweep: waits for an experiment's end.
-        finished: sweeps finished, by sweeper.
-        errors: how often each error came.
-        reconnected: connections opened again after they had been lost.
-        lost: those among them that no longer found their session.
-        pss: most bytes of memory at once of all the server's processes; None where they are not known.
-        over_time: that memory over the run, as seconds, bytes and open file descriptors.
-        processes: what the server consists of.
-        client: CPU seconds of the visitors themselves.
-        health: answers of the health check, one asked for every second.
-        bytes: of messages to the visitors, as sent.
-        notes: what else is to be said, one sentence each.
+        sweep: waits for the end of an experiment.
+        finished: the number of finished sweeps, by sweeper.
+        errors: the number of occurrences of each error.
+        reconnected: connections that were opened again after a loss.
+        lost: reconnections that did not find their session.
+        pss: the most bytes of memory of all server processes at a time; None if unknown.
+        over_time: this memory over the run, as seconds, bytes and open file descriptors.
+        processes: the server's processes.
+        client: CPU seconds of the simulated visitors.
+        health: waits for the health check, which is requested every second.
+        bytes: bytes of messages to the visitors, as sent.
+        notes: further remarks, one sentence each.
     """
 
     name: str
@@ -109,19 +109,19 @@ class Result(msgspec.Struct, kw_only=True):
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What one visitor's moves on a page cost.
+    """The cost of one visitor's moves on a page. A move is one change of a widget.
 
     Attributes:
-        page: its path; empty for the first.
-        moves: how many were made.
-        knob: CPU seconds of a move, on average, where nobody has made it before.
-        again: the same moves made by somebody else.
-        middle: CPU seconds of the middle one of the moves.
-        workers: of ``knob``, those spent in worker processes.
-        opening: CPU seconds of opening the page where others have seen it, the middle one.
-        bytes: of a move's messages, on average.
-        wire: of them as sent.
-        messages: of a move.
+        page: the page's path; empty for the home page.
+        moves: the number of moves.
+        knob: mean CPU seconds of a move that no visitor has made before.
+        again: mean CPU seconds of the same moves by another visitor.
+        middle: median CPU seconds of the moves.
+        workers: the part of ``knob`` that is spent in worker processes.
+        opening: median CPU seconds of opening the page after others have opened it.
+        bytes: mean bytes of the messages of a move.
+        wire: mean bytes of these messages as sent.
+        messages: mean number of messages of a move.
     """
 
     page: str
@@ -137,14 +137,14 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """Where the server's time under the interpreter lock goes.
+    """The distribution of a server's time with the interpreter lock held.
 
     Attributes:
-        scenario: what went on.
-        seconds: how long was looked.
-        busy: share of that time in which some thread held the lock.
-        parts: share of the busy time by part.
-        functions: by function, what it does itself; the largest.
+        scenario: the name of the running scenario.
+        seconds: the duration of sampling.
+        busy: the fraction of that time in which a thread held the lock.
+        parts: fractions of the busy time by part.
+        functions: fractions by function, without called functions; the largest only.
     """
 
     scenario: str
@@ -155,13 +155,13 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct):
-    """Everything measured.
+    """All results.
 
     Attributes:
-        results: by scenario, the latest of each.
-        costs: what a move costs, by page.
-        costs_stamp: of their measurement.
-        profile: where the time goes; None where nobody has looked.
+        results: the latest result of each scenario.
+        costs: the cost of a move on each page.
+        costs_stamp: the stamp of the measurement of costs.
+        profile: the latest profile; None if there is no profile yet.
     """
 
     results: dict[str, Result] = {}
@@ -170,10 +170,10 @@ class Record(msgspec.Struct):
     profile: Profile | None = None
 
     def save(self, path: Path) -> None:
-        """Write it as JSON that reads well."""
+        """Write the record as formatted JSON."""
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
 
     @staticmethod
     def load(path: Path) -> "Record":
-        """Read what ``save`` wrote; an empty record where there is nothing."""
+        """Read a record that ``save`` wrote; return an empty record if the file does not exist."""
         return msgspec.json.decode(path.read_bytes(), type=Record) if path.exists() else Record()

@@ -1,4 +1,4 @@
-"""The scenarios by name, and how one is run against a server."""
+"""The scenarios of the load test, and the code that runs one against a server."""
 
 import asyncio
 import random
@@ -16,30 +16,30 @@ from benchmarks.load.visitors import Log, Visitor, pages_of
 from benchmarks.machine import pace
 
 MOST_VISITORS, MOST_SECONDS = 500, 3600
-"""Bounds of what this client does to a server."""
+"""Limits on the load that this client puts on a server."""
 SLOW_CHECK = 30.0
-"""Seconds after which a health check counts as not answered."""
+"""Seconds after which a health check counts as failed."""
 OPENINGS = 9
-"""Visits of which the middle one's cost is that of opening a page."""
+"""The number of visits whose median cost is the cost of opening a page."""
 COSTED = ("", "matrices", "masks", "inside", "entropy", "error", "timing", "causal", "claims")
-"""The pages whose costs are taken."""
+"""The pages whose costs are measured."""
 REST = 0.2
-"""Seconds in which a server comes to rest."""
+"""Seconds to wait until a server is idle again."""
 PACES = 50
-"""Loops of which the fastest says what the machine is worth when nothing else runs."""
+"""The number of loops of which the fastest represents the idle machine."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """So many visitors for so long.
+    """A number of visitors for a duration.
 
     Attributes:
-        visitors: who look at pages.
-        sweepers: who start long runs.
-        seconds: from the first arrival to the end.
-        dropped: connections broken off at once at half time.
-        arrival: seconds within which all arrive.
-        thinking: seconds between an answer and the next move.
+        visitors: the number of visitors who read pages and change settings.
+        sweepers: the number of visitors who start long runs.
+        seconds: the duration from the first arrival.
+        dropped: the number of connections broken off together at half time.
+        arrival: seconds within which all visitors arrive.
+        thinking: the range of seconds between an answer and the next move.
     """
 
     visitors: int
@@ -72,10 +72,10 @@ SCENARIOS = {
 
 
 def scenario(name: str, seconds: float | None = None) -> Scenario:
-    """A scenario by its name, or ``<visitors>+<sweepers>``.
+    """Return a scenario by its name, or by ``<visitors>+<sweepers>``.
 
     Raises:
-        RefusedError: if there is none of that name, or it is too much.
+        RefusedError: if the name is unknown, or the load exceeds the limits.
     """
     found = SCENARIOS.get(name)
     if found is None:
@@ -100,17 +100,17 @@ async def run(
     assets: bool = False,
     along: Callable[[], Awaitable[None]] | None = None,
 ) -> Result:
-    """Send visitors to a server and see how long they wait.
+    """Send visitors to a server, and return their waits and the server's use of resources.
 
     Args:
-        name: of the scenario.
+        name: the scenario's name.
         chosen: the scenario.
-        servers: addresses, of which each visitor takes the next in turn; one, as a rule.
-        roots: the server's processes, whose descendants count too; none where they are not known.
-        stamp: kept with the result.
-        seed: of all moves.
-        assets: whether a first visit fetches the page's scripts and styles.
-        along: what goes on beside it, begun when all have arrived.
+        servers: the servers' addresses, usually one; visitors are assigned to them in turn.
+        roots: the server's processes, whose descendants are included; empty if unknown.
+        stamp: stored with the result.
+        seed: the seed of all moves.
+        assets: whether a first visit loads the page's scripts and styles.
+        along: an action that starts once all visitors have arrived.
     """
     servers = [loopback(server) for server in servers]
     log, watch, roots = Log(), Watch(roots), list(roots)
@@ -186,7 +186,7 @@ async def run(
 async def _look(watch: Watch, every: float) -> None:
     while True:
         await asyncio.sleep(every)
-        await asyncio.to_thread(watch.look)  # the kernel walks a gigabyte of pages for it
+        await asyncio.to_thread(watch.look)  # in a thread, as the kernel walks a gigabyte of memory pages
 
 
 async def _pace(found: list[float]) -> None:
@@ -196,7 +196,7 @@ async def _pace(found: list[float]) -> None:
 
 
 async def _check(server: str, found: list[float], log: Log) -> None:
-    """Ask for the server's health every second."""
+    """Request the server's health check every second, and store the waits."""
     async with httpx2.AsyncClient(timeout=SLOW_CHECK, trust_env=False, verify=False) as client:
         while True:
             began = time.monotonic()
@@ -204,25 +204,25 @@ async def _check(server: str, found: list[float], log: Log) -> None:
                 (await client.get(f"{server}/_stcore/health")).raise_for_status()
             except (httpx2.HTTPError, OSError) as error:
                 log.errors[f"the health check fails: {type(error).__name__}"] += 1
-            finally:  # one that has not come when time is up counts too
+            finally:  # a request without an answer at the end of the run counts too
                 found.append(time.monotonic() - began)
             await asyncio.sleep(max(0.0, 1.0 - found[-1]))
 
 
 async def cost(server: str, roots: Sequence[int], *, moves: int = 48, seed: int = 0) -> AsyncIterator[Cost]:
-    """What a move costs on each page: one visitor, nobody else, one move after the other.
+    """Yield the cost of a move on each page, with a single visitor who makes one move after another.
 
     Args:
-        server: its address.
-        roots: its processes, whose descendants count too.
-        moves: on each page.
-        seed: of the moves.
+        server: the server's address.
+        roots: the server's processes; their descendants are included.
+        moves: the number of moves on each page.
+        seed: the seed of the moves.
 
     Raises:
-        LostError: if the server hangs up, or a page shows an exception.
+        LostError: if the server closes the connection, or a page shows an exception.
     """
     for page in COSTED:
-        await _opened(server, page)  # what everybody who comes now finds there already
+        await _opened(server, page)  # fills the caches that later visitors find
         openings = [await _spent(roots, _opened(server, page)) for _ in range(OPENINGS)]
         first, second = (Tab(server, page) for _ in range(2))
         new, again = [await _moved(tab, random.Random(f"{seed} {page}"), moves, roots) for tab in (first, second)]
@@ -241,7 +241,7 @@ async def cost(server: str, roots: Sequence[int], *, moves: int = 48, seed: int 
 
 
 async def _moved(tab: Tab, rng: random.Random, moves: int, roots: Sequence[int]) -> list[tuple[float, float]]:
-    """Open a page and move what is on it; what each move costs, as of ``_spent``. Its tab counts the moves alone."""
+    """Open a page, make moves on it, and return the cost of each as in ``_spent``. The tab counts only the moves."""
     await tab.open()
     await asyncio.sleep(REST)
     tab.bytes = tab.wire = tab.messages = 0
@@ -253,7 +253,7 @@ async def _moved(tab: Tab, rng: random.Random, moves: int, roots: Sequence[int])
 
 
 async def _spent(roots: Sequence[int], work: Awaitable[object]) -> tuple[float, float]:
-    """CPU seconds that a server spends while it is asked for something: all told, and those of its workers."""
+    """Return the CPU seconds of a server during a request: the total, and those of its worker processes."""
     before = clocks(roots)
     await work
     await asyncio.sleep(REST)

@@ -1,8 +1,8 @@
-"""What a browser knows of a Streamlit app: the elements on screen, the widgets' values, the cached messages.
+"""The state of a browser tab with a Streamlit app: elements on screen, widget values, and cached messages.
 
-It follows the front end of streamlit 1.67 without drawing anything: messages in, the next request out. An element that
-a run no longer draws is forgotten with its value, a value that the server sets is taken over, and a large message that
-the server names by its hash alone is the one that came before.
+It follows the front end of Streamlit 1.67 without drawing: it reads messages and creates the next request. An element
+that a run no longer draws is deleted with its value. Values that the server sets are adopted. A large message that the
+server sends only as a hash is replaced by the cached message.
 """
 
 import json
@@ -27,15 +27,15 @@ CHOICES = ("selectbox", "radio")
 LISTS = ("multiselect", "button_group")
 TEXTS = ("text_input", "text_area")
 OPENED = {"popover": "open", "expandable": "expanded"}
-"""Containers that tell the server whether they are open, and where their message says so."""
+"""Containers that report to the server whether they are open, and the field of their message for it."""
 KNOBS = ("slider", "number_input", "checkbox", *CHOICES, *LISTS, *OPENED)
-"""What a visitor moves; a container only where opening it asks the server."""
+"""Widgets that a visitor changes; containers only if opening them causes a rerun."""
 FORM = "form"
-"""A container that opens without asking the server: the page's own script tells which was opened."""
+"""A container that opens without a request; the page's own script reports which one was opened."""
 SCRIPT = "page_script.mount"
-"""That script's key."""
+"""The key of the page's own script."""
 CHIP = "variants.chip."
-"""How the keys of those buttons begin which open the settings of a variant."""
+"""The key prefix of the buttons that open a variant's settings."""
 
 Path = tuple[int, ...]
 
@@ -44,8 +44,8 @@ class Widget(NamedTuple):
     """A widget as the server describes it.
 
     Attributes:
-        kind: its message's name in an element or a block.
-        id: in requests.
+        kind: the name of its message in an element or a block.
+        id: its identifier in requests.
         proto: its message.
     """
 
@@ -55,7 +55,7 @@ class Widget(NamedTuple):
 
     @property
     def knob(self) -> bool:
-        """Whether to move it is to ask the server for a run."""
+        """True if changing it causes a rerun."""
         proto, free = self.proto, not getattr(self.proto, "disabled", False) and not getattr(self.proto, "form_id", "")
         if self.kind in (FORM, "button"):
             return free and (self.kind == FORM or self.key.startswith(CHIP))
@@ -63,12 +63,12 @@ class Widget(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name that the app has given it; what follows the hash in its id."""
+        """The key that the app has given it; it follows the hash in the identifier."""
         return self.id.split("-", 2)[-1]
 
     @property
     def field(self) -> str:
-        """Where its value goes in a request."""
+        """The field of a request that holds its value."""
         if self.kind == "slider":
             return "string_array_value" if self.proto.type == Slider.SELECT_SLIDER else "double_array_value"
         if self.kind == "number_input":
@@ -79,14 +79,14 @@ class Widget(NamedTuple):
 
     @property
     def options(self) -> list[str]:
-        """What can be chosen."""
+        """The options to choose from."""
         if self.kind == "button_group":
             return [f"{o.content_icon} {o.content}".strip() for o in self.proto.options]
         return list(self.proto.options)
 
     @property
     def default(self) -> Any:  # noqa: ANN401 - of its kind
-        """Its value as long as nobody has moved it; None for none."""
+        """The value before any change; None for none."""
         proto = self.proto
         if self.kind in OPENED:
             return getattr(proto, OPENED[self.kind])
@@ -112,7 +112,7 @@ class Widget(NamedTuple):
         return proto.value if self.kind == "checkbox" or proto.HasField("value") else None
 
     def moved(self, value: Any, rng: random.Random) -> Any:  # noqa: ANN401 - of its kind
-        """Another value that a visitor may give it; None where there is none."""
+        """Return another possible value, or None if there is no other."""
         proto = self.proto
         if self.kind == "checkbox" or self.kind in OPENED:
             return not value
@@ -156,13 +156,13 @@ def _nearest(stops: Sequence[Any], value: Any) -> int:  # noqa: ANN401 - one of 
 
 
 class Node(NamedTuple):
-    """What stands at a place of the page.
+    """The content of a position on the page.
 
     Attributes:
-        widget: the widget there, if it is one.
-        popover: whether it is a container that hides what is in it until it is opened.
+        widget: the widget there, if any.
+        popover: whether it is a container that hides its content until it is opened.
         run: the run that drew it.
-        fragment: whose part it is; empty for the page's own.
+        fragment: the fragment that drew it; empty for the page itself.
         script: the page that drew it, or the main script.
     """
 
@@ -174,7 +174,7 @@ class Node(NamedTuple):
 
 
 class Cached(NamedTuple):
-    """A message that the server need not send again, as far as it matters here."""
+    """A cached message, reduced to what this client needs."""
 
     widget: Widget | None
     fragment: str
@@ -182,23 +182,23 @@ class Cached(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """The end of a run: of these fragments, or of the whole page where there are none."""
+    """The end of a run of these fragments; an empty tuple means the whole page."""
 
     fragments: tuple[str, ...]
 
 
 class Screen:
-    """One browser tab's state.
+    """The state of one browser tab.
 
     Attributes:
-        url: where it is, without a query.
-        query: the address's query.
-        nodes: what stands on the page, by its delta path.
-        values: the widgets' values by id, with the field of a request that takes them.
-        pages: the pages' hashes by their path.
-        page: the hash of the one shown.
-        session: the server's name for it.
-        timers: seconds between two runs that the browser asks for by itself, by fragment.
+        url: the current address without its query.
+        query: the query of the address.
+        nodes: the content of the page, by delta path.
+        values: the widgets' values by id, each with its field in a request.
+        pages: the pages' hashes by path.
+        page: the hash of the current page.
+        session: the server's name for the session.
+        timers: seconds between automatic reruns, by fragment.
         errors: exceptions and refusals that were shown, one line each.
     """
 
@@ -218,7 +218,7 @@ class Screen:
     # -- messages in
 
     def read(self, data: bytes) -> Finished | None:
-        """Take a message; returns what came to its end with it."""
+        """Process a message, and return the end of a run if the message is one."""
         message = ForwardMsg.FromString(data)
         kind = message.WhichOneof("type")
         if kind == "delta":
@@ -228,7 +228,7 @@ class Screen:
             if cached is None:
                 self.errors.append("a message was named by a hash that is not cached")
             else:
-                self._cached[message.ref_hash] = cached._replace(run=self._runs)  # what is asked for again stays
+                self._cached[message.ref_hash] = cached._replace(run=self._runs)  # a used message stays cached
                 self._place(message, cached.widget, cached.fragment)
         elif kind == "new_session":
             self._begin(message)
@@ -254,7 +254,7 @@ class Screen:
     def _draw(self, message: ForwardMsg) -> None:
         delta = message.delta
         what = delta.WhichOneof("type")
-        if what == "new_transient":  # a spinner over what stands there
+        if what == "new_transient":  # a spinner over the existing content
             return
         widget = _widget(delta.new_element if what == "new_element" else delta.add_block)
         if widget and widget.kind == "exception":
@@ -310,7 +310,7 @@ class Screen:
         return Finished(fragments)
 
     def _popovers(self, path: Path) -> list[Path]:
-        """The popovers around a place."""
+        """Return the popovers that contain a position."""
         return [path[:i] for i in range(1, len(path)) if (node := self.nodes.get(path[:i])) and node.popover]
 
     def _closed(self, popover: Path) -> bool:
@@ -322,13 +322,13 @@ class Screen:
         return not self.values[widget.id][1]
 
     def _send(self, paths: Iterable[Path]) -> None:
-        """From now on requests hold the values of what stands there: a browser sends what it has shown once."""
+        """Include these widgets in all later requests: a browser sends the values of widgets that it has shown once."""
         self._sent |= {self.nodes[path].widget.id for path in paths if self.nodes[path].widget}
 
     # -- requests out
 
     def knobs(self) -> list[tuple[Widget, str]]:
-        """What can be moved, in the page's order, each with the fragment that runs then."""
+        """Return the widgets that can be changed, in the page's order, each with the fragment that then reruns."""
         return [(self.nodes[path].widget, self.nodes[path].fragment) for path in self._places()]
 
     def _places(self) -> list[Path]:
@@ -339,19 +339,19 @@ class Screen:
         ]
 
     def _opens(self, widget: Widget) -> bool:
-        """Whether it opens something, and is closed."""
+        """Return whether a widget opens something that is closed."""
         form = widget.kind == FORM and widget.id != self._form and self._script() is not None
         return form or widget.kind == "button"
 
     def _script(self) -> Node | None:
-        """The page's own script, which tells the server of forms."""
+        """Return the page's own script, which reports opened forms to the server."""
         return next((node for node in self.nodes.values() if node.widget and node.widget.key == SCRIPT), None)
 
     def move(self, rng: random.Random) -> tuple[BackMsg, str] | None:
-        """Move any slider, choice or switch, or open what may hold some.
+        """Change a random slider, choice or switch, or open a container.
 
         Returns:
-            The request and its fragment; None where there is nothing.
+            The request and its fragment; None if the page has nothing to change.
         """
         for path in rng.sample(known := self._places(), len(known)):
             widget = self.nodes[path].widget
@@ -363,13 +363,13 @@ class Screen:
         return None
 
     def touch(self, path: Path, value: tuple[str, Any] | None = None) -> tuple[BackMsg, str]:
-        """Give a widget a value, with the field of a request that takes it, press a button or open a form.
+        """Set a widget's value, given with its field in a request, or press a button, or open a form.
 
         Returns:
             The request and its fragment.
         """
         widget, fragment = self.nodes[path].widget, self.nodes[path].fragment
-        if widget.kind == FORM and (script := self._script()):  # that is the script's to tell, wherever the form stands
+        if widget.kind == FORM and (script := self._script()):  # the script reports a form wherever the form is
             self._form, fragment = widget.id, script.fragment
             self.values[script.widget.id] = "json_value", json.dumps({"form": in_markup(widget.key)})
             self._sent.add(script.widget.id)
@@ -383,11 +383,11 @@ class Screen:
         return request, fragment
 
     def rerun(self, fragment: str = "", *, automatic: bool = False) -> BackMsg:
-        """Ask for a run.
+        """Return a request for a rerun.
 
         Args:
-            fragment: of this part alone.
-            automatic: whether the browser asks by itself.
+            fragment: the fragment to rerun; empty for the whole page.
+            automatic: whether the browser requests it by itself.
         """
         request = self._request(self._sent)
         request.page_script_hash, request.fragment_id, request.is_auto_rerun = self.page, fragment, automatic
@@ -396,10 +396,10 @@ class Screen:
         return BackMsg(rerun_script=request)
 
     def change_page(self, path: str, query: str = "") -> BackMsg:
-        """Ask for another page, as its entry in the menu or a link with a query does.
+        """Return a request for another page, like its entry in the menu or a link with a query.
 
         Raises:
-            KeyError: if the app has no page of that path.
+            KeyError: if the app has no page with this path.
         """
         self.query = query
         self.timers.clear()
@@ -421,7 +421,7 @@ class Screen:
 
 
 def _widget(drawn: Element | Block) -> Widget | None:
-    """The widget that an element or a block is; None for all that has no value."""
+    """Return the widget of an element or a block, or None if it has no value."""
     kind = drawn.WhichOneof("type")
     if kind == "popover" and not drawn.popover.id and drawn.id:
         return Widget(FORM, drawn.id, drawn.popover)
@@ -432,7 +432,7 @@ def _widget(drawn: Element | Block) -> Widget | None:
 
 
 def widget_state(id: str, field: str, value: Any) -> WidgetState:  # noqa: ANN401 - of the widget's kind
-    """A widget's value as a request holds it."""
+    """Return a widget's value in the form of a request."""
     state = WidgetState(id=id)
     if field.endswith("array_value"):
         array = getattr(state, field)

@@ -1,4 +1,4 @@
-"""The server's side of a measurement: its processes, their memory, CPU time and open files, as Linux counts them."""
+"""The server under test: its processes, and their memory, CPU time and open files as counted by Linux."""
 
 import os
 import shlex
@@ -18,23 +18,23 @@ from benchmarks.load.tab import RefusedError
 
 TICKS = os.sysconf("SC_CLK_TCK")
 WARM = 180
-"""Seconds a server may take until its health check answers."""
+"""Seconds to wait until a server's health check succeeds."""
 
 
 @contextmanager
 def started(command: str, address: str, log: Path) -> Iterator[int]:
-    """Start a server, wait until it is healthy, and end it and all it started.
+    """Start a server, wait until it is healthy, and end it with all its descendants after the block.
 
     Args:
-        command: run without a shell; ``{port}`` stands for the address's.
-        address: where it listens.
-        log: takes what it says.
+        command: the command, run without a shell; ``{port}`` is replaced by the address's port.
+        address: the address at which the server listens.
+        log: the file for its output.
 
     Yields:
-        Its process's number.
+        The server's process identifier.
 
     Raises:
-        RefusedError: if something listens there already, or the server does not come up.
+        RefusedError: if the address is already in use, or the server does not start.
     """
     if healthy(address):
         raise RefusedError(f"Something answers at {address} already: stop it, or measure it with --url.")
@@ -61,14 +61,14 @@ def started(command: str, address: str, log: Path) -> Iterator[int]:
 
 
 def healthy(address: str) -> bool:
-    """Whether a server's health check answers."""
+    """Return whether a server's health check succeeds."""
     with suppress(httpx2.HTTPError, OSError):
         return httpx2.get(f"{address}/_stcore/health", timeout=2, trust_env=False).status_code == 200
     return False
 
 
 def descendants(roots: Iterable[int]) -> list[int]:
-    """Processes with all that they started, those gone left out."""
+    """Return the running processes among the given ones and all their descendants."""
     children = defaultdict(list)
     for each in Path("/proc").iterdir():
         if each.name.isdecimal() and (fields := _stat(int(each.name))):
@@ -82,33 +82,33 @@ def descendants(roots: Iterable[int]) -> list[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """A process's state, parent and so on, from the third field of ``/proc/<pid>/stat``; empty if it is gone."""
+    """Return the fields of ``/proc/<pid>/stat`` from the third on (state, parent, ...); empty for an ended process."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return []
 
 
 def clocks(roots: Iterable[int]) -> dict[int, float]:
-    """CPU seconds of processes and all that they started, by number, to the nanosecond; those gone are left out."""
+    """Return the CPU seconds of running processes and their descendants, by process id, to the nanosecond."""
     found = {}
     for pid in descendants(roots):
         with suppress(OSError):
-            found[pid] = time.clock_gettime(~pid << 3 | 2)  # its clock's number, as of clock_getcpuclockid(3)
+            found[pid] = time.clock_gettime(~pid << 3 | 2)  # the clock's id, as clock_getcpuclockid(3) returns it
     return found
 
 
 def stepped_back(pid: int) -> bool:
-    """Whether a process takes only what others leave of a processor, as those that run tasks do."""
+    """Return whether a process has the idle scheduling policy, as worker processes do."""
     with suppress(ProcessLookupError):
         return os.sched_getscheduler(pid) == os.SCHED_IDLE
     return False
 
 
 class Watch:
-    """Looks at a server's processes again and again.
+    """Repeated measurements of a server's processes.
 
     Attributes:
-        over_time: seconds since the start, bytes of memory and open file descriptors, at each look.
+        over_time: seconds since the start, bytes of memory and open file descriptors, for each measurement.
     """
 
     def __init__(self, roots: Iterable[int]) -> None:
@@ -121,7 +121,7 @@ class Watch:
         self.over_time: list[tuple[float, int, int]] = []
 
     def look(self) -> None:
-        """Look at all of them once."""
+        """Measure all processes once."""
         total, files = 0, 0
         held: dict[str, list[int]] = defaultdict(list)
         for pid in descendants(self._roots):
@@ -130,7 +130,7 @@ class Watch:
                 pss = _pss(pid)
                 files += len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 - only their number
                 spent = _own(pid)
-                # What a process that was there at the start did before belongs to no visitor.
+                # The time that a process used before the first measurement is not caused by visitors.
                 self._first.setdefault(pid, 0.0 if self.over_time else spent)
                 self._last[pid] = spent
                 held[name].append(pss)
@@ -141,7 +141,7 @@ class Watch:
         self.over_time.append((round(time.monotonic() - self._began, 1), total, files))
 
     def processes(self) -> list[Process]:
-        """What was seen, by name, the busiest first."""
+        """Return the processes by name, those with the most CPU time first."""
         spent: dict[str, float] = defaultdict(float)
         for pid, name in self._names.items():
             spent[name] += self._last.get(pid, 0.0) - self._first.get(pid, 0.0)
@@ -161,7 +161,7 @@ def _pss(pid: int) -> int:
 
 
 def _name(pid: int) -> str:
-    """What a process runs, in two words: a command or a script, and what it is asked for."""
+    """Return a name of at most two words: the command or script of a process, and its first argument."""
     words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     names = [Path(word).name for word in words[0].split()[:2] + words[1:] if word and not word.startswith("-")]
     if names and names[0].startswith("python"):

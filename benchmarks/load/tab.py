@@ -1,4 +1,4 @@
-"""A browser tab's connection: the page's address, cookies, the websocket, requests and their answers."""
+"""The connection of a browser tab: the page's address, cookies, the websocket, requests and their answers."""
 
 import asyncio
 import random
@@ -16,25 +16,25 @@ from websockets.exceptions import WebSocketException
 from benchmarks.load.screen import Screen
 
 LARGEST = 256 * 2**20
-"""Bytes of a message beyond which a connection is given up."""
+"""Bytes of a message above which the connection is closed."""
 AGENT = "Mozilla/5.0 (X11; Linux x86_64) AttentionLabLoad/1.0"
 HEAD = {"User-Agent": AGENT, "Accept-Encoding": "gzip, deflate"}
 ASSET = re.compile(r'(?:src|href)="([^"]+\.(?:js|css))"')
 
 
 class RefusedError(ValueError):
-    """What the load client does not do; its text is one sentence that says what to do."""
+    """An error for a request that the load test does not carry out; its message is one sentence about what to do."""
 
 
 class LostError(ConnectionError):
-    """The server has closed the connection, or could not be reached."""
+    """An error for a closed connection or an unreachable server."""
 
 
 def loopback(address: str) -> str:
-    """An address without its path, if it is this machine's own.
+    """Return an address without its path, if it belongs to this machine.
 
     Raises:
-        RefusedError: if it is anything else.
+        RefusedError: if it does not.
     """
     parts = urlsplit(address)
     host = parts.hostname or ""
@@ -45,37 +45,37 @@ def loopback(address: str) -> str:
 
 
 class Counted(ClientConnection):
-    """A connection that counts what comes in: bytes as they were sent, compressed, and what they hold."""
+    """A connection that counts incoming bytes as they were sent, compressed."""
 
     wire = 0
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes from the network."""
+        """Count bytes from the network and process them."""
         self.wire += len(data)
         super().data_received(data)
 
 
 class Tab:
-    """One visitor's tab.
+    """One visitor's browser tab.
 
     Attributes:
-        screen: what it shows.
+        screen: the state of the page.
         wire: bytes received over the websocket, as sent.
         bytes: bytes of the messages, decompressed.
-        messages: their number.
-        lost: sessions that a reconnection did not find again.
+        messages: the number of messages.
+        lost: the number of reconnections that did not find their session.
         gone: set while there is no connection.
-        dropped: whether it was this client that broke the last connection off.
+        dropped: whether this client broke off the last connection.
     """
 
     def __init__(self, server: str, path: str = "", query: str = "", *, assets: bool = False) -> None:
-        """Give a tab its address.
+        """Set the tab's address.
 
         Args:
             server: ``http://127.0.0.1:<port>``.
-            path: the page's.
-            query: of the address.
-            assets: whether to fetch the scripts and styles that the page names, as a browser's first visit does.
+            path: the page's path.
+            query: the query of the address.
+            assets: whether to load the page's scripts and styles, as a browser's first visit does.
         """
         self.server = loopback(server)
         self.screen = Screen(f"{self.server}/{path}", query)
@@ -92,7 +92,7 @@ class Tab:
         """Load the page and wait until it is drawn.
 
         Raises:
-            LostError: if the server cannot be reached or hangs up.
+            LostError: if the server cannot be reached or closes the connection.
         """
         try:
             await self._load()
@@ -102,7 +102,7 @@ class Tab:
         await self.ask(self.screen.rerun())
 
     async def reconnect(self) -> None:
-        """Connect again after the connection was lost, as a browser does, and draw the page anew.
+        """Connect again after a lost connection, as a browser does, and redraw the page.
 
         Raises:
             LostError: if that fails.
@@ -116,11 +116,11 @@ class Tab:
         """Send a request and wait for the end of the run that answers it.
 
         Args:
-            request: asks for a run.
-            fragment: the fragment that it asks for; empty for the whole page.
+            request: a request for a run.
+            fragment: the requested fragment; empty for the whole page.
 
         Raises:
-            LostError: if the server hangs up.
+            LostError: if the server closes the connection.
         """
         if self._socket is None:
             raise LostError("the connection was lost before anything was asked")
@@ -134,15 +134,15 @@ class Tab:
             self._answer = None
 
     async def settle(self) -> None:
-        """Wait until the page no longer asks for runs by itself."""
+        """Wait until the page makes no more automatic reruns."""
         while self.screen.timers:
             await asyncio.sleep(0.1)
 
     async def move(self, rng: random.Random) -> bool:
-        """Move any slider, choice or switch, or open what may hold some; False where there is none.
+        """Change a random slider, choice or switch, or open a container; return False if the page has none of these.
 
         Raises:
-            LostError: as of ``ask``.
+            LostError: as in ``ask``.
         """
         if (move := self.screen.move(rng)) is None:
             return False
@@ -150,7 +150,7 @@ class Tab:
         return True
 
     def drop(self) -> None:
-        """Break the connection off, without a word."""
+        """Break off the connection without closing it properly."""
         if self._socket:
             self.dropped = True
             self._socket.transport.abort()
@@ -165,11 +165,11 @@ class Tab:
             with suppress(Exception):
                 await socket.wait_closed()
 
-    # -- below
+    # -- private methods
 
     async def _load(self) -> None:
         address = self.screen.url + (f"?{self.screen.query}" if self.screen.query else "")
-        # Loopback needs no certificates, whose loading takes 20 ms.
+        # Loopback addresses need no certificates; loading these takes 20 ms.
         async with httpx2.AsyncClient(verify=False, timeout=None, trust_env=False, headers=HEAD) as client:
             page = await client.get(address)
             page.raise_for_status()
@@ -185,7 +185,7 @@ class Tab:
         return "; ".join(f"{name}={value}" for name, value in self._cookies.items())
 
     async def _connect(self) -> None:
-        # The browser sends its session and a token in the list of protocols, of which the first is the real one.
+        # The browser sends its token and session in the list of subprotocols; the first entry is the real one.
         token = self._cookies.get("_streamlit_xsrf", "PLACEHOLDER_AUTH_TOKEN")
         protocols = ["streamlit", token, *([self.screen.session] if self.screen.session else [])]
         try:
@@ -238,7 +238,7 @@ class Tab:
                 self._answer.set_exception(LostError(f"the connection was lost: {error}"[:120]))
 
     async def _repeat(self, socket: Counted, fragment: str, seconds: float) -> None:
-        """Ask for a fragment's run every so many seconds, as the browser does for ``run_every``."""
+        """Request a fragment's rerun at a fixed interval, as the browser does for ``run_every``."""
         with suppress(WebSocketException, OSError):
             while True:
                 await asyncio.sleep(seconds)

@@ -1,4 +1,4 @@
-"""Who visits: those who look at pages and move what is on them, and those who start long runs."""
+"""The simulated visitors: those who read pages and change settings, and those who start long runs."""
 
 import asyncio
 import random
@@ -11,22 +11,22 @@ from typing import NamedTuple
 from benchmarks.load.tab import LostError, Tab
 
 PAGES = {"matrices": 3, "masks": 1, "inside": 1, "": 1}
-"""The visitors' pages, and how many of six are on each."""
+"""The visitors' pages, with how many of six visitors are on each."""
 SWEPT = ("entropy", "error", "causal", "claims")
-"""The sweepers' pages, in their order."""
+"""The sweepers' pages, in order."""
 LAYERS, HEADS = 6, 12
-"""Of the model that everybody looks at."""
+"""The layers and heads of the model that all visitors use."""
 WANDERING = 0.1
-"""The share of moves that change the page."""
+"""The fraction of moves that change the page."""
 PATIENCE = {"sweep": 600.0}
-"""Seconds after which a visitor gives up, by what is waited for."""
+"""Seconds after which a visitor gives up, by the kind of answer; ``IMPATIENT`` for all other kinds."""
 IMPATIENT = 120.0
 AGAIN = 0.5
-"""Seconds until a browser connects again."""
+"""Seconds until a browser reconnects."""
 
 
 class Wait(NamedTuple):
-    """One answer waited for: what kind, for how long, and whether it came."""
+    """One wait for an answer: its kind, its duration, and whether the answer came."""
 
     kind: str
     seconds: float
@@ -34,13 +34,13 @@ class Wait(NamedTuple):
 
 
 class Log:
-    """What all visitors of a run together have seen.
+    """The observations of all visitors of a run.
 
     Attributes:
-        waits: every answer waited for.
-        errors: how often each was shown or met.
-        finished: sweeps finished, by sweeper.
-        reconnected: connections opened again.
+        waits: all waits for answers.
+        errors: the number of occurrences of each error.
+        finished: the number of finished sweeps, by sweeper.
+        reconnected: the number of connections that were opened again.
     """
 
     def __init__(self) -> None:
@@ -51,17 +51,17 @@ class Log:
 
 
 class Visitor:
-    """One visitor with one tab; the same seed makes the same moves.
+    """One visitor with one tab; equal seeds lead to equal moves.
 
     Attributes:
-        tab: where he looks.
+        tab: the visitor's tab.
     """
 
     def __init__(self, tab: Tab, log: Log, rng: random.Random, thinking: tuple[float, float]) -> None:
         self.tab, self._log, self._rng, self._thinking = tab, log, rng, thinking
 
     async def ask(self, kind: str, ask: Callable[[], Awaitable[object]]) -> bool:
-        """Ask for something and wait; if the connection is lost, until it is there again.
+        """Make a request and wait for its answer; if the connection is lost, wait until it is restored.
 
         Returns:
             Whether the answer came.
@@ -76,7 +76,7 @@ class Visitor:
             came = True
         except TimeoutError:
             self._log.errors[f"no answer within {PATIENCE.get(kind, IMPATIENT):.0f} s ({kind})"] += 1
-        finally:  # who is sent home while he waits has waited so long
+        finally:  # also records the wait of a visitor whose task is cancelled at the end of the run
             self._log.waits.append(Wait(kind, time.monotonic() - began, came))
             self._log.errors.update(self.tab.screen.errors)
             self.tab.screen.errors.clear()
@@ -97,7 +97,7 @@ class Visitor:
                 return
 
     async def think(self) -> None:
-        """Look at the page for a while; a connection that is lost meanwhile is opened again at once."""
+        """Wait like a reading visitor. If the connection is lost meanwhile, open it again immediately."""
         seconds = self._rng.uniform(*self._thinking)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.tab.gone.wait(), seconds)
@@ -107,7 +107,7 @@ class Visitor:
         raise LostError("the connection was lost before anything was asked")
 
     async def look(self, page: str) -> None:
-        """Open a page, then move what is on it and change to others, for ever."""
+        """Open a page, then change settings on it or go to other pages, without end."""
         await self.ask("first", self.tab.open)
         while True:
             await self.think()
@@ -119,7 +119,7 @@ class Visitor:
                 await self.ask("knob", lambda: self.tab.move(self._rng))
 
     async def change(self, page: str, query: str = "", *, kind: str = "change") -> bool:
-        """Go to another page; returns whether it came."""
+        """Go to another page, and return whether it came."""
 
         async def go() -> None:
             await self.tab.ask(self.tab.screen.change_page(page, query))
@@ -128,7 +128,7 @@ class Visitor:
         return await self.ask(kind, go)
 
     async def sweep(self, me: int) -> None:
-        """Start one long run after the other, each on another layer and head, for ever."""
+        """Start one long run after another, each for another layer and head, without end."""
         places = [(layer, head) for layer in range(LAYERS) for head in range(HEADS)]
         self._rng.shuffle(places)
         await self.ask("arrival", self.tab.open)
@@ -143,6 +143,6 @@ class Visitor:
 
 
 def pages_of(count: int) -> list[str]:
-    """The first page of each of so many visitors, in a fixed order: half on the first, the rest spread evenly."""
+    """Return the first page of each of ``count`` visitors in a fixed order: half on Matrices, the others evenly."""
     cycle = ("matrices", "masks", "matrices", "inside", "matrices", "")
     return [cycle[i % len(cycle)] for i in range(count)]

@@ -1,10 +1,10 @@
-"""All peers by name."""
+"""The peers by name: other projects' implementations of attention."""
 
 from benchmarks.peers import compiled, gated, hugging_face, libraries, xformers_parts
 from benchmarks.peers.adaptor import Peer
 
 ALL_SEEN = {"bucket_size": 256, "rounds": 1}
-"""A Reformer whose two chunks are the whole check: every token sees all others."""
+"""Settings of a Reformer with two chunks in the whole check, in which every token attends to all others."""
 
 PEERS: dict[str, Peer] = {
     peer.name: peer
@@ -42,7 +42,7 @@ PEERS: dict[str, Peer] = {
         Peer("transformers Longformer", "transformers", hugging_face.longformer),
         Peer("transformers BigBird", "transformers", hugging_face.bigbird),
         Peer("transformers Reformer", "transformers", hugging_face.reformer, check_settings=ALL_SEEN),
-        # The search for empty blocks holds n x n numbers, and counting would switch compilation off.
+        # The search for empty blocks needs n x n numbers, and counting would disable compilation.
         Peer("flex_attention", "torch", compiled.flex, counted=False, longest=8192, compiles=True),
     )
 }

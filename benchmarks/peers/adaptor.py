@@ -1,4 +1,4 @@
-"""What a peer is: somebody else's attention, its projections taken out, fed the very q, k and v that ours gets."""
+"""The adaptor for peers: other projects' attention without its projections, applied to this library's q, k and v."""
 
 import contextlib
 import importlib.util
@@ -26,8 +26,8 @@ class Built(NamedTuple):
     """A peer ready to be timed.
 
     Attributes:
-        call: the peer's own forward; everything that can be prepared has been.
-        expected: what it should return, ``[B, H, n, d]``, where that is not what our variant returns.
+        call: the peer's own forward pass; all preparation is done.
+        expected: returns the expected output, ``[B, H, n, d]``, if it differs from this library's variant.
     """
 
     call: Callable[[], Any]
@@ -39,15 +39,15 @@ class Peer:
     """One peer.
 
     Attributes:
-        name: how reports call it.
-        needs: top-level module that must be installed.
+        name: its name in reports.
+        needs: the top-level module that must be installed.
         build: ``(q, k, v, settings) -> Built`` for q, k, v ``[B, H, n, d]`` and the case's settings.
-        counted: whether tensors it makes can be counted; compiled code makes them out of sight.
-        longest: largest n it is prepared for.
+        counted: whether its tensors can be counted; the tensors of compiled code cannot.
+        longest: the largest n that it supports.
         compiles: whether it needs a C++ compiler.
-        check_heads: heads of its check.
-        check_tokens: tokens of its check.
-        check_settings: settings of its check beside the case's own.
+        check_heads: the number of heads of its check.
+        check_tokens: the number of tokens of its check.
+        check_settings: settings of its check in addition to the case's own.
     """
 
     name: str
@@ -62,13 +62,13 @@ class Peer:
 
     @property
     def missing(self) -> str:
-        """Why it cannot run here, empty if it can."""
+        """The reason why it cannot run on this machine, empty if it can."""
         if source(self.needs) is None:
             return f"{self.needs} is not installed"
         return "there is no C++ compiler" if self.compiles and shutil.which("g++") is None else ""
 
     def error(self, case: Case) -> float:
-        """Relative distance between what the peer returns on a small input and what we think it computes."""
+        """Return the relative error between the peer's output on a small input and the expected output."""
         shape = (3, 1, self.check_heads, self.check_tokens, 16)
         q, k, v = torch.randn(shape, generator=torch.Generator().manual_seed(1))
         settings = {**case.settings_at(self.check_tokens), **self.check_settings}
@@ -79,37 +79,37 @@ class Peer:
 
 
 class Given(nn.Module):
-    """Stands where a peer has a projection: whatever goes in, these tensors come out."""
+    """A replacement for a peer's projection that returns fixed tensors for any input."""
 
     def __init__(self, *tensors: Tensor) -> None:
         super().__init__()
         self.tensors = tensors
 
     def forward(self, *_: object) -> Tensor | tuple[Tensor, ...]:
-        """The tensors, without a copy."""
+        """Return the tensors, without a copy."""
         return self.tensors[0] if len(self.tensors) == 1 else self.tensors
 
 
 class Copied(Given):
-    """The same for a peer that writes into what its projection returns: a copy each time, in its time and memory."""
+    """A version of ``Given`` for peers that write into the projection's output. The copy counts in time and memory."""
 
     def forward(self, *_: object) -> Tensor:
-        """A copy of the tensor."""
+        """Return a copy of the tensor."""
         return self.tensors[0].clone()
 
 
 def packed(x: Tensor) -> Tensor:
-    """``[B, H, n, d]`` as ``[B, n, H d]``, what a projection of tokens returns: heads are then strided views."""
+    """Return ``[B, H, n, d]`` as ``[B, n, H d]``, the layout of projected tokens, in which heads are strided views."""
     return x.transpose(1, 2).flatten(2).contiguous()
 
 
 def folded(x: Tensor) -> Tensor:
-    """``[B, H, n, d]`` as ``[B H, n, d]``, a view, for a peer that knows no heads."""
+    """Return ``[B, H, n, d]`` as ``[B H, n, d]``, a view, for peers without a head dimension."""
     return x.flatten(0, 1)
 
 
-def by_head(out: Any, like: Tensor) -> Tensor:  # noqa: ANN401 - whatever a peer returns
-    """A peer's output, in whichever of these layouts, as ``[B, H, n, d]``."""
+def by_head(out: Any, like: Tensor) -> Tensor:  # noqa: ANN401 - any output of a peer
+    """Return a peer's output, in any of these layouts, as ``[B, H, n, d]``."""
     out = out[0] if isinstance(out, tuple) else out
     batch, heads, n, d = like.shape
     if out.ndim == 4:
@@ -120,12 +120,12 @@ def by_head(out: Any, like: Tensor) -> Tensor:  # noqa: ANN401 - whatever a peer
 
 
 def explicit(logits: Tensor, v: Tensor, allowed: Tensor | None = None) -> Tensor:
-    """``softmax(logits) v`` over the allowed pairs."""
+    """Return ``softmax(logits) v`` over the allowed pairs."""
     return (logits if allowed is None else logits.masked_fill(~allowed, -torch.inf)).softmax(-1) @ v
 
 
 def source(package: str) -> Path | None:
-    """Where a package's files lie: the folder that e.g. ``FLA_SOURCE`` names, else where it is installed, or None."""
+    """Return the folder of a package: the one that e.g. ``FLA_SOURCE`` sets, else where it is installed, or None."""
     given = os.environ.get(f"{package.upper()}_SOURCE")
     if given:
         return Path(given)
@@ -134,7 +134,7 @@ def source(package: str) -> Path | None:
 
 
 def file_module(package: str, path: str) -> ModuleType:
-    """One file of a package, without the package's own start, which asks for what is not here."""
+    """Return one file of a package as a module, without importing the package, which needs missing dependencies."""
     root = source(package)
     assert root is not None
     spec = importlib.util.spec_from_file_location(Path(path).stem, root / path)
@@ -147,7 +147,7 @@ def file_module(package: str, path: str) -> ModuleType:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Peers greet, warn of old names and advise; none of that belongs in a table's progress."""
+    """Suppress the output, warnings and log messages of peers within the block."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,4 +1,4 @@
-"""torch's own flex_attention, compiled: the pattern is a function of two positions, empty blocks are left out."""
+"""torch's own flex_attention, compiled: the pattern is a function of two positions, and empty blocks are skipped."""
 
 from collections.abc import Callable
 from functools import cache
@@ -12,7 +12,7 @@ from benchmarks.peers.adaptor import Built, Settings
 
 @cache
 def _compiled(*constants: int | None) -> Callable[..., Tensor]:
-    """flex_attention for one pattern: a code object of its own, or another pattern's numbers would become variables."""
+    """Return flex_attention for one pattern. Its own code object keeps torch from making its constants variables."""
     from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
     def attention(q: Tensor, k: Tensor, v: Tensor, blocks: BlockMask) -> Tensor:
@@ -24,9 +24,9 @@ def _compiled(*constants: int | None) -> Callable[..., Tensor]:
 
 
 def flex(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """A window, with a stride or with sinks, by the names of the settings.
+    """Build a window, optionally with a stride or with sinks, by the names of the settings.
 
-    Finding the empty blocks and compiling are left out of its time.
+    The time does not include the search for empty blocks and the compilation.
     """
     from torch.nn.attention.flex_attention import create_block_mask
 

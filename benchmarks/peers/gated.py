@@ -1,7 +1,7 @@
-"""Peers that fade and correct a state: fla's plain torch forms, and those of models in transformers.
+"""Peers with gated and delta-rule states: fla's plain torch forms, and those of models in transformers.
 
-Gates are prepared outside the time, as are keys of length one where a peer does not make them so itself; ours does both
-within. All take tokens before heads, ``[B, n, H, *]``, but for fla's delta rule.
+The time does not include making the gates, nor normalising the keys if a peer does not do so itself; for this library's
+variants it includes both. All peers take ``[B, n, H, *]``, tokens before heads, except fla's delta rule.
 """
 
 import math
@@ -16,22 +16,22 @@ from benchmarks.peers.adaptor import Built, Settings, file_module
 
 
 def by_token(*tensors: Tensor) -> list[Tensor]:
-    """``[B, H, n, *]`` as ``[B, n, H, *]``, views."""
+    """Return ``[B, H, n, *]`` as ``[B, n, H, *]``, views."""
     return [x.transpose(1, 2) for x in tensors]
 
 
 def unit(x: Tensor) -> Tensor:
-    """Of length one."""
+    """Return the vectors scaled to length one."""
     return F.normalize(x, dim=-1)
 
 
 def strengths(q: Tensor) -> Tensor:
-    """Ones, ``[B, n, H]``."""
+    """Return ones as update strengths, ``[B, n, H]``."""
     return torch.ones(q.shape[0], q.shape[2], q.shape[1])
 
 
 def faded(key: str, q: Tensor, k: Tensor, p: Settings) -> Tensor:
-    """A variant's gates as logarithms, ``[B, n, H]``, or ``[B, n, H, d]`` where each channel has its own."""
+    """Return a variant's gates as logarithms, ``[B, n, H]``, or ``[B, n, H, d]`` with one gate per channel."""
     params = ac.get(key, **p).params
     channels = key in ("gla", "kda")
     found = log_gates(k, params, channels=channels).expand(k.shape if channels else (*k.shape[:-1], 1))  # type: ignore[arg-type] # all have gates
@@ -39,7 +39,7 @@ def faded(key: str, q: Tensor, k: Tensor, p: Settings) -> Tensor:
 
 
 def fla_scalar_decay(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """By chunks of 64."""
+    """Build fla's scalar decay, in chunks of 64."""
     chunked = file_module("fla", "ops/simple_gla/naive.py").naive_chunk_simple_gla
     gates = faded("scalar_decay", q, k, p)
     given = by_token(q, k, v)
@@ -47,7 +47,7 @@ def fla_scalar_decay(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def fla_gla(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Token by token, its only plain form."""
+    """Build fla's gated linear attention, token by token, which is its only plain form."""
     recurrent = file_module("fla", "ops/gla/naive.py").naive_recurrent_gla
     gates = faded("gla", q, k, p)
     given = by_token(q, k, v)
@@ -55,14 +55,14 @@ def fla_gla(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def fla_delta_rule(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """By chunks of 32; heads before tokens. It divides queries by √d."""
+    """Build fla's delta rule, in chunks of 32, with heads before tokens. It divides queries by √d."""
     chunked = file_module("fla", "ops/delta_rule/naive.py").delta_rule_chunkwise
     queries, keys, beta = unit(q) * math.sqrt(q.shape[-1]), unit(k), torch.ones(q.shape[:-1])
     return Built(lambda: chunked(queries, keys, v, beta)[0])
 
 
 def fla_gated_delta_rule(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """By chunks of 64."""
+    """Build fla's gated delta rule, in chunks of 64."""
     chunked = file_module("fla", "ops/gated_delta_rule/naive.py").naive_chunk_gated_delta_rule
     gates, beta = faded("gated_deltanet", q, k, p), strengths(q)
     given = by_token(unit(q), unit(k), v)
@@ -70,7 +70,7 @@ def fla_gated_delta_rule(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def fla_kda(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """By chunks of 64."""
+    """Build fla's Kimi delta attention, in chunks of 64."""
     chunked = file_module("fla", "ops/kda/naive.py").naive_chunk_kda
     gates, beta = faded("kda", q, k, p), strengths(q)
     given = by_token(unit(q), unit(k), v)
@@ -78,7 +78,7 @@ def fla_kda(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def mamba_2(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Chunks as long as its models'. It makes gate and strength of one step, here one everywhere."""
+    """Build Mamba-2 with the chunk size of its models. It makes gate and strength from a step size, here always 1."""
     from transformers import Mamba2Config
     from transformers.models.mamba2.modeling_mamba2 import mamba2_chunk_scan
 
@@ -89,7 +89,7 @@ def mamba_2(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def qwen3_next(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Makes keys of length one itself, and divides queries by √d, so held to ours over √d."""
+    """Build Qwen3-Next's delta rule. It normalises keys and divides queries by √d; expected is our output over √d."""
     from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
 
     gates, beta = faded("gated_deltanet", q, k, p), strengths(q)
@@ -102,7 +102,7 @@ def qwen3_next(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def kimi_linear(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """The same with gates for each channel."""
+    """Build Kimi Linear's delta rule, as ``qwen3_next`` but with one gate per channel."""
     from transformers.models.kimi_linear.modeling_kimi_linear import chunk_kimi_delta_attention
 
     gates, beta = faded("kda", q, k, p), strengths(q)

@@ -1,6 +1,6 @@
-"""Peers from transformers: the attention modules of four models, their projections replaced by the given q, k, v.
+"""Peers from transformers: the attention modules of four models, with the given q, k, v instead of projections.
 
-All take tokens ``[B, n, H d]``, read heads as strided views and return a packed copy, which stays in their time.
+All take tokens ``[B, n, H d]``, read heads as strided views and return a packed copy, which counts in their time.
 """
 
 import torch
@@ -11,7 +11,7 @@ from benchmarks.peers.adaptor import Built, Copied, Given, Settings, explicit, p
 
 
 def nystromformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Starts its inverse from one maximum over all heads, so only one head at a time equals ours."""
+    """Build Nystromformer. Its inverse starts from one maximum over all heads, so it equals ours only with one head."""
     from transformers import NystromformerConfig
     from transformers.models.nystromformer.modeling_nystromformer import NystromformerSelfAttention
 
@@ -27,7 +27,7 @@ def nystromformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def longformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Divides the projected queries in place, so they are copied each time; global tokens have q, k, v of their own."""
+    """Build Longformer. It scales queries in place, so they are copied; global tokens have their own q, k, v."""
     from transformers import LongformerConfig
     from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
@@ -53,11 +53,11 @@ def longformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def bigbird(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Blocks: each sees three around it, the first and last, and random ones; those two see all. Sizes as ours.
+    """Build BigBird: each block attends to three around it, the first, the last and random blocks. Sizes are as ours.
 
-    Which keys are random is its own draw, so it cannot equal ours: held to softmax over the pairs that it reports.
-    In evaluation it would draw nothing and count the first block several times; so it is left in training mode, in
-    which this module does nothing else differently.
+    The first and last block attend to all blocks. The module draws its own random keys, so its output cannot equal
+    ours; softmax over the pairs that it reports is expected. In evaluation mode it would draw no keys and count the
+    first block several times. It therefore stays in training mode, which changes nothing else in this module.
     """
     from transformers import BigBirdConfig
     from transformers.models.big_bird.modeling_big_bird import BigBirdBlockSparseAttention, BigBirdModel
@@ -85,7 +85,7 @@ def bigbird(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def reformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Counts a pair once per round that finds it: where every chunk sees all tokens, it equals full attention."""
+    """Build Reformer. It counts a pair once per round that finds it; with all-token chunks it equals full attention."""
     from transformers import ReformerConfig
     from transformers.models.reformer.modeling_reformer import LSHSelfAttention
 

@@ -1,7 +1,7 @@
-"""Peers from packages of the registry. Each says what its output should be, where that is not ours, and why.
+"""Peers from packages on PyPI. Each docstring says what its output should be if it differs from ours, and why.
 
-Modules that project tokens get q, k and v through ``Given``; those with a packed layout ``[B, n, H d]`` read heads as
-strided views and return a packed copy, n H d numbers, which stays in their time.
+Modules with projections get q, k and v through ``Given``. Those with a packed layout ``[B, n, H d]`` read heads as
+strided views and return a packed copy of n H d numbers, which counts in their time.
 """
 
 from functools import partial
@@ -18,21 +18,21 @@ def _elu(x: Tensor) -> Tensor:
 
 
 def performer_linear(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Its attention over features, the same three contractions as in fast-transformers, with elu + 1 for features."""
+    """Build linear attention with features elu + 1, in the same three contractions as fast-transformers."""
     from performer_pytorch.performer_pytorch import linear_attention
 
     return Built(lambda: linear_attention(_elu(q), _elu(k), v))
 
 
 def performer_linear_causal(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Its causal form without CUDA: 128 chunks, each with all its states."""
+    """Build causal linear attention in its form without CUDA: 128 chunks, each with all its states."""
     from performer_pytorch.performer_pytorch import causal_linear_attention_noncuda
 
     return Built(lambda: causal_linear_attention_noncuda(_elu(q), _elu(k), v))
 
 
 def performer(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, causal: bool = False) -> Built:
-    """FAVOR+. Its features are drawn and get 1e-4 added, so it cannot equal ours: held to its own formula."""
+    """Build FAVOR+. It draws features and adds 1e-4 to them, so its own formula is expected instead of our output."""
     from performer_pytorch import FastAttention
     from performer_pytorch.performer_pytorch import softmax_kernel
 
@@ -45,7 +45,7 @@ def performer(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, causal: bool = Fa
         similarity = f_q @ f_k.mT
         if not causal:
             return (similarity / similarity.sum(-1, keepdim=True)).to(v.dtype) @ v
-        # Its causal form adds to every sum of key features.
+        # The causal form adds 1e-6 to every sum of key features.
         total = similarity.tril().sum(-1, keepdim=True) + 1e-6 * f_q.sum(-1, keepdim=True)
         return (similarity.tril() / total).to(v.dtype) @ v
 
@@ -53,7 +53,7 @@ def performer(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, causal: bool = Fa
 
 
 def performer_efficient(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Efficient attention, with a normaliser that is one."""
+    """Build efficient attention, with a normaliser that is one."""
     from performer_pytorch import FastAttention
 
     module = FastAttention(q.shape[-1], no_projection=True)
@@ -61,7 +61,7 @@ def performer_efficient(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def linear_attention_transformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Efficient attention, its queries divided by √d once more: prepared by multiplying v, which it is linear in."""
+    """Build efficient attention. It divides queries by √d once more, which is undone by scaling v in advance."""
     from linear_attention_transformer.linear_attention_transformer import linear_attn
 
     v = v * v.shape[-1] ** 0.5
@@ -69,7 +69,7 @@ def linear_attention_transformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -
 
 
 def nystrom(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Starts its inverse from one maximum over all heads, so only one head at a time equals ours."""
+    """Build Nystrom attention. Its inverse starts from one maximum over all heads, so it equals ours with one head."""
     from nystrom_attention import NystromAttention
 
     heads, d = q.shape[1], q.shape[-1]
@@ -80,7 +80,7 @@ def nystrom(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def linformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Dense projections, which it learns: drawn here, so held to its formula with these."""
+    """Build Linformer. Its dense projections are learned; here they are random, and its formula is expected."""
     from linformer.linformer import LinformerSelfAttention
 
     heads, n, d = q.shape[1:]
@@ -97,7 +97,7 @@ def linformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def reformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Divides by √d once more and counts a pair once per round: where every chunk sees all, held to that formula."""
+    """Build Reformer. It divides by √d once more and counts pairs once per round; all-token chunks allow a check."""
     from reformer_pytorch import LSHAttention
 
     module = LSHAttention(bucket_size=p["bucket_size"], n_hashes=p["rounds"]).eval()
@@ -111,7 +111,7 @@ def reformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def local(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Three blocks as wide as the window, those outside it masked."""
+    """Build local attention: three blocks as wide as the window, with a mask for pairs outside the window."""
     from local_attention import LocalAttention
 
     module = LocalAttention(p["window"], look_backward=1, look_forward=1, exact_windowsize=True).eval()
@@ -119,7 +119,7 @@ def local(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def taylor(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, symmetric: bool = False) -> Built:
-    """The second-order Taylor series through its features, with or without their symmetric half."""
+    """Build the second-order Taylor series, with or without the redundant half of its symmetric features."""
     from taylor_series_linear_attention import TaylorSeriesLinearAttn
 
     heads, d = q.shape[1], q.shape[-1]
@@ -131,7 +131,7 @@ def taylor(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, symmetric: bool = Fa
 
 
 def top_k(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Explicit sparse softmax over all scores at once."""
+    """Build sparse softmax over all scores in one step."""
     from x_transformers.attend import Attend
 
     module = Attend(heads=q.shape[1], sparse_topk=p["k"]).eval()
@@ -139,7 +139,7 @@ def top_k(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def gau(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Gated attention unit, its gate of ones left in. relu²(qk/n): prepared by scaling q so that it equals ours."""
+    """Build a gated attention unit, relu²(qk/n), with a gate of ones. q is scaled in advance so that it equals ours."""
     from flash_pytorch import GAU
 
     n, d = q.shape[-2:]
@@ -153,7 +153,7 @@ def gau(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def flash(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Mixed chunk attention, its gate of ones and residual of zeros left in; q scaled so that it equals ours."""
+    """Build mixed chunk attention, with a gate of ones and a residual of zeros; q is scaled so that it equals ours."""
     from flash_pytorch.flash_pytorch import FLASH
 
     d, chunk = q.shape[-1], p["chunk"]
@@ -161,21 +161,21 @@ def flash(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     module.norm, module.to_qk, module.to_out = nn.Identity(), nn.Identity(), nn.Identity()
     module.to_hidden = Given(torch.cat([folded(v), torch.ones_like(folded(v))], -1))
     module.qk_offset_scale = Given(folded(q) * (chunk / d) ** 0.5, folded(q) * d**-0.5, folded(k), folded(k))
-    # It adds its position bias in any case; a zero is added as cheaply as can be.
+    # The module always adds its position bias; a scalar zero is the cheapest.
     module.rel_pos_bias = Given(torch.zeros(()))
     x = torch.zeros_like(folded(v))
     return Built(lambda: module(x))
 
 
 def fla_linear(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """The chunked form its kernels are tested against, elu + 1 for features; its file needs no Triton."""
+    """Build the chunked form that fla's kernels are tested against, with features elu + 1; it needs no Triton."""
     chunked = file_module("fla", "ops/linear_attn/naive.py").naive_chunk_linear_attn
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     return Built(lambda: chunked(_elu(q), _elu(k), v, normalize=True))
 
 
 def fla_retention(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Chunks with one decay, elu + 1 for features; it divides no row by its sum, so it does less than ours."""
+    """Build retention in chunks, with features elu + 1. It does not normalise rows, so it does less than ours."""
     import attention_core as ac
 
     chunked = file_module("fla", "ops/simple_gla/naive.py").naive_chunk_simple_gla

@@ -1,4 +1,4 @@
-"""Peers from the components that xformers shipped until 2024; they know no heads, so heads go with the batch."""
+"""Peers from the components that xformers shipped until 2024. They have no head dimension, so heads join the batch."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ from benchmarks.peers.adaptor import Built, Settings, explicit, folded
 
 
 def favor(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """FAVOR+ with its own drawn features, so it cannot equal ours: held to its formula with these."""
+    """Build FAVOR+. It draws its own features, so its formula with them is expected instead of our output."""
     from xformers.components.attention.favor import FavorAttention
 
     module = FavorAttention(dim_features=p["features"]).eval()
@@ -20,7 +20,7 @@ def favor(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def nystrom(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Six iterations from norms per matrix, as ours."""
+    """Build Nystrom attention with six iterations from norms per matrix, as ours."""
     from xformers.components.attention.nystrom import NystromAttention
 
     module = NystromAttention(0.0, q.shape[1], num_landmarks=p["landmarks"]).eval()
@@ -28,7 +28,7 @@ def nystrom(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def orthoformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Its landmarks replaced by segment means, which are cheaper than any of its own; it takes them from q alone."""
+    """Build Orthoformer with segment means, which are cheaper than its own landmarks; it takes them only from q."""
     from xformers.components.attention.ortho import LandmarkSelection, OrthoFormerAttention
 
     m, d = p["landmarks"], q.shape[-1]
@@ -43,7 +43,7 @@ def orthoformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def linformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Dense projections, which it learns: drawn here, so held to its formula with these."""
+    """Build Linformer. Its dense projections are learned; here they are random, and its formula is expected."""
     from xformers.components.attention.linformer import LinformerAttention
 
     n, d = q.shape[-2:]

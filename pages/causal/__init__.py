@@ -1,1 +1,1 @@
-"""Causal: can it generate, and at what cost?"""
+"""The Causal page: which variants can generate text token by token, and at what cost."""

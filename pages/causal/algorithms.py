@@ -1,4 +1,4 @@
-"""Three algorithms, one answer: chunked, recurrent and cumsum beside each other and beside the explicit matrix."""
+"""The Three algorithms view: the chunked, recurrent and cumsum forms compared with each other and with the matrix."""
 
 import itertools
 from collections import Counter
@@ -31,18 +31,18 @@ HEIGHT = 400
 
 
 def sizes() -> list[int]:
-    """Head sizes whose d² lies within what is measured."""
+    """Return the head sizes d for which lengths beyond n = d² are still measured."""
     return [d for d in (8, 16, 32, 64) if 2 * d * d <= current().timed_tokens]
 
 
 def summable() -> list[str]:
-    """The variants that can hold all states at once, the plainest first."""
+    """Return the keys of the variants that have a cumsum form, linear attention first."""
     keys = [v.key for v in ac.all_variants() if "cumsum" in causal_modes.forms(v)]
     return sorted(keys, key=lambda key: key != "linear")
 
 
 class AlgorithmsOptions(Options, prefix="c_"):
-    """What a link to this view carries."""
+    """The options that a link to this view carries."""
 
     size = choice(lambda: {d: str(d) for d in sizes()}, N_("Head size d"), default=16)
     counted = choice(lambda: {key: _(ac.variant(key).title) for key in summable()}, N_("Costs of"), link="c_form")
@@ -50,7 +50,7 @@ class AlgorithmsOptions(Options, prefix="c_"):
 
 
 def show(chosen: Chosen) -> None:
-    """Draw it."""
+    """Draw the view: the options, the sentence, the charts, the table and the downloads."""
     attentions = _compared()
     options = AlgorithmsOptions.now()
     counted = next(a for a in attentions if a.key == options.counted)
@@ -84,18 +84,18 @@ def show(chosen: Chosen) -> None:
 
 
 def _compared() -> list[ac.Attention]:
-    """The variants whose algorithms are compared."""
+    """Return the variants whose algorithms are compared, with the visitor's settings."""
     return with_settings(v for v in ac.all_variants() if causal_modes.forms(v))
 
 
 def scope(chosen: Chosen) -> Scope:
-    """What is compared: one head, or all of them, on the first tokens."""
+    """Return the scope of the comparison: one head or all heads, on at most ``AGREED`` tokens."""
     words = tuple(attention.word for attention in _compared())
     return replace(input_panel.scope(chosen), joined="each", tokens=min(chosen.qkv.n, AGREED), variants=words)
 
 
 def _times(tasks: tuple[causal_modes.CostTask, ...], row: DeltaGenerator) -> list[TimeRow]:
-    """Draw the button that measures; the samples of these tasks, once there are some."""
+    """Draw the button that measures times, and return the samples of these tasks measured so far."""
     measured: runs.Run[TimeRow] | None = runs.on_button(
         "causal_modes",
         tasks,
@@ -111,7 +111,7 @@ def _times(tasks: tuple[causal_modes.CostTask, ...], row: DeltaGenerator) -> lis
 
 
 def progress(tasks: Sequence[causal_modes.CostTask], measured: runs.Run[TimeRow]) -> tuple[float, str]:
-    """How much of a measurement of these tasks is done, from 0 to 1, and a line that says so."""
+    """Return the completed share of a time measurement, from 0 to 1, and a line that reports the current round."""
     efforts = {(task.way, task.n): effort(task) for task in tasks}
     done = sum(efforts[row.way, row.n] for row in measured.rows)
     told = _("Round {i} of {all}", i=max((row.round for row in measured.rows), default=0) + 1, all=ROUNDS)
@@ -119,20 +119,20 @@ def progress(tasks: Sequence[causal_modes.CostTask], measured: runs.Run[TimeRow]
 
 
 def whole_rounds(times: Sequence[TimeRow], tasks: Sequence[causal_modes.CostTask]) -> int:
-    """Whole rounds that there are of a measurement."""
+    """Return the number of rounds in which every task has been measured."""
     counts = Counter((row.way, row.n) for row in times)
     return min((counts[task.way, task.n] for task in tasks), default=0)
 
 
 def effort(task: causal_modes.AgreementTask | causal_modes.CostTask) -> float:
-    """Milliseconds, about: a step counted costs half of one, a pair of tokens a few nanoseconds."""
+    """Return the approximate milliseconds of a task: 0.5 per counted step, a few nanoseconds per pair of tokens."""
     if isinstance(task, causal_modes.CostTask):
         return 0.5 * task.n if task.way == "recurrent" else 5 + task.n**2 / 2e5 + task.n * task.d**2 / 1e5
     return 100.0
 
 
 def over_length(rows: Iterable[CostRow | TimeRow], measure: str, unit: float = 1.0) -> dict[str, Spread]:
-    """A measure against the length, form by form; the median of what was measured several times."""
+    """Return a measure as a function of the length, by form, with the median of repeated samples."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         points.setdefault(row.way, []).append((row.n, getattr(row, measure) / unit))
@@ -140,7 +140,7 @@ def over_length(rows: Iterable[CostRow | TimeRow], measure: str, unit: float = 1
 
 
 def crossing(found: Mapping[str, Spread]) -> tuple[float, float] | None:
-    """Where all states at once begin to cost less than the explicit matrix, and what both cost there."""
+    """Return the length from which cumsum costs less than the explicit matrix, and the cost there; None if unknown."""
     lines = [found[way] for way in ("cumsum", MATRIX) if way in found]
     points = [list(zip(line.x, line.middle, strict=True)) for line in lines]
     return causal_modes.crossing(*points) if len(points) == 2 else None
@@ -155,15 +155,15 @@ def sentence(
     *,
     rounds: int = 0,
 ) -> str:
-    """By how much answers differ, and from which length on all states at once cost less than the matrix.
+    """Return how far the outputs differ, and from which length cumsum costs less than the explicit matrix.
 
     Args:
         n: tokens of the input.
-        agreed: how far the algorithms lie apart.
-        counted: what the forms of one variant cost.
-        times: what they take on this machine.
-        name: the variant's.
-        rounds: whole ones that there are of the times.
+        agreed: differences between the outputs of the algorithms.
+        counted: counted costs of the forms of one variant.
+        times: times of these forms on this machine.
+        name: name of the variant.
+        rounds: number of complete rounds of ``times``.
     """
     single, double = (
         at_most(max((row.difference for row in agreed if row.dtype == name), default=0.0)) for name in DTYPES
@@ -248,7 +248,7 @@ def _chart(found: Mapping[str, Spread], unit: str, key: str, name: str, mark: fl
 
 
 def _table(attentions: Sequence[ac.Attention], agreed: Sequence[AgreementRow], key: str) -> None:
-    """How far the algorithms lie apart in pairs, and the farthest of them from the matrix, variant by variant."""
+    """Draw the differences of each variant: between each pair of algorithms, and the largest one from the matrix."""
     forms = [way for way in FORMS if way != MATRIX]
     pairs: dict[str, tuple[tuple[str, str], ...]] = {
         f"{_(FORMS[a])} − {_(FORMS[b])}": ((a, b),) for a, b in itertools.combinations(forms, 2)
@@ -272,7 +272,7 @@ def _table(attentions: Sequence[ac.Attention], agreed: Sequence[AgreementRow], k
 
 
 def notes(n: int, without: Sequence[str]) -> list[str]:
-    """What is compared and counted.
+    """Return the notes on what is compared and counted.
 
     Args:
         n: tokens of the input.

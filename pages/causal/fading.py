@@ -1,4 +1,4 @@
-"""Fading: what an early token still weighs in later rows, plain accumulation beside decay, a gate and softmax."""
+"""The Fading view: the attention weight of an early token in later rows, for linear, decay, gate and softmax."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -26,23 +26,23 @@ from pages.causal import gates
 from pages.causal.legend import places
 
 STROKES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px")
-"""Of retention at its decays, which share one colour."""
+"""Dash patterns that distinguish the decays of retention, which share one colour."""
 LOWEST = 1e-8
-"""Where a logarithmic axis ends: a weight below one in a hundred million is gone."""
+"""Lower end of a logarithmic weight axis; smaller weights are not drawn."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Line:
-    """One attention whose weights are followed.
+    """A variant whose attention weights are followed.
 
     Attributes:
-        name: on screen.
-        word: in files.
-        weights: its causal matrix, ``[n, n]``.
-        found: how the followed token's weight goes on.
-        law: how that is told: ``"power"`` of the row's number, ``"factor"`` per token, or not at all.
-        colour: its colour's place.
-        dash: its stroke.
+        name: name on screen.
+        word: name in files.
+        weights: causal matrix, ``[n, n]``.
+        found: weight of the followed token in later rows, with the fitted law.
+        law: form of the fitted law: ``"power"`` of the row's number, ``"factor"`` per token, or ``""`` for none.
+        colour: index of the colour.
+        dash: dash pattern of the line.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Line:
 
 
 def maps() -> dict[str, str]:
-    """The feature maps on screen."""
+    """Return the feature maps of linear attention with their names on screen."""
     known = next(s.choices for s in ac.variant("linear").params.settings() if s.name == "feature_map")
     return {name: _(name) for name in known}
 
 
 class FadingOptions(Options, prefix="c_"):
-    """What a link to this view carries, but for the gate."""
+    """The options that a link to this view carries, except those of the gate."""
 
     early = listed_whole(
         10, 0, lambda: current().matrix_tokens - 1, N_("Token j, whose weight is followed"), widget=st.select_slider
@@ -105,7 +105,7 @@ def show(chosen: Chosen) -> None:
 
 
 def scope(chosen: Chosen) -> Scope:
-    """What is shown: the chosen head, or the average of the heads' weights, under the curves that are drawn."""
+    """Return the scope of the view: the chosen head or the heads' average, and the variants whose curves are drawn."""
     options, gate = FadingOptions.now(), gates.chosen()
     words = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
     if gate is not None:
@@ -118,7 +118,7 @@ def _colours() -> dict[str, int]:
 
 
 def _lines(chosen: Chosen, options: FadingOptions) -> list[Line]:
-    """Softmax, linear, and retention at each decay."""
+    """Return the lines of softmax, linear attention and retention at each chosen decay."""
     strokes, lines = iter(STROKES), []
     for attention in variants(sorted(options.decays), options.feature_map):
         with computing(_name(attention)):
@@ -138,7 +138,7 @@ def _lines(chosen: Chosen, options: FadingOptions) -> list[Line]:
 
 
 def _gated_lines(gate: Gate, gated: Gated, token: int) -> list[Line]:
-    """The gate, and the fixed decay that forgets as much."""
+    """Return the line of the gate and the line of the fixed decay that forgets equally much."""
     return [
         Line(
             name=name,
@@ -180,7 +180,7 @@ def _controls(labels: tuple[str, ...]) -> None:
 
 
 def _curves() -> None:
-    """Which curves are drawn, and how."""
+    """Draw the options of the curves."""
     FadingOptions.decays.draw(format_func="{:g}".format)
     FadingOptions.feature_map.draw()
     gates.controls()
@@ -189,12 +189,12 @@ def _curves() -> None:
 
 
 def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
-    """What the token and the first quarter still weigh in the last row, line by line, and how the token's weight falls.
+    """Return the weights of the token and of the first quarter in the last row, and the law of the token's weight.
 
     Args:
-        lines: with linear among them.
-        token: whose weight is followed.
-        labels: one per token.
+        lines: lines drawn, including linear attention.
+        token: index of the followed token.
+        labels: labels of the tokens.
     """
     n = len(labels)
     if n == 1:
@@ -218,7 +218,7 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
 
 
 def laws(lines: Iterable[Line]) -> str:
-    """How linear's weight falls, and beside it the first that falls by a factor; empty where linear's is not known."""
+    """Return the fitted law of linear attention and of the first line with a factor; empty if linear's is unknown."""
     known = [line for line in lines if line.law]
     power = next((line.found.power for line in known if line.law == "power"), None)
     if power is None:
@@ -237,7 +237,7 @@ def laws(lines: Iterable[Line]) -> str:
 
 
 def percent(weight: float) -> str:
-    """A weight in per cent, with two digits that count."""
+    """Return a weight in per cent with two significant digits."""
     return number(100 * weight) + "%" if weight >= 1e-5 else _("under 0.001%")
 
 
@@ -265,7 +265,7 @@ def _quarters(lines: Sequence[Line]) -> None:
 def _drawn(
     lines: Sequence[Line], rows: Sequence[int], shares: Sequence[Sequence[float | None]], even: str, *, of: int
 ) -> list[Curve]:
-    """Every line's share of each row in per cent, and last what so many tokens would have if all were alike."""
+    """Return one curve per line, and last a grey one: the share of ``of`` tokens in each row under equal weights."""
     marks = len(rows) < 3
     return [
         *(
@@ -345,7 +345,8 @@ def _take_away(lines: Sequence[Line], token: int, chosen: Chosen, further: str) 
     def draw() -> None:
         options = FadingOptions.now()
         own = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
-        followed = [(line.word, line.found.weights.tolist()) for line in lines]  # no view of all n x n weights
+        # Lists, because a view of one column would keep all [n, n] weights in memory.
+        followed = [(line.word, line.found.weights.tolist()) for line in lines]
         export.download(
             _("Numbers (CSV)"),
             lambda: export.to_csv(

@@ -1,4 +1,4 @@
-"""The gate of the Fading view: a decay that every token's key decides, which gate it is, and what it does."""
+"""The gate of the Fading view: a data-dependent decay per token, with its options, sentence, chart and code."""
 
 import numpy as np
 import streamlit as st
@@ -12,16 +12,16 @@ from attention_core.analysis.state.gating import Gate, Gated
 from attention_core.analysis.state.token_weight import DECAYS
 
 KEY = "gated"
-"""Under which the gate has its colour."""
+"""Key of the gate's colour."""
 NONE, DRAWN = "none", "drawn"
 GATES = {"surprise": N_("by surprise"), DRAWN: N_("drawn at random")}
-"""What the kinds of gates are called on screen."""
+"""Names of the kinds of gates on screen."""
 MOST = 1 - 1e-9
-"""A mean beyond this is no decay: the fit of its fall would begin after more rows than there are."""
+"""Largest mean that is fitted as a decay; beyond it the fit would begin after the last row."""
 
 
 class GateOptions(Options, prefix="c_"):
-    """What a link carries of the gate."""
+    """The options of the gate that a link carries."""
 
     gate = choice(
         GATES | {NONE: N_("none")},
@@ -45,26 +45,26 @@ class GateOptions(Options, prefix="c_"):
 
 
 def chosen() -> Gate | None:
-    """The gate that is looked at, None for none."""
+    """Return the chosen gate; None for no gate."""
     options = GateOptions.now()
     if options.gate == NONE:
         return None
-    # A seed counts for what is drawn alone: the other rule stays one entry of the cache.
+    # The seed affects only the drawn gate. A fixed 0 for the other kind keeps it a single cache entry.
     return Gate(kind=options.gate, decay=options.gate_decay, seed=options.gate_seed if options.gate == DRAWN else 0)
 
 
 def name(gate: Gate) -> str:
-    """A gate on screen."""
+    """Return the name of a gate on screen."""
     return _("Gate {kind}", kind=_(GATES[gate.kind]))
 
 
 def even_name(found: Gated) -> str:
-    """The fixed decay that forgets as much."""
+    """Return the name on screen of the fixed decay that forgets as much as a gate."""
     return _("fixed at its mean, γ = {mean:.3g}", mean=found.mean)
 
 
 def word(gate: Gate) -> str:
-    """A gate in files."""
+    """Return the name of a gate in files."""
     return f"gate~{gate.kind}~decay~{gate.decay:g}" + (f"~seed~{gate.seed}" if gate.kind == DRAWN else "")
 
 
@@ -74,7 +74,7 @@ def even_word(gate: Gate) -> str:
 
 
 def controls() -> None:
-    """Which gate, and what it keeps where its key says nothing."""
+    """Draw the options of the gate: its kind, the decay of a neutral key, and the seed of a drawn gate."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         kind = GateOptions.gate.draw()
         if kind != NONE:
@@ -84,13 +84,13 @@ def controls() -> None:
 
 
 def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> str:
-    """What the gates keep, where they forget most, and what became of the token beside a decay that forgets as much.
+    """Return how much the gates keep, where they forget most, and under which decay the token keeps more weight.
 
     Args:
-        found: the gate on at least two tokens.
-        gate: what it is.
-        token: whose weight is followed.
-        labels: one per token.
+        found: the computed gate, on at least two tokens.
+        gate: settings of the gate.
+        token: index of the followed token.
+        labels: labels of the tokens.
     """
     later, least = found.gates[1:], int(np.argmin(found.gates[1:])) + 1
     kind = _(GATES[gate.kind])
@@ -115,7 +115,7 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
 
 
 def survival(gated: float, even: float, token: int) -> str:
-    """How a token fares under the gate beside the fixed decay, by its weights in the last row."""
+    """Return under which of gate and fixed decay a token's weight in the last row is larger, and by what factor."""
     if min(gated, even) <= 0:
         return _("Token {token} weighs nothing in the last row under at least one of the two.", token=token)
     ratio = gated / even
@@ -135,7 +135,7 @@ def survival(gated: float, even: float, token: int) -> str:
 
 
 def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> None:
-    """The gates along the text."""
+    """Draw the chart of the gates over the tokens."""
     at = list(range(1, len(labels)))
     notes = [f"{t} “{plain(labels[t])}”: γ {found.gates[t]:.3f}" for t in at]
     lines = [
@@ -149,7 +149,7 @@ def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> N
 
 
 def snippet(gate: Gate, feature_map: str, head: int | None) -> str:
-    """The lines of Python that make the gate again, after those that make the record."""
+    """Return Python code that computes the gate again, to append to the code that loads ``qkv``."""
     return (
         "from attention_core.analysis.state.gating import Gate, gated\n\n"
         f"found = gated(qkv, {gate!r}, {feature_map!r}, head={head})\n"

@@ -1,4 +1,4 @@
-"""What a new token costs: a key-value cache beside the constant state of every variant that is a recurrent network."""
+"""The Generation view: memory and time per new token, with a key-value cache and with the constant recurrent states."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,11 +31,11 @@ from pages.causal.legend import bold, places, with_settings
 SHORTEST, LONGEST = 64, 16_384
 HEIGHT = 420
 STROKES = ("solid", "32px,8px", "24px,16px", "16px,24px", "8px,32px")
-"""Of the states' lines, which partly lie on each other: one period, covered less and less."""
+"""Dash patterns of states with the same period and decreasing coverage, so that overlapping lines stay visible."""
 
 
 def show(chosen: Chosen) -> None:
-    """Draw it."""
+    """Draw the view: the sentence, the charts of bytes and of time, the table and the method."""
     attentions = with_settings(recurrent())
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     words = _words()
@@ -61,17 +61,17 @@ def show(chosen: Chosen) -> None:
 
 
 def _words() -> list[str]:
-    """The words of the variants whose states and caches are compared."""
+    """Return the words of the variants whose states and caches are compared."""
     return [a.word for a in (*with_settings(recurrent()), *with_settings(smaller_caches()))]
 
 
 def scope(chosen: Chosen) -> Scope:
-    """What is shown: sizes of all heads, with a mark at the input's length."""
+    """Return the scope of the view: sizes of all heads together."""
     return replace(input_panel.scope(chosen), head=None, joined="each", variants=(REFERENCE, *_words()))
 
 
 def _sizes(width: int) -> tuple[int, ...]:
-    """Doublings up to the longest whose keys are within bounds."""
+    """Return the measured lengths, in powers of two, up to the longest one within the limits."""
     limits = current()
     longest = max(SHORTEST, min(LONGEST, limits.timed_tokens, limits.synthetic_numbers // width))
     return tuple(2**i for i in range(SHORTEST.bit_length() - 1, longest.bit_length()))
@@ -109,7 +109,7 @@ def _draw(
 
 
 def _series(run: Run, attentions: Sequence[ac.Attention], colours: dict[str, int], *, live: bool) -> list[Series]:
-    """Softmax and the variants that the run measured with just these settings."""
+    """Return the timings of softmax and of the variants that the run measured with these settings."""
     names = {REFERENCE: _("Softmax, key-value cache")} | {a.word: label(a) for a in attentions}
     return [
         Series(
@@ -127,14 +127,14 @@ def _series(run: Run, attentions: Sequence[ac.Attention], colours: dict[str, int
 
 
 def where_timed(spec: TimingSpec, *, live: bool) -> str:
-    """Whose times are told: of a run made here and now, or of a recorded one."""
+    """Return the words that introduce times measured here, or times from a recorded run."""
     if live:
         return _("**Time measured here, {heads} heads of {d}:**", heads=spec.heads, d=spec.head_size)
     return _("**Time from a recorded run, {heads} heads of {d}:**", heads=spec.heads, d=spec.head_size)
 
 
 def sentence(held: Sequence[HeldRow], heads: int, d: int) -> str:
-    """From how many tokens on a cache holds more than the smallest state, and more than the largest."""
+    """Return the lengths from which a cache holds more than the smallest and more than the largest state."""
     rows = sorted((row for row in held if not row.grown_bytes), key=lambda row: row.outgrown or 0)
     first, last = rows[0], rows[-1]
     told = _(
@@ -166,7 +166,7 @@ def sentence(held: Sequence[HeldRow], heads: int, d: int) -> str:
 
 
 def _is_cache(row: HeldRow) -> bool:
-    """Whether it is a cache made smaller, where the others replace it by a state."""
+    """Return whether a variant keeps a smaller cache, in contrast to a state that replaces the cache."""
     return ac.from_word(row.variant).variant.family == "cache"
 
 
@@ -175,14 +175,14 @@ def _name(row: HeldRow) -> str:
 
 
 def _smaller_from(outgrown: int | None) -> str:
-    """From how many tokens on a key-value cache holds more."""
+    """Return, in words, the length from which a key-value cache holds more."""
     if outgrown is None:
         return _("never")
     return _("the first token") if outgrown == 1 else _("{n:,} tokens", n=outgrown)
 
 
 def _kept(row: HeldRow) -> str:
-    """What is kept once and of each token."""
+    """Return the bytes held, in words: the constant part and the part per token."""
     if not row.grown_bytes:
         return memory(row.state_bytes)
     each = _("{grown} a token", grown=memory(row.grown_bytes))
@@ -194,7 +194,7 @@ def _first(alike: Sequence[HeldRow]) -> HeldRow:
 
 
 def of_all(alike: Sequence[HeldRow]) -> str:
-    """What a line is called of variants that hold as much; the table names them all."""
+    """Return the label of one line for variants that hold equally much; the table names all of them."""
     first = _first(alike)
     if len(alike) == 1:
         return f"{_name(first)}: {_kept(first)}"
@@ -206,7 +206,7 @@ def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int
     ends = [2**i for i in range(longest.bit_length() + 1)]
     cache = [n * held[0].token_bytes / MIB for n in ends]
     lines = [Curve(_("Softmax, key-value cache"), ends, cache, colour=colours[REFERENCE], marks=False)]
-    # Even lines that lie on each other are all seen: each stroke covers less of the same period than the one below it.
+    # Overlapping lines stay visible: each dash pattern covers less of the same period than the line below it.
     alike: dict[tuple[int, int], list[HeldRow]] = {}
     for row in held:
         alike.setdefault((row.state_bytes, row.grown_bytes), []).append(row)
@@ -215,7 +215,7 @@ def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int
     for row in sorted(order, key=lambda row: STROKES.index(strokes[row.variant])):
         at, dash, colour = row.outgrown, strokes[row.variant], colours[row.variant.partition("~")[0]]
         name = of_all(alike[row.state_bytes, row.grown_bytes])
-        # A line that rises is bent where both axes are logarithmic.
+        # On two logarithmic axes a rising line is bent, so it needs a point at each length.
         along = ends if row.grown_bytes else [ends[0], ends[-1]]
         kept = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
         lines.append(Curve(name, along, kept, colour=colour, marks=False, dash=dash))
@@ -277,7 +277,7 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
 
 
 def _table(held: Sequence[HeldRow], by_word: dict[str, Series], run: Run, *, live: bool, key: str) -> None:
-    """Bytes are this input's; the columns of times say whose they are."""
+    """Draw the table of bytes and times. The bytes belong to this input; the headings of the times name their run."""
     n = max(run.spec.sizes)
     where = _("measured here") if live else _("recorded {heads} × {d}", heads=run.spec.heads, d=run.spec.head_size)
     faster, ms = _("faster from, {where}", where=where), _("ms at {n:,}, {where}", n=n, where=where)

@@ -1,4 +1,4 @@
-"""The gradient of causal linear attention: running sums beside autograd through all states and through the matrix."""
+"""The Gradient view: gradients of causal linear attention by running sums, compared with two forms of autograd."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,13 +21,13 @@ from attention_core.formatting import MIB, at_most, formatted, memory
 from pages.causal.legend import COLOURS, bold, dash, with_settings
 
 TOLD = 512
-"""Tokens the sentence speaks of, or the most below it."""
+"""Largest length, in tokens, that the sentence reports; otherwise the longest measured length below it."""
 WAYS = {SUMS: N_("running sums"), STATES: N_("autograd through all states"), MATRIX: N_("autograd through the matrix")}
-"""What the ways are called on screen."""
+"""Names on screen of the ways to compute the gradient."""
 
 
 def show(chosen: Chosen) -> None:
-    """Draw it."""
+    """Draw the view: the sentence, the charts, the table and the derivation."""
     [attention] = with_settings([ac.variant("linear")])
     d, d_v = chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = causal_gradient.tasks(chosen.source, d=d, d_v=d_v, head=chosen.head, word=attention.word)
@@ -57,7 +57,7 @@ def show(chosen: Chosen) -> None:
 
 
 def scope(chosen: Chosen) -> Scope:
-    """What is compared: the gradients of one head, or of all of them, on the first tokens."""
+    """Return the scope of the comparison: the gradients of one head or of all heads, on the first tokens."""
     [attention] = with_settings([ac.variant("linear")])
     tokens = min(chosen.qkv.n, causal_gradient.COMPARED)
     return replace(input_panel.scope(chosen), joined="each", tokens=tokens, variants=(attention.word,))
@@ -68,12 +68,12 @@ def _effort(task: BytesTask | causal_gradient.DifferenceTask) -> float:
 
 
 def sentence(held: Sequence[BytesRow], apart: Sequence[DifferenceRow], name: str) -> str:
-    """What the three ways hold at one length, and by how much the gradients differ, as far as that is known.
+    """Return the memory of the three ways at one length, and the largest difference of the gradients, if known.
 
     Args:
-        held: in the order in which lengths rise.
-        apart: of any number type.
-        name: of the variant.
+        held: measured memory, in increasing order of length.
+        apart: measured differences, of any dtype.
+        name: name of the variant.
     """
     single = max((row.difference for row in apart if row.dtype == "float32"), default=None)
     sums, states, matrix = ({row.n: row.peak_bytes for row in held if row.way == way} for way in WAYS)

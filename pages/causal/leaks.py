@@ -1,4 +1,4 @@
-"""Leaks: replace one token, and see which outputs move."""
+"""The Leaks view: the outputs that change when one token is replaced, which shows whether a variant is causal."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -30,7 +30,7 @@ Leaks = Mapping[ac.Attention, Influence]
 
 
 class LeaksOptions(Options, prefix="c_"):
-    """What a link to this view carries."""
+    """The options that a link to this view carries."""
 
     token = listed_whole(
         20,
@@ -43,7 +43,7 @@ class LeaksOptions(Options, prefix="c_"):
 
 
 def show(chosen: Chosen) -> None:
-    """Draw the sentence, the token, the strips and the maps."""
+    """Draw the sentence, the choice of the token, the strips and the maps."""
     variant_picker.show(all_stay=True)
     place = st.empty()
     try:
@@ -71,16 +71,16 @@ def show(chosen: Chosen) -> None:
 
 
 def scope(chosen: Chosen) -> Scope:
-    """What the maps come from: one head, or all side by side, and the first tokens."""
+    """Return the scope of the maps: one head or all heads side by side, on the first tokens."""
     tokens = replaced_tokens(chosen.qkv, head=chosen.head)
     return replace(input_panel.scope(chosen), joined="each", tokens=tokens)
 
 
 def _found(chosen: Chosen, waiting: Callable[[TaskStatus], object]) -> dict[ac.Attention, Influence]:
-    """Every variant's, in workers: that takes as many runs as there are tokens.
+    """Compute the influence maps of the chosen variants in workers, with one run per token and variant.
 
     Raises:
-        LabError: if one could not be computed.
+        LabError: if one of the maps could not be computed.
     """
     shown = Visit.variants.value
     asked, found = tasks(chosen.source, [attention.word for attention in shown], head=chosen.head), {}
@@ -96,12 +96,12 @@ def _found(chosen: Chosen, waiting: Callable[[TaskStatus], object]) -> dict[ac.A
 
 
 def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
-    """Whose earlier outputs move when token t is replaced; of the first token, who leaks at all.
+    """Return which variants leak when token t is replaced; for the first token, which variants leak at all.
 
     Args:
-        found: of each variant.
-        t: the token.
-        labels: one per token.
+        found: influence map of each variant.
+        t: index of the replaced token.
+        labels: labels of the tokens.
     """
     if len(labels) == 1:
         return _("There is one token, so there is no future that could leak. Give more of them.")
@@ -157,7 +157,7 @@ def moved_before(count: int, t: int) -> str:
 
 
 def reasons(found: Leaks) -> list[str]:
-    """Why those leak that cannot be causal."""
+    """Return why the variants without a causal form leak."""
     return [
         _(":material/water_drop: **{name}** leaks: {reason}", name=label(a), reason=_(a.variant.causal_reason))
         for a in found
@@ -199,12 +199,12 @@ def _take_token(event: BoardEvent) -> None:
 
 
 def notes(shown: int, n: int, *, every_head: bool) -> str:
-    """What the maps hold.
+    """Return the notes on what the maps show.
 
     Args:
-        shown: tokens replaced in turn.
+        shown: number of tokens replaced in turn.
         n: tokens of the input.
-        every_head: whether it is about all heads.
+        every_head: whether all heads are shown.
     """
     return paragraph(
         _(

@@ -1,4 +1,4 @@
-"""What the views compare: variants with the settings of this visit, forms of computing them, and their colours."""
+"""Definitions shared by the views of the Causal page: variants with the visitor's settings, names, colours, dashes."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,13 +11,13 @@ from attention_core.experiments.causal_modes import MATRIX
 from attention_core.variant import Variant
 
 FORMS = {"chunked": N_("chunked"), "recurrent": N_("recurrent"), "cumsum": N_("cumsum"), MATRIX: N_("explicit matrix")}
-"""What the forms are called on screen."""
+"""Names of the forms on screen."""
 COLOURS = {"chunked": 4, "recurrent": 2, "cumsum": 5, MATRIX: GREY}
-"""The forms' places among the colours."""
+"""Colours of the forms: indices into the palette, or a colour."""
 
 
 def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
-    """Variants with the settings chosen on this visit, else their defaults; their form of computing left open."""
+    """Return the variants with the visitor's settings or defaults, except ``mode``, which keeps its default."""
     found = []
     for variant in variants:
         params = as_chosen(variant.key).params
@@ -27,15 +27,15 @@ def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
 
 
 def places(keys: Sequence[str]) -> dict[str, int]:
-    """The colour's place of each variant, the same on every page."""
+    """Return the palette index of each variant, which is the same on every page."""
     return {key: palette.place(key) for key in keys}
 
 
 def dash(way: str) -> str:
-    """The stroke of a form's line."""
+    """Return the dash pattern of a form's line."""
     return "dash" if way == MATRIX else "solid"
 
 
 def bold(names: Iterable[str]) -> str:
-    """Names in bold, in a row."""
+    """Return names in bold, separated by commas."""
     return ", ".join(f"**{literal(name)}**" for name in names)

@@ -1,4 +1,4 @@
-"""The numbers of this page that a lesson may ask for: who leaks, and how much."""
+"""The numbers of the Causal page that a lesson can ask about: which variants leak, and how much."""
 
 import attention_core as ac
 from app.jobs import dispatch
@@ -19,18 +19,18 @@ def _influence(screen: Screen, attention: ac.Attention | None) -> Influence:
 
 
 def _moved(screen: Screen, attention: ac.Attention | None) -> float:
-    """How many outputs before the replaced token move."""
+    """Return the number of outputs before the replaced token that change."""
     found = _influence(screen, attention)
     return float(found.before(min(screen.options(LeaksOptions).token, len(found.moved) - 1)))
 
 
 def _leaking(screen: Screen, attention: ac.Attention | None) -> float:
-    """How many of the compared variants leak at all."""
+    """Return the number of compared variants that leak."""
     return float(sum(_influence(screen, each).share > 0 for each in screen.visit.variants))
 
 
 def _token(screen: Screen) -> int:
-    """The position of the replaced token, which is also the number of outputs before it."""
+    """Return the position of the replaced token, which is also the number of outputs before it; at least 1."""
     return max(1, min(screen.options(LeaksOptions).token, screen.chosen.qkv.n - 1))
 
 

@@ -1,4 +1,4 @@
-"""Causal: can it generate, and at what cost?"""
+"""The Causal page: which variants can generate text token by token, and at what cost."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ CHAPTERS = {
     ),
     "gradient": (N_("Gradient"), N_("And its gradient keeps no state of every token: two running sums are enough.")),
 }
-"""The views in the order in which they tell one story, each with what it adds."""
+"""Titles and introductions of the views, in reading order."""
 VIEWS = {
     "leak": leaks,
     "algorithms": algorithms,
@@ -55,13 +55,13 @@ def _numbered() -> dict[str, str]:
 
 
 class CausalOptions(LeaksOptions, AlgorithmsOptions, StateOptions, FadingOptions, GateOptions, prefix="c_"):
-    """What a link to this page carries beside the input and the variants: which view, and the options of each."""
+    """The options that a link to this page carries in addition to the input and the variants."""
 
     view = choice(_numbered, N_("Chapter"), default="leak", opening="state", layout={"label_visibility": "collapsed"})
 
 
 def top() -> Chosen:
-    """Which of the questions is asked; an address holds the tokens of all views, so all are checked."""
+    """Draw the choice of the chapter, and return the input after fitting the tokens of all views to its length."""
     _chapter()
     chosen = input_panel.chosen(switch=False)
     for token in (LeaksOptions.token, FadingOptions.early, StateOptions.last):
@@ -70,10 +70,10 @@ def top() -> Chosen:
 
 
 def _chapter() -> None:
-    """Which chapter is read, the way to the next, and what it adds."""
+    """Draw the choice of the chapter, a button to the next chapter, and the introduction of the chosen chapter."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         view = CausalOptions.view.draw()
-        # During a lesson its own “Next” leads on; a second one would leave it.
+        # A lesson has its own “Next” button; a second one would leave the lesson.
         if (after := following(view)) and LessonOptions.lesson.value is None:
             st.button(
                 _("Next: {chapter}", chapter=_(CHAPTERS[after][0])),
@@ -88,13 +88,13 @@ def _chapter() -> None:
 
 
 def following(view: str) -> str:
-    """The chapter after one; empty after the last."""
+    """Return the key of the next chapter; empty after the last."""
     order = [*CHAPTERS, ""]
     return order[order.index(view) + 1]
 
 
 def scope(chosen: Chosen) -> Scope:
-    """What the numbers of the chapter on screen come from; each of its variants is causal where it can be."""
+    """Return the scope of the chapter on screen; its variants are causal wherever they have a causal form."""
     return replace(VIEWS[CausalOptions.view.value].scope(chosen), causal=True)
 
 

@@ -1,4 +1,4 @@
-"""State: what a variant that is a recurrent network remembers, growing token by token."""
+"""The State view: the recurrent state of a variant as it grows token by token."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -31,9 +31,9 @@ from attention_core.registry import matrix_states
 from attention_core.settings import Value
 
 PICTURES = 40
-"""Pictures of a whole play: a long text is played in larger steps, so that it takes no longer than half a minute."""
+"""Maximum pictures of one animation; longer texts advance in larger steps, so that it lasts at most half a minute."""
 FORM = ("mode",)
-"""The setting that says how the causal form is computed: here it is the decoder, always."""
+"""The setting that is not offered here: the causal form, because this view always uses the decoder."""
 SUMS = (
     r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
     r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i}",
@@ -46,7 +46,7 @@ SUMS = (
         "- Colours keep one scale over all tokens, on a square root; z keeps its axis."
     ),
 )
-"""How running sums go on, and what is to be known of their pictures."""
+"""Formula of variants that keep running sums, and the notes on their pictures."""
 FAST_WEIGHTS = (
     r"S_i = D_i S_{i-1} - \varepsilon_i k_i \left(k_i^\top D_i S_{i-1}\right) + \beta_i k_i v_i^\top,\qquad "
     r"D_i = \operatorname{diag}(\alpha_i),\qquad o_i = S_i^\top q_i",
@@ -63,11 +63,11 @@ FAST_WEIGHTS = (
         "- Colours keep one scale over all tokens, on a square root; what channels hold keeps its axis."
     ),
 )
-"""The same of fast weights."""
+"""Formula of variants with fast weights, and the notes on their pictures."""
 
 
 class StateOptions(Options, prefix="c_"):
-    """What a link to this view carries."""
+    """The options that a link to this view carries."""
 
     variant = kept(lambda: of_variant(lambda variant: variant in matrix_states(), "linear"), link="c_state")
     last = listed_whole(
@@ -81,7 +81,7 @@ class StateOptions(Options, prefix="c_"):
 
 
 def show(chosen: Chosen) -> None:
-    """Draw the choice of the variant, and the part that plays."""
+    """Draw the choice of the variant, the animated part, the explanation and the downloads."""
     attention, head = _pick(), chosen.head or 0
     again = partial(cached.grown, chosen.source, attention, head=head)
     with computing(_(attention.title)):
@@ -90,7 +90,7 @@ def show(chosen: Chosen) -> None:
     StateOptions.last.fit(range(len(labels)))
     for words in notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)
-    # Only the part that plays runs again at every picture, and only while it plays.
+    # While the animation plays, only this fragment reruns at each picture.
     last = len(labels) - 1
     play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
     st.fragment(_draw, run_every=play.clock)(play, again, labels, _(attention.title), play.going)
@@ -100,7 +100,7 @@ def show(chosen: Chosen) -> None:
 
 
 def scope(chosen: Chosen) -> Scope:
-    """What is shown: the state of one head, the first where the average is chosen, over the tokens it is followed."""
+    """Return the scope of the view: one head (the first if the average is chosen) and the tokens followed."""
     attention: ac.Attention = StateOptions.variant.value
     found = input_panel.scope(chosen)
     return replace(found, head=chosen.head or 0, tokens=followed(chosen.qkv, attention), variants=(attention.word,))
@@ -137,7 +137,7 @@ def _pick() -> ac.Attention:
 
 
 def _write_on() -> None:
-    """Add what was typed to the text, and show the state after its last word."""
+    """Append the typed words to the text, and show the state after the last word."""
     typed, st.session_state["causal.typed"] = st.session_state["causal.typed"].strip(), ""
     if typed:
         take_text(f"{Visit.text.value} {typed}")
@@ -145,9 +145,9 @@ def _write_on() -> None:
 
 
 def _last_word() -> int:
-    """Return the place of the text's last token that the tokenizer did not add, as far as an address can name it.
+    """Return the index of the text's last token that the tokenizer did not add, within the range of the option.
 
-    Where the text cannot be read, the place that is shown stays.
+    If the text cannot be read, return the current index.
     """
     source = input_panel.forms()["text"].source(Visit.now())
     try:
@@ -169,13 +169,13 @@ def _turn(name: str, value: Value) -> None:
 
 
 def _draw(play: Animation, again: Callable[[], Grown], labels: tuple[str, ...], name: str, ticking: bool) -> None:
-    """The slider, the play button and the pictures: they alone run again when one of them moves or the clock ticks.
+    """Draw the animated part: the slider, the buttons and the pictures.
 
-    What is kept between two pictures is how the state is found again, not the state, for every visitor has one.
+    The fragment keeps ``again``, which reads the state from the cache, so that no visitor's session holds a state.
     """
     grown = again()
     i, last = play.step(ticking), play.last
-    told = st.container()  # an empty place would be blank until its words come, and the page below would jump
+    told = st.container()  # An empty placeholder would be blank until the sentence is known: the page would jump.
     if last:
         left, middle, right = st.columns([2, 3, 12], vertical_alignment="bottom")
         with left:
@@ -200,13 +200,13 @@ def _draw(play: Animation, again: Callable[[], Grown], labels: tuple[str, ...], 
 
 
 def sentence(grown: Grown, i: int, labels: Sequence[str], name: str) -> str:
-    """How much is remembered after token i, and how far what is read from it lies from softmax's output.
+    """Return the size of the state after token i, and the distance of its output from softmax's output.
 
     Args:
-        grown: the state over time.
-        i: the last token taken in.
-        labels: one per token.
-        name: the variant's.
+        grown: states after each token.
+        i: index of the last token taken in.
+        labels: labels of the tokens.
+        name: name of the variant.
     """
     sizes = lengths(grown.sums)
     return _(
@@ -227,7 +227,7 @@ def sentence(grown: Grown, i: int, labels: Sequence[str], name: str) -> str:
 
 
 def change(grown: Grown, i: int) -> str:
-    """What token i does to fast weights: what of them fades, is taken back and is written; empty of a running sum."""
+    """Return what token i fades, erases and writes in fast weights; empty for running sums."""
     if grown.changes is None:
         return ""
     written = _length(grown.added[i])
@@ -266,7 +266,7 @@ def _length(change: np.ndarray) -> str:
 
 
 def fading(shares: np.ndarray) -> str:
-    """How much of a state fades, from the share of each channel that does."""
+    """Return how much of a state fades, given the fading share of each channel."""
     if not shares.any():
         return _("Nothing of what was there fades.")
     low, high = percent(shares.min()), percent(shares.max())
@@ -307,8 +307,8 @@ def _board(grown: Grown, labels: tuple[str, ...], i: int) -> None:
 
 
 def _states(grown: Grown, token: str, i: int) -> Iterator[Panel]:
-    """The state after a token, and what the token does to it."""
-    top = float(abs(grown.sums).max())  # one scale for all tokens, so that growth is seen
+    """Yield the panels of the state after a token, and of the changes that the token makes."""
+    top = float(abs(grown.sums).max())  # One scale for all tokens makes growth visible.
     yield Panel("state", "S", _("all {count} tokens so far", count=i + 1), grown.sums[i], top=top)
     if grown.changes is None:
         yield Panel("added", "φ(k) vᵀ", _("what “{token}” adds", token=token), grown.added[i], top=top)
@@ -325,7 +325,7 @@ def _states(grown: Grown, token: str, i: int) -> Iterator[Panel]:
 
 
 def _sizes(grown: Grown) -> dict[str, np.ndarray]:
-    """How large the state is after every token, and what beside it changes, by name."""
+    """Return the norm of the state after each token, and the norm of what else changes, by name."""
     sizes = {"‖S‖": lengths(grown.sums)}
     if grown.keys is not None:
         return sizes | {"‖z‖": lengths(grown.keys)}
@@ -356,13 +356,13 @@ def _figure(grown: Grown, i: int) -> None:
 
 
 def notes(grown: Grown, n: int, head: int, *, averaged: bool) -> list[str]:
-    """What is not shown as it is.
+    """Return the notes on differences between the pictures and the computed state.
 
     Args:
-        grown: the state over time.
+        grown: states after each token.
         n: tokens of the input.
-        head: the head shown.
-        averaged: whether all heads are looked at elsewhere.
+        head: index of the head shown.
+        averaged: whether the average of all heads is chosen on the other pages.
     """
     told = []
     if averaged:
@@ -396,13 +396,13 @@ def _explain(attention: ac.Attention, grown: Grown) -> None:
 
 
 def _rows(grown: Grown) -> list[list[object]]:
-    """The numbers of the curves, of each token."""
+    """Return the values of the curves, one row per token."""
     sizes = zip(*_sizes(grown).values(), strict=True)
     return [[i, *map(float, row), grown.difference(i), grown.lost(i)] for i, row in enumerate(sizes)]
 
 
 def _arrays(grown: Grown) -> dict[str, np.ndarray]:
-    """All that the view shows, by the names of its formula; without what the variant does not have."""
+    """Return the arrays that the view shows, by their names in the formula, without those the variant lacks."""
     changes = grown.changes
     arrays = {
         "S": grown.sums,

@@ -1,1 +1,1 @@
-"""Claims: is what the articles say true here?"""
+"""The Claims page: checks on the current input whether statements of articles about attention hold."""

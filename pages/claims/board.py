@@ -1,4 +1,4 @@
-"""All claims by the article they come from: verdict, finding and a small figure on each card, as the checks come in."""
+"""The board of all claims by article: verdict, finding and a small figure on each card, drawn as results arrive."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ from pages.claims import longer_input, words
 from pages.claims.options import VERDICTS, ClaimsOptions, asked_for, draw_heads, let_read, measure_time, open_claim
 
 SEVERAL = 2
-"""Claims from which on an article has a heading of its own."""
+"""Minimum number of claims of an article that gets its own heading."""
 
 
 def by_article(every: Iterable[Claim]) -> dict[Paper | None, list[Claim]]:
-    """The claims by their article, those first that have most; at the end, for None, all that stand alone."""
+    """Group the claims by article, the longest groups first; None is last and groups the articles with one claim."""
     articles: dict[Paper, list[Claim]] = {}
     for claim in every:
         articles.setdefault(claim.source, []).append(claim)
@@ -41,10 +41,10 @@ class Board:
 
     Attributes:
         chosen: the input.
-        opened: the claim whose panel stands in its card's place; empty for none.
-        waiting: what is checked only once a visitor asks, by key.
-        cards: each claim's card, by key.
-        outcomes: what is drawn, by key.
+        opened: key of the claim whose panel replaces its card; empty for none.
+        waiting: claims that are checked only if the visitor asks, by key.
+        cards: placeholder of each claim's card, by key.
+        outcomes: outcomes that have been drawn, by key.
     """
 
     chosen: Chosen
@@ -54,7 +54,7 @@ class Board:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
     def lay_out(self, shown: Sequence[Claim], tasks: Sequence[ClaimTask]) -> None:
-        """Draw the claims with what is known of them; the opened one's panel in its place."""
+        """Draw the cards with the known outcomes; the panel of the opened claim replaces its card."""
         groups, place = by_article(shown), None
         order = [claim for own in groups.values() for claim in own]
         for number, (source, own) in enumerate(groups.items()):
@@ -86,7 +86,7 @@ class Board:
         self._draw(claim)
 
     def _draw(self, claim: Claim) -> None:
-        """What is known of a claim, on its card."""
+        """Draw the outcome of a claim on its card, or the button that requests the check."""
         cached.drawing().give_way()
         outcome, place = self.outcomes.get(claim.key), self.cards[claim.key]
         if outcome is None:
@@ -103,16 +103,16 @@ class Board:
 
     @property
     def found(self) -> list[Outcome]:
-        """What is drawn, by the claims' numbers."""
+        """Outcomes that have been drawn, in order of the claims' numbers."""
         return sorted(self.outcomes.values(), key=lambda outcome: outcome.claim.number)
 
     def refuse(self, task: ClaimTask, said: str) -> None:
-        """Say why a claim could not be checked."""
+        """Show on a claim's card why the claim could not be checked."""
         if task.key in self.cards:
             self.cards[task.key].caption(said)
 
     def tell(self, outcomes: Iterable[Outcome]) -> None:
-        """Draw the outcomes that are new."""
+        """Draw the outcomes that have not been drawn yet."""
         for outcome in outcomes:
             if outcome.key not in self.outcomes:
                 self.outcomes[outcome.key] = outcome
@@ -121,7 +121,7 @@ class Board:
 
 
 def _offer(task: ClaimTask) -> None:
-    """Why a claim is not checked by itself, and the button that asks for it."""
+    """Draw why a claim is not checked automatically, and the button that requests the check."""
     st.caption(words.on_time() if task.timed else words.on_reading())
     if task.timed:
         st.button(_("Measure it"), icon=":material/timer:", key=f"claims.time.{task.key}", on_click=measure_time)
@@ -130,7 +130,7 @@ def _offer(task: ClaimTask) -> None:
 
 
 def show(chosen: Chosen) -> None:
-    """Draw the board; the checks run by themselves, but for those of time, which keep others waiting, and slow ones."""
+    """Draw the board and start all checks, except slow ones and time measurements, which would delay other tasks."""
     every = claims.tasks(chosen.source, head=chosen.head, load=cached.record)
     opened = ClaimsOptions.claim.value
     known = {task: found for task in every if (found := dispatch.known("claims", task)) is not None}
@@ -164,7 +164,7 @@ def show(chosen: Chosen) -> None:
 
 
 def card(outcome: Outcome) -> str:
-    """What a claim's card says, as Markdown with HTML: its figure in small, the verdict, and what was found."""
+    """Return the content of a claim's card, as Markdown with HTML: small figure, verdict and finding."""
     parts = [words.badge(outcome.verdict), words.finding(outcome)]
     if outcome.claim.theorem:
         parts[0] += f" :gray-badge[{_('a theorem')}]"
@@ -174,12 +174,13 @@ def card(outcome: Outcome) -> str:
 
 
 def picture(outcome: Outcome) -> str | None:
-    """A claim's figure in small, as an address that holds it; None where nothing could be drawn."""
+    """Return a claim's small figure as a data URL; None if there is nothing to draw."""
     figure, bars = outcome.claim.figure, outcome.claim.figure.kind == "bars"
     rows = [row for row in outcome.rows if (y := getattr(row, figure.y)) is not None and y == y]
     places = list(dict.fromkeys(getattr(row, figure.x) for row in rows))
     series: dict[str, list[tuple[float, float]]] = {}
-    for row in rows:  # not by pandas, which takes most of what the page does: some twenty cards are drawn at each run
+    # Not with pandas, which would take most of the page's time: each run draws about twenty cards.
+    for row in rows:
         x = getattr(row, figure.x)
         at = places.index(x) if bars else x
         series.setdefault(getattr(row, figure.by), []).append((float(at), float(getattr(row, figure.y))))
@@ -187,7 +188,7 @@ def picture(outcome: Outcome) -> str | None:
 
 
 def _close(outcomes: Sequence[Outcome], chosen: Chosen, longest: int) -> None:
-    """What stands beneath the board: what a verdict is, and all of them as a table."""
+    """Draw the end of the board: what a verdict means, and the download of all claims as a table."""
     if told := words.no_alarm(outcomes):
         st.caption(told)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -196,7 +197,7 @@ def _close(outcomes: Sequence[Outcome], chosen: Chosen, longest: int) -> None:
 
 
 def table(outcomes: Sequence[Outcome]) -> bytes:
-    """Every claim with its verdict, its numbers and its rule, as CSV."""
+    """Return every claim with its verdict, numbers and rule, as CSV."""
     header = [_("number"), _("claim"), _("verdict"), _("finding"), _("numbers"), _("rule"), _("source")]
     rows: list[list[object]] = []
     for outcome in outcomes:

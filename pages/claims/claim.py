@@ -1,4 +1,4 @@
-"""One claim's panel on the board: where it is claimed, what was found, the numbers, the rule and the figure."""
+"""The panel of one claim on the board: its source, finding, numbers, rule and figure."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, fields
@@ -20,15 +20,15 @@ from pages.claims.options import open_claim
 
 
 def show(task: ClaimTask, order: Sequence[Claim], chosen: Chosen) -> Outcome | None:
-    """Check one claim and draw what was found.
+    """Check one claim and draw its outcome.
 
     Args:
         task: the claim on this input.
-        order: all claims as they stand on the board.
+        order: all claims, in the order of the board.
         chosen: the input.
 
     Returns:
-        What came of it; None where that cannot be told.
+        The outcome; None if the check failed.
     """
     claim = next(each for each in order if each.key == task.key)
     _steps(claim, order)
@@ -75,7 +75,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: Chosen) -> Outcome | N
 
 
 def _steps(claim: Claim, order: Sequence[Claim]) -> None:
-    """Close the panel, or go on to the claim before or after."""
+    """Draw the buttons that close the panel or open the previous or the next claim."""
     at = order.index(claim)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         for name, icon, to in (
@@ -96,7 +96,7 @@ def _steps(claim: Claim, order: Sequence[Claim]) -> None:
 
 
 def _outcome(task: ClaimTask) -> Outcome | None:
-    """What came of the claim; None, with a sentence on the page, where that cannot be told."""
+    """Return the outcome of the claim; if the check fails, show why and return None."""
     place = st.empty()
     try:
         with st.spinner(_("Checking …"), show_time=True):
@@ -132,7 +132,7 @@ def _figure(outcome: Outcome) -> None:
 
 
 def _at_large(place: Place) -> None:
-    """A link to the page where a claim can be seen at large on the same input, with what it is about."""
+    """Draw a link to the page and the variants that show the claim in detail on the same input."""
     navigation.link(
         place.page,
         _("See it at large: {page}", page=_(discover()[place.page].title)),
@@ -142,6 +142,6 @@ def _at_large(place: Place) -> None:
 
 
 def table(outcome: Outcome) -> bytes:
-    """What the experiment found, as CSV."""
+    """Return the rows of the experiment, as CSV."""
     names = [field.name for field in fields(outcome.rows[0])]
     return export.to_csv(["claim", *names], [(outcome.key, *astuple(row)) for row in outcome.rows])

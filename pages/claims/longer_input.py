@@ -1,4 +1,4 @@
-"""A longer input for a claim that this one is too short for: what would do, and a button that takes it."""
+"""The button that replaces an input too short for a claim by a longer one."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,11 +16,11 @@ from attention_core.inputs.source import Source, TextSource
 from pages.claims.options import open_claim
 
 PRESET = "long"
-"""The text that is taken where one is too short."""
+"""Key of the preset text that replaces a text that is too short."""
 
 
 def show(outcome: Outcome, chosen: Chosen) -> None:
-    """What to do where a claim needs more tokens; nothing where no length would help."""
+    """Draw a button that takes a longer input, or say how to get one; draw nothing if no length would help."""
     needs = outcome.why.needs if outcome.why else None
     if needs is None:
         return
@@ -40,21 +40,21 @@ def show(outcome: Outcome, chosen: Chosen) -> None:
 
 
 def offer(source: Source, tokens: int) -> str:
-    """What the button says that takes a longer input: so many tokens."""
+    """Return the label of the button that takes a longer input, with its number of tokens."""
     if source.made:
         return _("Check it with n = {n}", n=tokens)
     return _("Check it on the long preset, {n} tokens", n=tokens)
 
 
 def missing(source: Source, needs: int) -> str:
-    """What the visitor can do where no button could."""
+    """Return what the visitor can do if no button can provide a longer input."""
     if source.written:
         return _("Write or paste a text of {n} tokens or more to check it.", n=needs)
     return _("Upload a sequence of {n} tokens or more to check it.", n=needs)
 
 
 def _preset_tokens() -> int:
-    """Tokens of the long preset as the chosen model reads it; none where it cannot."""
+    """Return the number of tokens of the long preset in the chosen model; 0 if the model cannot read it."""
     try:
         return cached.record(TextSource(presets.texts()[PRESET], Visit.model.value, Visit.layer.value)).n
     except ac.LabError:

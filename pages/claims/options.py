@@ -1,4 +1,4 @@
-"""What the visitor asks of the Claims page."""
+"""The options of the Claims page."""
 
 from app.state import url
 from app.state.controls import Options, choice, kept, pills
@@ -13,9 +13,9 @@ SHORT = {
     Verdict.FAILS: N_("does not hold"),
     Verdict.UNTESTABLE: N_("not testable"),
 }
-"""What the filter calls them: all of them stand in one line."""
+"""Names of the verdicts in the filter, short enough for one line."""
 VERDICTS = {"holds": Verdict.HOLDS, "partly": Verdict.PARTLY, "fails": Verdict.FAILS, "untestable": Verdict.UNTESTABLE}
-"""The verdicts by their word in links."""
+"""Verdicts by their name in links."""
 
 
 def _verdicts() -> dict[str, str]:
@@ -23,14 +23,14 @@ def _verdicts() -> dict[str, str]:
 
 
 class ClaimsOptions(Options):
-    """What a link to this page carries beside the input."""
+    """The options that a link to this page carries in addition to the input."""
 
-    # Whether claims that measure time are checked too, and those for which a model reads the text again and again; all
-    # others are, as soon as the page is opened.
+    # Claims that measure time (`check`) or for which a model reads the text many times (`reads`) are checked only if
+    # the visitor asks. All other claims are checked when the page opens.
     check = kept(lambda: url.switch(False))
     reads = kept(lambda: url.switch(False))
     claim = kept(lambda: url.one_of("", [claim.key for claim in claims.all_claims()]))
-    # Most claims are judged by the middle head or by a share of heads.
+    # Most claims are judged by the median head or by a share of heads.
     heads = choice(
         {"all": N_("all heads"), "one": N_("the picked head")},
         N_("Heads"),
@@ -41,26 +41,26 @@ class ClaimsOptions(Options):
 
 
 def asked_for(task: ClaimTask) -> bool:
-    """Whether a claim is to be checked: at once, or because the visitor asked."""
+    """Return whether a claim is to be checked: automatically, or because the visitor asked."""
     return (ClaimsOptions.check.value or not task.timed) and (ClaimsOptions.reads.value or not task.slow)
 
 
 def let_read() -> None:
-    """Check the claims for which a model reads the text, now and when the input changes."""
+    """Check the claims for which a model reads the text, now and whenever the input changes."""
     ClaimsOptions.reads.set(True)
 
 
 def measure_time() -> None:
-    """Check the claims that measure time as well, now and when the input changes."""
+    """Check the claims that measure time, now and whenever the input changes."""
     ClaimsOptions.check.set(True)
 
 
 def open_claim(key: str) -> None:
-    """Open one claim's panel on the board; none for an empty key."""
+    """Open the panel of a claim; an empty key closes it."""
     ClaimsOptions.claim.set(key)
 
 
 def draw_heads(heads: int) -> None:
-    """Which heads are looked at, where there are several."""
+    """Draw the choice between all heads and the picked head, if there are several heads."""
     if heads > 1:
         ClaimsOptions.heads.draw()

@@ -1,4 +1,4 @@
-"""Claims: is what the articles say true here?"""
+"""The Claims page: checks on the current input whether statements of articles about attention hold."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from pages.claims.options import ClaimsOptions
 
 
 def top() -> Chosen:
-    """The input, with the head that is looked at; None for all of them."""
+    """Return the input with the chosen head, or with no head to select all heads."""
     chosen = input_panel.chosen(switch=False, both=True)
     return chosen if ClaimsOptions.heads.value == "one" else replace(chosen, head=None)
 

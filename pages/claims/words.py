@@ -1,4 +1,4 @@
-"""What the page says of claims: the chip of a verdict, what was found, and how all of them came out."""
+"""The texts of the Claims page: verdicts, findings, rules and the summary of all outcomes."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,73 +17,73 @@ CHIPS: dict[Verdict, tuple[str, Colour]] = {
     Verdict.FAILS: (":material/radio_button_unchecked:", "gray"),
     Verdict.UNTESTABLE: (":material/help:", "blue"),
 }
-"""A full, a half and an empty circle, and one with a question mark: no verdict is an alarm."""
+"""Icon and colour of each verdict. No verdict looks like an alarm, because "fails" is not an error."""
 
 
 def badge(verdict: Verdict) -> str:
-    """A verdict as icon and word, as Markdown."""
+    """Return a verdict as icon and word, as Markdown."""
     icon, colour = CHIPS[verdict]
     return f":{colour}-badge[{icon} {_(verdict.value)}]"
 
 
 def strip(outcomes: Sequence[Outcome]) -> str:
-    """All verdicts in one line, each as an icon with the claim's number, as Markdown."""
+    """Return all verdicts in one line, each as an icon with the claim's number, as Markdown."""
     told = ((*CHIPS[outcome.verdict], outcome.claim.number) for outcome in outcomes)
     return " ".join(f":{colour}-badge[{icon} {number}]" for icon, colour, number in told)
 
 
 def finding(outcome: Outcome) -> str:
-    """What was found, as Markdown."""
+    """Return the finding of a claim, as Markdown."""
     return literal(told(outcome))
 
 
 def told(outcome: Outcome) -> str:
-    """What was found, as it is."""
+    """Return the finding of a claim, as plain text."""
     return paragraph(*(_(each, **outcome.found) for each in outcome.sentences))
 
 
 def article(source: Paper) -> str:
-    """Under which heading its claims stand, as Markdown."""
+    """Return the heading of an article's claims, as Markdown."""
     return f"[{literal(source.heading)}]({source.url}), {source.year}"
 
 
 def drawn(claim: Claim) -> str:
-    """What a claim's figure shows, for those who cannot see it."""
+    """Return the alternative text of a claim's figure."""
     return _("{y} against {x}", y=_(claim.figure.y_title), x=_(claim.figure.x_title))
 
 
 def on_time() -> str:
-    """Why a claim that measures time is not checked by itself."""
+    """Return why a claim that measures time is not checked automatically."""
     return _("It measures time, for which it has the machine to itself: it is checked once you ask.")
 
 
 def on_reading() -> str:
-    """Why a claim for which a model reads the text is not checked by itself."""
+    """Return why a claim for which a model reads the text is not checked automatically."""
     return _("SmolLM2 reads the text a dozen times for these claims, which takes a while: they wait until you ask.")
 
 
 def headline(claim: Claim) -> str:
-    """Its number and what is claimed, as Markdown."""
+    """Return the number and the statement of a claim, as a Markdown heading."""
     return f"## {claim.number}. {literal(_(claim.statement))}"
 
 
 def claimed_in(source: Paper) -> str:
-    """Where it is claimed, as Markdown."""
+    """Return the source of a claim, as Markdown."""
     return _("Claimed in [{title}]({url}), {year}", title=literal(source.heading), url=source.url, year=source.year)
 
 
 def rule(claim: Claim) -> str:
-    """How the claim is judged, its thresholds filled in, as Markdown."""
+    """Return the rule by which a claim is judged, with its thresholds, as Markdown."""
     return literal(_(claim.rule, **claim.thresholds()))
 
 
 def unit(quantity: Quantity) -> str:
-    """What follows a quantity's number: its unit, with a space before it unless it is the per cent sign."""
+    """Return the suffix of a quantity's value: its unit, after a no-break space except before a per cent sign."""
     return quantity.unit and ("" if quantity.unit == "%" else "\N{NO-BREAK SPACE}") + _(quantity.unit)
 
 
 def numbers(outcome: Outcome) -> str:
-    """The quantities it was judged by, as a Markdown table, which wraps."""
+    """Return the quantities that decided the verdict, as a Markdown table, because its text wraps."""
     found = outcome.claim.found(outcome.numbers)
     lines = [f"| {_('Measured')} | {_('Value')} |", "| :-- | --: |"]
     for each in outcome.claim.quantities:
@@ -92,12 +92,12 @@ def numbers(outcome: Outcome) -> str:
 
 
 def theorem(claim: Claim) -> str:
-    """Why the claim cannot but come out as it does, as Markdown; empty for one that inputs decide."""
+    """Return why a theorem's verdict is always the same, as Markdown; empty if the verdict depends on the input."""
     return _("**A theorem.** {why}", why=literal(_(claim.theorem))) if claim.theorem else ""
 
 
 def overall(outcomes: Sequence[Outcome]) -> str:
-    """How the claims came out, in a sentence or two."""
+    """Return the number of claims per verdict, in a sentence or two."""
     count, untouched = Counter(outcome.verdict for outcome in outcomes), len(all_claims()) - len(outcomes)
     return paragraph(
         _(
@@ -113,7 +113,7 @@ def overall(outcomes: Sequence[Outcome]) -> str:
 
 
 def no_alarm(outcomes: Sequence[Outcome]) -> str:
-    """What it means that a claim does not hold; empty where each does, or cannot be judged."""
+    """Return what the verdict "does not hold here" means; empty if no claim has it."""
     if all(outcome.verdict is not Verdict.FAILS for outcome in outcomes):
         return ""
     return _(
@@ -123,12 +123,12 @@ def no_alarm(outcomes: Sequence[Outcome]) -> str:
 
 
 def looked_at(chosen: Chosen, longest: int, claim: Claim | None = None) -> str:
-    """What a claim, or all of them, are checked on.
+    """Return the tokens and heads that a claim, or all claims, are checked on.
 
     Args:
         chosen: the input.
-        longest: tokens of the longest length it is measured at.
-        claim: the one claim, None for all.
+        longest: largest number of tokens measured.
+        claim: the claim; None for all claims.
     """
     if claim and claim.reads:
         return _("Checked on what SmolLM2 makes of the text, whatever model, layer and heads are chosen.")

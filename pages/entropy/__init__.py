@@ -1,1 +1,1 @@
-"""The Entropy page: how far attention spreads as text grows, what a row would have to be divided by, what steers it."""
+"""The Entropy page: the entropy and the totals of attention rows, and the effects of length, RoPE and temperature."""

@@ -1,4 +1,4 @@
-"""Attention over distance, with and without RoPE, or with ALiBi: its weights, its logits and what bounds them."""
+"""The Distance and RoPE view: softmax's weights and logits by distance, with RoPE, with ALiBi or with neither."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,11 +21,11 @@ from pages.entropy.take_away import take_away
 
 DASHES = {TURNED: "solid", PLAIN: "dash", BIASED: "dashdot"}
 ALIKE = 1.05
-"""Numbers within this ratio are called alike."""
+"""Ratio up to which two numbers count as equal."""
 
 
 def show(question: Question) -> None:
-    """Draw the choice, the measurement and what it found."""
+    """Draw the choice of the curves, the measurement and its results."""
     curves = {"weight": _weights, "logit": _logits, "bound": _bounded, "alone": _alone}[EntropyOptions.distance.draw()]
     n = question.record.n
 
@@ -44,18 +44,18 @@ def show(question: Question) -> None:
 
 
 def scope(question: Question) -> Scope:
-    """What the numbers of this view come from."""
+    """Return the scope of the numbers of this view."""
     return question.scope(tokens=question.record.n, seeds=question.seeds, variants=("softmax",))
 
 
 def origin(source: Source) -> str:
-    """Which of the two forms the input itself has, and where the other comes from, as Markdown."""
+    """Return whether the input's own queries and keys have RoPE, and how the other form is made, as Markdown."""
     told = source.rope_notice()
     return _(told.template, **{name: literal(f) if isinstance(f, str) else f for name, f in told.fields})
 
 
 def points(rows: Iterable[DistanceRow], name: str, form: str | None = None) -> list[tuple[int, float]]:
-    """``(distance, measure)`` of the rows of one form, or of any, where there is a number."""
+    """Return ``(distance, measure)`` of the rows with a number, of one form or of all forms."""
     return [
         (row.distance, value)
         for row in rows
@@ -66,7 +66,7 @@ def points(rows: Iterable[DistanceRow], name: str, form: str | None = None) -> l
 def ends(
     rows: Sequence[DistanceRow], form: str, name: str, n: int, *, mean: bool = False
 ) -> tuple[float, float] | None:
-    """A measure one token away and beyond n / 2, the middle of the heads; None where nothing is that far apart."""
+    """Return a measure at distance 1 and beyond n / 2, median or mean of the heads; None if no pair is that far."""
     near, far = [], []
     for head in by_head(row for row in rows if row.form == form):
         found = points(head, name)
@@ -81,20 +81,20 @@ def ends(
 
 
 def _entropy(rows: Sequence[DistanceRow], form: str, *, mean: bool) -> float:
-    """The middle of the heads' entropies in nats."""
+    """Return the median or mean of the heads' entropies, in nats."""
     values = [row.entropy for row in rows if row.form == form and row.entropy is not None]
     return float((np.mean if mean else np.median)(values))
 
 
 def sentence(rows: Sequence[DistanceRow], n: int, unit: str, *, per_nat: float, mean: bool) -> str:
-    """How weights and logits change with distance in both forms, and the entropies.
+    """Return how weights and logits change with distance in each form, and the entropies.
 
     Args:
-        rows: of the heads looked at.
+        rows: rows of the chosen heads.
         n: tokens.
-        unit: of the entropies, on screen.
-        per_nat: the unit's number of one nat.
-        mean: whether a number is the mean over heads rather than the median.
+        unit: name on screen of the entropies' unit.
+        per_nat: number of these units in one nat.
+        mean: whether heads are combined by the mean instead of the median.
     """
     forms = [form for form in (TURNED, PLAIN, BIASED) if any(row.form == form for row in rows)]
     nats = {form: per_nat * _entropy(rows, form, mean=mean) for form in forms}
@@ -113,7 +113,7 @@ def sentence(rows: Sequence[DistanceRow], n: int, unit: str, *, per_nat: float, 
 
 
 def compared(kept: Mapping[str, float], n: int) -> str:
-    """The share of the weight next door that distant keys keep among n tokens, and what RoPE does to it."""
+    """Return the weight of keys beyond n / 2 relative to adjacent keys, and whether RoPE makes attention more local."""
     told = {"half": n / 2, **{form: percent(share) for form, share in kept.items()}}
     if PLAIN not in kept:
         return _(
@@ -141,7 +141,7 @@ def compared(kept: Mapping[str, float], n: int) -> str:
 
 
 def scored(logits: Mapping[str, tuple[float, float]]) -> str:
-    """The mean logit one token away and beyond n / 2, in both forms."""
+    """Return the mean logit at distance 1 and beyond n / 2, with and without RoPE."""
     near, far = map(number, logits[TURNED])
     if PLAIN not in logits:
         return _("Its mean logit is {near} next door and {far} there.", near=near, far=far)
@@ -156,7 +156,7 @@ def scored(logits: Mapping[str, tuple[float, float]]) -> str:
 
 
 def bounded(sizes: tuple[float, float], bounds: tuple[float, float]) -> str:
-    """How the logits' size and what bounds it change from one token away to beyond n / 2."""
+    """Return how the logits' size and its bound change from distance 1 to beyond n / 2."""
     said = {
         "bound": percent(bounds[1] / bounds[0]),
         "size": percent(sizes[1] / sizes[0]),
@@ -176,7 +176,7 @@ def bounded(sizes: tuple[float, float], bounds: tuple[float, float]) -> str:
 
 
 def spread_out(entropies: Mapping[str, float], unit: str) -> str:
-    """The entropy of rows in both forms."""
+    """Return the entropy of the rows with and without RoPE."""
     turned, plain = entropies[TURNED], entropies.get(PLAIN)
     if plain is None:
         return _("The entropy of its rows is {turned:.2f} {unit}.", turned=turned, unit=unit)
@@ -189,12 +189,12 @@ def spread_out(entropies: Mapping[str, float], unit: str) -> str:
 
 
 def biased(share: float | None, entropies: Mapping[str, float], unit: str) -> str:
-    """What ALiBi makes of distance and of entropy; empty where it was not chosen.
+    """Return the effect of ALiBi on distant weights and on entropy; empty if ALiBi was not measured.
 
     Args:
-        share: of the weight next door that distant keys keep with it; None where nothing is far apart.
-        entropies: of every form, with its unit on screen.
-        unit: that.
+        share: weight of distant keys relative to adjacent keys with ALiBi; None if no keys are distant.
+        entropies: entropy of each form, in ``unit``.
+        unit: name on screen of the entropies' unit.
     """
     if BIASED not in entropies:
         return ""
@@ -219,7 +219,7 @@ def _lines(rows: Sequence[DistanceRow], name: str, question: Question) -> list[C
 
 
 def names() -> dict[str, str]:
-    """The forms on screen."""
+    """Return the names of the forms on screen."""
     return {TURNED: _("with RoPE"), PLAIN: _("without RoPE"), BIASED: _("with ALiBi")}
 
 
@@ -262,7 +262,7 @@ def _draw(drawn: Sequence[Curve], key: str, title: str, alt: str, *, log: bool =
 
 
 def _table(rows: Sequence[DistanceRow], n: int, question: Question) -> None:
-    """The forms in numbers."""
+    """Draw the table of entropies, weights and logits by form."""
     unit, shown = question.unit, []
     for form, title in names().items():
         own = [row for row in rows if row.form == form]
@@ -285,7 +285,7 @@ def _table(rows: Sequence[DistanceRow], n: int, question: Question) -> None:
 
 
 def _method() -> None:
-    """What RoPE does to a product, and what bounds it."""
+    """Draw the effect of RoPE on a dot product, and the bound of the result."""
     export.explained(
         _("How it is measured"),
         r"q_i\cdot k_j = \operatorname{Re}\sum_{p<d/2} h_p\, e^{\mathrm{i}(i-j)\theta_p},\qquad "

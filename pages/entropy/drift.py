@@ -1,4 +1,4 @@
-"""Trained at one length, used at another: how far squared ReLU's rows and outputs drift under each normaliser."""
+"""The Other lengths view: how squared ReLU's rows and outputs change at lengths other than the length of training."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,11 +21,11 @@ from pages.entropy.options import EntropyOptions, Question, by_head
 from pages.entropy.take_away import how_lengths_are_made, take_away
 
 DASHES = dict(zip(NORMALIZERS, ("solid", "dash", "dashdot", "dot"), strict=True))
-"""Squared ReLU's normalisers share its colour."""
+"""Dash patterns of squared ReLU's normalisers, which share one colour."""
 
 
 def show(question: Question) -> None:
-    """Draw the controls, the sweep and what it found."""
+    """Draw the controls, the sweep over lengths and its results."""
     lengths, measure = ladder(question.longest), question.options.drift
     base = min(lengths, key=lambda n: abs(math.log(n / question.options.trained)))
     EntropyOptions.trained.set(base)
@@ -49,12 +49,12 @@ def show(question: Question) -> None:
 
 
 def scope(question: Question) -> Scope:
-    """What the numbers of this view come from."""
+    """Return the scope of the numbers of this view."""
     return question.scope_of_sweep((SOFTMAX, "relu2"))
 
 
 def names() -> dict[str, str]:
-    """What rows are divided by, on screen."""
+    """Return the names of the normalisers on screen."""
     return {
         "length": _("squared ReLU / n"),
         "squared": _("squared ReLU / n²"),
@@ -65,7 +65,7 @@ def names() -> dict[str, str]:
 
 
 def drifts(rows: Sequence[DriftRow], base: int, measure: str, *, mean: bool) -> dict[str, Spread]:
-    """Every head's measure over its own at the length trained at, by normaliser; heads that have none there are out."""
+    """Return each head's measure over its value at length ``base``, by normaliser; heads with 0 there are left out."""
     found = {}
     for name in names():
         ratios = []
@@ -78,7 +78,7 @@ def drifts(rows: Sequence[DriftRow], base: int, measure: str, *, mean: bool) -> 
 
 
 def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
-    """Where each normaliser has led at the measured length farthest from the one trained at."""
+    """Return the drift of each normaliser at the measured length farthest from the training length."""
     lengths = found[SOFTMAX].x
     if len(lengths) < 2:
         return _("One length says nothing of drift: give a longer input.")
@@ -110,10 +110,10 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
 
 
 def least(ends: Mapping[str, float]) -> str:
-    """Which of the divisors that do not look at the row drifts least, in words; twice as much is as far as half."""
+    """Return which fixed divisor drifts least, in words; doubling and halving count as equal drifts."""
     sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in ends.items()}
     first, second = sorted(sizes.values())[:2]
-    if second - first < 0.01:  # one per cent of the value: no more than the curves' own width
+    if second - first < 0.01:  # One per cent of the value is less than the width of the curves.
         return _("Of the three that do not look at the row, none drifts clearly least.")
     return _(
         "Of the three that do not look at the row, **{name}** drifts least.",
@@ -159,7 +159,7 @@ def _chart(found: Mapping[str, Spread], base: int, question: Question, key: str)
 
 
 def _table(rows: Sequence[DriftRow], base: int, question: Question) -> None:
-    """Both measures at the ends, and how fast each moves."""
+    """Draw the table of both measures at the shortest and longest length, with their exponents."""
     columns = {"total": _("row total"), "size": _("output size")}
     found = {measure: drifts(rows, base, measure, mean=question.mean) for measure in columns}
     shown = []
@@ -169,7 +169,7 @@ def _table(rows: Sequence[DriftRow], base: int, question: Question) -> None:
             each = found[measure][name]
             for i in (0, -1) if each.x else ():
                 if each.x[i] == base:
-                    continue  # 1 by definition
+                    continue  # The ratio is 1 by definition.
                 line[_("{measure} at {n:g}", measure=word, n=each.x[i])] = number(each.middle[i], 3)
             line[_("{measure}, exponent", measure=word)] = _exponent(each)
         shown.append(line)
@@ -186,7 +186,7 @@ def _exponent(found: Spread) -> float | None:
 
 
 def _method(question: Question) -> None:
-    """What drifts, and why a factor that stays does not count."""
+    """Draw how drift is defined, and why a constant factor does not count."""
     export.explained(
         _("How it is measured"),
         r"A_{ij} = \frac{\operatorname{relu}(x_{ij})^2}{Z_i},\qquad Z_i = n_i,\quad n_i^2,\quad "

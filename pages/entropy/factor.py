@@ -1,4 +1,4 @@
-"""All logits multiplied by one factor: softmax's entropy moves, squared ReLU's does not; another power moves it."""
+"""The Logits × λ view: a factor on all logits changes softmax's entropy, but not squared ReLU's."""
 
 from collections.abc import Sequence
 
@@ -19,13 +19,13 @@ from pages.entropy.options import HEIGHT, EntropyOptions, Question
 from pages.entropy.take_away import take_away
 
 MOST = 256
-"""Tokens at most: the effect needs no more, and every factor is computed for every head."""
+"""Maximum tokens: the effect needs no more, and every factor is computed for every head."""
 SAME = 0.005
-"""Difference of entropies that two decimals do not show."""
+"""Smallest difference of entropies that is visible with two decimals."""
 
 
 def show(question: Question) -> None:
-    """Draw the factor, the sweep over factors and what the chosen one does."""
+    """Draw the choice of the factor, the sweep over factors and the effect of the chosen factor."""
     EntropyOptions.factor.draw()
 
     def draw(rows: list[HomogeneityRow], key: str) -> None:
@@ -46,22 +46,22 @@ def show(question: Question) -> None:
 
 
 def measured(question: Question) -> int:
-    """How many of the input's tokens are measured."""
+    """Return the number of the input's tokens that are measured."""
     return min(question.record.n, MOST)
 
 
 def scope(question: Question) -> Scope:
-    """What the numbers of this view come from."""
+    """Return the scope of the numbers of this view."""
     return question.scope(tokens=measured(question), variants=VARIANTS)
 
 
 def names() -> dict[str, str]:
-    """The variants' names on screen."""
+    """Return the variants' names on screen."""
     return dict(zip(VARIANTS, (_("Softmax"), _("Squared ReLU / row sum"), _("Squared ReLU / length")), strict=True))
 
 
 def _entropy(rows: Sequence[HomogeneityRow], word: str, question: Question) -> Spread:
-    """A variant's entropy by factor, in the unit asked for."""
+    """Return a variant's entropy by factor, in the chosen unit."""
     own = ((row.factor, question.per_nat * row.entropy) for row in rows if row.variant == word)
     return spread(own, mean=question.mean)
 
@@ -95,14 +95,14 @@ def _chart(rows: Sequence[HomogeneityRow], question: Question, key: str) -> None
 
 
 def sentence(factor: float, softmax: Spread, relu2: Spread, change: float, unit: str) -> str:
-    """What a factor on the logits does to softmax, and that it does nothing to squared ReLU over its row sum.
+    """Return the effect of a factor on softmax's entropy, and that squared ReLU over its row sum does not change.
 
     Args:
         factor: the factor.
-        softmax: its entropies by factor.
-        relu2: squared ReLU's.
-        change: the most that a weight of squared ReLU moves.
-        unit: of the entropies.
+        softmax: softmax's entropies by factor.
+        relu2: squared ReLU's entropies by factor.
+        change: largest change of any weight of squared ReLU.
+        unit: unit of the entropies.
     """
     plain, steered, still = _at(softmax, 1.0), _at(softmax, factor), _at(relu2, factor)
     if plain is None or steered is None or still is None:
@@ -139,7 +139,7 @@ def _table(rows: Sequence[HomogeneityRow], question: Question) -> None:
 
 
 def _powers(softmax: float | None, question: Question, n: int) -> None:
-    """What another power than the square does, beside softmax as it is."""
+    """Draw the entropy of ReLU to other powers than 2, compared with softmax without a factor."""
     colour = palette.place("relu2")
     st.markdown("**" + _("Other powers than the square") + "**")
 
@@ -167,7 +167,7 @@ def _powers(softmax: float | None, question: Question, n: int) -> None:
 
 
 def power_sentence(found: Spread, unit: str, moved: float) -> str:
-    """What the power does to the entropy; at any one of them a factor on the logits does nothing."""
+    """Return the effect of the power on the entropy, and the largest change that a factor on the logits causes."""
     if len(found.x) < 2:
         return _("Measuring other powers …")
     told = {
@@ -193,7 +193,7 @@ def power_sentence(found: Spread, unit: str, moved: float) -> str:
 
 
 def _method(n: int) -> None:
-    """Why squared ReLU does not notice the factor, and what the power does in its place."""
+    """Draw why a factor cancels in squared ReLU, and why the power sharpens its rows instead."""
     export.explained(
         _("Why"),
         r"\frac{\operatorname{relu}(\lambda x_{ij})^2}{\sum_l \operatorname{relu}(\lambda x_{il})^2}"

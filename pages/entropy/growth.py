@@ -1,4 +1,4 @@
-"""Entropy against length: the sweep, its chart, its sentence, and how steep each curve is."""
+"""The Entropy H view: the entropy of each variant's rows against sequence length, and the slope of each curve."""
 
 import math
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from pages.entropy.take_away import how_lengths_are_made, take_away
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One curve to measure: a variant, its name, the name at its end, and its stroke."""
+    """A curve to measure: the variant, its name in the legend, its label at the curve's end, and its dash pattern."""
 
     attention: ac.Attention
     name: str
@@ -36,7 +36,7 @@ class Line:
 
 
 def show(question: Question) -> None:
-    """Draw the controls, the sweep and what it found."""
+    """Draw the controls, the sweep over lengths and its results."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         EntropyOptions.measure.draw()
         options.show_scales(question.options)
@@ -66,12 +66,12 @@ def show(question: Question) -> None:
 
 
 def scope(question: Question) -> Scope:
-    """What the numbers of this view come from."""
+    """Return the scope of the numbers of this view."""
     return question.scope_of_sweep(lines_of(question)[0])
 
 
 def lines_of(question: Question) -> tuple[dict[str, Line], list[str]]:
-    """Return the curves by the variant's word (the chosen variants, then softmax with other scales), and who is out."""
+    """Return the curves by word (chosen variants, then other scales of softmax), and why variants are left out."""
     lines, refused = {}, []
     for attention in Visit.variants.value:
         if question.causal and (reason := attention.variant.causal_reason):
@@ -106,14 +106,14 @@ def lines_of(question: Question) -> tuple[dict[str, Line], list[str]]:
 
 
 def _gathered(rows: Sequence[EntropyRow], word: str, question: Question, measure: str = "entropy") -> Spread:
-    """One curve's values by length, entropies in the unit asked for."""
+    """Return one curve's values by length, with entropies in the chosen unit."""
     unit = question.per_nat if measure == "entropy" else 1.0
     own = ((row.n, getattr(row, measure)) for row in rows if row.variant == word)
     return spread(((n, unit * value) for n, value in own if value is not None), mean=question.mean)
 
 
 def uniform(lengths: Sequence[float], *, causal: bool) -> list[float]:
-    """Mean entropy of uniform rows in nats: log n, or the mean of log 1 to log n where the future is hidden."""
+    """Return the mean entropy of uniform rows in nats: log n, or the mean of log 1 to log n with a causal mask."""
     return [math.lgamma(n + 1) / n if causal else math.log(n) for n in lengths]
 
 
@@ -141,7 +141,7 @@ def _chart(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Questio
 
 
 def _slope(lengths: Sequence[float], nats: Sequence[float]) -> PowerFit | None:
-    """Fit entropy against log n, as the exponent of the perplexity ``exp H``; None from too few lengths."""
+    """Fit entropy against log n, as the exponent of the perplexity ``exp H``; return None for too few lengths."""
     return fit_growth(lengths, [math.exp(h) for h in nats])
 
 
@@ -150,14 +150,14 @@ def _slope_of(found: Spread, per_nat: float) -> PowerFit | None:
 
 
 def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: float, causal: bool) -> str:
-    """How softmax's entropy grows beside uniform attention's, and with the log n scale.
+    """Return how softmax's entropy grows compared with uniform attention, with and without the log n scale.
 
     Args:
-        softmax: its entropies by length, in the unit asked for.
-        scaled: the same with the log n scale, None where that is not drawn.
-        unit: of the entropies, on screen.
-        per_nat: the unit's number of one nat.
-        causal: whether the future is hidden.
+        softmax: softmax's entropies by length, in ``unit``.
+        scaled: softmax's entropies with the log n scale; None if that curve is not drawn.
+        unit: name on screen of the entropies' unit.
+        per_nat: number of these units in one nat.
+        causal: whether a causal mask is used.
     """
     if not softmax.x:
         return _("Measuring **softmax** …")
@@ -202,7 +202,7 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
 
 
 def _bend(softmax: Spread, *, per_nat: float, causal: bool) -> str:
-    """Return that the curve bends, with its slope over the last lengths; empty where one slope describes it."""
+    """Return the slope over the last lengths if the curve bends; empty if one slope describes the whole curve."""
     tail = fit_bend(softmax.x, [math.exp(h / per_nat) for h in softmax.middle])
     last = softmax.x[-TAIL:]
     alike = fit_growth(last, [math.exp(h) for h in uniform(last, causal=causal)])
@@ -219,7 +219,7 @@ def _bend(softmax: Spread, *, per_nat: float, causal: bool) -> str:
 
 
 def _table(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Question) -> None:
-    """How steep each curve is, and how much heads differ in it."""
+    """Draw the table of the slopes of all curves and their spread over heads."""
     lengths = {row.n for row in rows}
     first, last = min(lengths), max(lengths)
     slope, heads = _("slope against log n"), _("quartiles over heads")
@@ -248,19 +248,19 @@ def _table(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Questio
 
 
 def _at(found: Spread, n: float) -> float | None:
-    """A curve's value at a length."""
+    """Return a curve's value at a length."""
     return dict(zip(found.x, found.middle, strict=True)).get(n)
 
 
 def sums_in_words(rows: Sequence[EntropyRow | HomogeneityRow]) -> str:
-    """What the rows of a variant sum to, in all that was measured: one number, or the ends of a range."""
+    """Return the row sums of a variant over all measurements, in words: one number, or a range."""
     if not rows:
         return ""
     return span(min(row.row_low for row in rows), max(row.row_high for row in rows), ".3g")
 
 
 def _method(question: Question) -> None:
-    """How entropy is defined, here and for rows that are no probabilities."""
+    """Draw the definition of entropy, including rows that are not probabilities."""
     export.explained(
         _("How it is measured"),
         r"H_i = -\sum_j p_{ij}\log p_{ij},\qquad p_{ij} = \frac{|A_{ij}|}{\sum_l |A_{il}|}",

@@ -1,4 +1,4 @@
-"""The numbers of this page that a lesson may ask for: how far and how steeply entropy grows with length."""
+"""The numbers of the Entropy page that a lesson can ask about: the entropy at the longest length, and its slope."""
 
 import math
 
@@ -14,7 +14,7 @@ from pages.entropy.options import EntropyOptions, question
 
 
 def _curve(screen: Screen, attention: ac.Attention | None) -> Spread:
-    """A variant's curve in nats, as the page gathers it."""
+    """Return a variant's entropy by length in nats, combined over heads as on the page."""
     assert attention is not None
     asked = question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal)
     if attention.key == "softmax_log_n":
@@ -32,7 +32,7 @@ def _slope(screen: Screen, attention: ac.Attention | None) -> float | None:
 
 
 def _highest(screen: Screen) -> float:
-    """The entropy of uniform weights at the longest length measured."""
+    """Return the entropy of uniform weights at the longest length measured."""
     return math.log(question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal).longest)
 
 

@@ -1,4 +1,4 @@
-"""What a row would have to be divided by, against length: softmax's and squared ReLU's totals and their exponents."""
+"""The Normaliser Z view: the row totals of softmax and squared ReLU against length, with fitted exponents."""
 
 import math
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from pages.entropy.options import Question, by_head, quartiles
 from pages.entropy.take_away import how_lengths_are_made, take_away
 
 SUITS = 0.05
-"""Distance of an exponent from one up to which dividing by n suits a total."""
+"""Distance of an exponent from 1 up to which dividing by n fits a total."""
 LARGEST = 700.0
-"""Logarithm up to which a number is drawn: beyond it there is no such float64."""
+"""Largest logarithm of a number that is drawn; the number itself must fit into a float64."""
 
 
 def show(question: Question) -> None:
-    """Draw the controls, the sweep and what it found."""
+    """Draw the controls, the sweep over lengths and its results."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options.show_extent(question)
     options.show_hint(question)
@@ -48,17 +48,17 @@ def show(question: Question) -> None:
 
 
 def scope(question: Question) -> Scope:
-    """What the numbers of this view come from."""
+    """Return the scope of the numbers of this view."""
     return question.scope_of_sweep(normalizer_length.TOTALS)
 
 
 def names() -> dict[str, str]:
-    """The totals' names on screen."""
+    """Return the names of the totals on screen."""
     return {"softmax": _("softmax: Σ exp(x)"), "relu2": _("squared ReLU: Σ relu(x)²")}
 
 
 def growth(rows: Sequence[NormalizerRow], name: str, *, mean: bool) -> Spread:
-    """Each head's total over its total at the shortest length where it has one."""
+    """Return each head's total relative to its total at the shortest length where it has one."""
     grown = []
     for head in by_head(row for row in rows if row.normalizer == name):
         logs = [(row.n, row.log_z) for row in head if row.log_z is not None]
@@ -67,7 +67,7 @@ def growth(rows: Sequence[NormalizerRow], name: str, *, mean: bool) -> Spread:
 
 
 def fit(found: Spread) -> PowerFit | None:
-    """Fit a power law through the middle of a total's growth; None from too few lengths."""
+    """Fit a power law to the median or mean growth of a total; return None for too few lengths."""
     return fit_growth(found.x, found.middle)
 
 
@@ -107,7 +107,7 @@ def _chart(found: dict[str, Spread], question: Question, key: str) -> None:
 
 
 def sentence(found: dict[str, Spread]) -> str:
-    """How fast the totals grow, and whether dividing by n suits squared ReLU."""
+    """Return how fast the totals grow, and whether dividing by n fits squared ReLU."""
     softmax, relu2 = found["softmax"], found["relu2"]
     law, other = fit(softmax), fit(relu2)
     if law is None:
@@ -150,7 +150,7 @@ def sentence(found: dict[str, Spread]) -> str:
 
 
 def _table(rows: Sequence[NormalizerRow], question: Question) -> None:
-    """The totals themselves at both ends, and how heads differ in their growth."""
+    """Draw the table of the totals at the shortest and longest length, and the exponents' spread over heads."""
     shown = []
     for name, title in names().items():
         found, own = growth(rows, name, mean=question.mean), [row for row in rows if row.normalizer == name]
@@ -173,12 +173,12 @@ def _table(rows: Sequence[NormalizerRow], question: Question) -> None:
 
 
 def readable(log: float) -> str:
-    """A number given by its logarithm."""
+    """Return a number, given by its logarithm, as text."""
     return number(math.exp(log), 3) if log < LARGEST else f"e^{log:.0f}"
 
 
 def _method(question: Question) -> None:
-    """What Z is and how its exponent is fitted."""
+    """Draw the definition of Z and how its exponent is fitted."""
     export.explained(
         _("How it is measured"),
         r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"

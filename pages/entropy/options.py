@@ -1,4 +1,4 @@
-"""What the visitor asks of the Entropy page: its options, its controls, and the question they amount to."""
+"""The options and controls of the Entropy page, and the measurement that they describe."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -28,24 +28,24 @@ from attention_core.inputs.source import Source
 from attention_core.limits import current
 
 HEIGHT = 362
-"""Pixels of a chart: with the sentence above it, it fits a projector's screen."""
+"""Height of a chart in pixels; with the sentence above, the chart fits a projector's screen."""
 LONGEST = 2048
-"""Tokens of the longest length at first: eight variants on the default synthetic input take some 12 s on one core."""
+"""Default longest length in tokens; eight variants on the default synthetic input take about 12 s on one core."""
 SHORT = 256
-"""Tokens below which a text tells little of growth, so that a longer one is offered."""
+"""Tokens below which a text shows little growth, so that the page offers a longer one."""
 BASES = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 TEMPERATURES = (0.25, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
 SEEDS = 8
-"""Most seeds: quartiles of more heads than these look alike."""
+"""Maximum seeds: quartiles of more heads differ little."""
 
 
 def lengths() -> list[int]:
-    """The longest lengths to choose from."""
+    """Return the choices of the longest length."""
     return [2**i for i in range(7, current().sweep_tokens.bit_length())]
 
 
 class EntropyOptions(Options, prefix="h_"):
-    """What a link to this page carries beside the input and the variants."""
+    """The options that a link to this page carries in addition to the input and the variants."""
 
     view = choice(
         {
@@ -107,16 +107,16 @@ class EntropyOptions(Options, prefix="h_"):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What the page is asked, of one input.
+    """The measurement that the options describe on one input.
 
     Attributes:
-        source: where queries and keys come from.
+        source: source of queries and keys.
         record: the source's record at its own length.
-        head: the one head looked at, None for all.
-        causal: whether the future is hidden.
-        room: tokens the source can be measured at, at most.
+        head: index of the only head shown; None for all heads.
+        causal: whether a causal mask is used.
+        room: maximum number of tokens at which the source can be measured.
         longest: tokens of the longest length.
-        seeds: seeds of a synthetic source.
+        seeds: number of seeds of a synthetic source.
         options: the page's options.
     """
 
@@ -131,27 +131,27 @@ class Question:
 
     @property
     def per_nat(self) -> float:
-        """The unit's number of one nat."""
+        """Number of the chosen entropy units in one nat."""
         return 1.0 if self.options.unit == "nats" else 1 / math.log(2)
 
     @property
     def unit(self) -> str:
-        """The unit of entropies, on screen."""
+        """Name on screen of the unit of entropies."""
         return _(self.options.unit)
 
     @property
     def mean(self) -> bool:
-        """Whether lines are means rather than medians."""
+        """True if lines show means, False if they show medians."""
         return self.options.line == "mean"
 
     def scope(self, *, tokens: int, shortest: int | None = None, seeds: int = 1, variants: Iterable[str]) -> Scope:
-        """What a view's numbers come from.
+        """Return the scope of a view's numbers.
 
         Args:
-            tokens: the most tokens that it measures.
-            shortest: the fewest, where it measures several lengths.
-            seeds: sequences that it draws.
-            variants: words of what it measures.
+            tokens: largest number of tokens measured.
+            shortest: smallest number of tokens, if several lengths are measured.
+            seeds: number of sequences drawn.
+            variants: words of the variants measured.
         """
         return Scope(
             head=self.head,
@@ -165,22 +165,22 @@ class Question:
         )
 
     def scope_of_sweep(self, variants: Iterable[str]) -> Scope:
-        """The same of a view that measures every length up to the longest."""
+        """Return the scope of a view that measures every length up to the longest."""
         lengths = ladder(self.longest)
         return self.scope(tokens=lengths[-1], shortest=lengths[0], seeds=self.seeds, variants=variants)
 
     def of_heads(self, rows: Iterable[H]) -> list[H]:
-        """The rows of the heads looked at."""
+        """Return the rows of the chosen heads."""
         return [row for row in rows if self.head is None or row.head == self.head]
 
 
 def opening() -> dict[str, Any]:
-    """A long text and softmax alone, beside which stand the log n scale and uniform attention."""
+    """Return the first text (long preset) and variant (softmax; log n scale and uniform attention are drawn too)."""
     return {"text": presets.texts()["long"], "variants": (ac.get(REFERENCE),)}
 
 
 def question(chosen: Chosen, options: EntropyOptions, *, causal: bool) -> Question:
-    """What options come to on an input."""
+    """Return the measurement that the options describe for an input."""
     room = chosen.source.room(chosen.qkv)
     return Question(
         source=chosen.source,
@@ -195,7 +195,7 @@ def question(chosen: Chosen, options: EntropyOptions, *, causal: bool) -> Questi
 
 
 def show_display() -> None:
-    """How things are drawn, and over what."""
+    """Draw the form with the display options."""
 
     def draw() -> None:
         EntropyOptions.unit.draw()
@@ -208,7 +208,7 @@ def show_display() -> None:
 
 
 def show_scales(options: EntropyOptions) -> None:
-    """Which further scales of softmax's logits are drawn beside it."""
+    """Draw the choice of further scales of softmax's logits, and the form with their parameters."""
     names = {
         "log_n": _("log n (n₀ = {base})", base=options.base),
         "temperature": _("temperature {t:g}", t=options.temperature),
@@ -224,12 +224,12 @@ def show_scales(options: EntropyOptions) -> None:
 
 
 def effort(task: EntropyTask | NormalizerTask) -> float:
-    """A task's work beside the others': pairs of tokens, and what every task costs before the first."""
+    """Return the relative work of a task: its number of token pairs plus a constant part."""
     return task.n**2 + 10_000
 
 
 def show_extent(question: Question) -> None:
-    """How far the sweep goes."""
+    """Draw the choice of the longest length and, for a synthetic source, of the seeds."""
     room, known = question.room, lengths()
     if room > known[0]:
         last = max(question.options.longest, next(n for n in known if n >= room))
@@ -242,14 +242,14 @@ def show_extent(question: Question) -> None:
 
 
 def hint(room: int, *, written: bool) -> str:
-    """Where a written text ends, if that is early; else nothing."""
+    """Return the message that a written text ends early; empty for other sources and longer texts."""
     if room >= SHORT or not written:
         return ""
     return _n("This text ends at {n} token. To see further:", "This text ends at {n} tokens. To see further:", n=room)
 
 
 def show_hint(question: Question) -> None:
-    """Where a text ends early: what gives a longer one."""
+    """Draw the message that a text ends early, with buttons that take a longer input."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if told := hint(question.room, written=question.source.written):
             st.caption(told, width="content")
@@ -270,7 +270,7 @@ def show_hint(question: Question) -> None:
 
 
 def by_head(rows: Iterable[S]) -> list[list[S]]:
-    """Rows head by head and seed by seed."""
+    """Group rows by head and seed."""
     groups: dict[tuple[int, int | None], list[S]] = {}
     for row in rows:
         groups.setdefault((row.head, row.seed), []).append(row)
@@ -278,7 +278,7 @@ def by_head(rows: Iterable[S]) -> list[list[S]]:
 
 
 def quartiles(values: Sequence[float]) -> str | None:
-    """The lower and the upper quartile of some numbers, in words."""
+    """Return the lower and upper quartiles of some numbers, in words; None if there are no numbers."""
     if not values:
         return None
     found = spread((0.0, value) for value in values)

@@ -1,4 +1,4 @@
-"""Entropy: does attention dilute as text grows?"""
+"""The Entropy page: whether attention spreads over more keys as the text grows."""
 
 from app.page import Page
 from app.state.session import Visit
@@ -14,14 +14,14 @@ VIEWS = {"entropy": growth, "normalizer": normalizer, "drift": drift, "distance"
 
 
 def top() -> Question:
-    """Which of the questions is asked, and the variants where it is about them."""
+    """Draw the choice of the view, and the variant picker if the view uses it; return the question."""
     if EntropyOptions.view.draw() == "entropy":
         variant_picker.show()
     return _asked(input_panel.chosen())
 
 
 def scope(chosen: Chosen) -> Scope:
-    """What the numbers of the view on screen come from."""
+    """Return the scope of the view on screen."""
     return VIEWS[EntropyOptions.view.value].scope(_asked(chosen))
 
 

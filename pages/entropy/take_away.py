@@ -1,4 +1,4 @@
-"""A view's rows to take away, Python that measures them again, and where sequences of other lengths come from."""
+"""The downloads and code of the Entropy page's views, and the note on the sequences of other lengths."""
 
 import pprint
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from pages.entropy.options import Question
 
 
 def how_lengths_are_made(question: Question) -> str:
-    """Where the sequences of other lengths come from."""
+    """Return how the sequences of other lengths are made."""
     return paragraph(
         sentence(question.source.lengths_notice(question.record)),
         _("While causal is on, query i sees i + 1 keys, so a head's mean holds short rows and long ones.")
@@ -21,7 +21,7 @@ def how_lengths_are_made(question: Question) -> str:
 
 
 def take_away(rows: Sequence[OfHead], question: Question, experiment: str, *given: object, **settings: object) -> None:
-    """The rows as a table, and the Python that measures them again."""
+    """Draw the download of the rows as CSV, and the Python code that measures them again."""
     settings = settings or {"longest": question.longest, "seeds": question.seeds}
 
     def draw() -> None:

@@ -1,1 +1,1 @@
-"""Inside: one variant taken apart, step by step, with its real intermediates on the input."""
+"""The "Inside" page: walks through one attention variant step by step, with its real intermediates on the input."""

@@ -1,4 +1,4 @@
-"""The step that Nyström attention and the double softmax share: which tokens stand behind each landmark."""
+"""Landmark step and pictures shared by the stories of Nyström attention and of the double softmax."""
 
 import numpy as np
 import streamlit as st
@@ -12,14 +12,14 @@ from pages.inside.tokens import painted
 
 
 def shares(seen: Seen) -> dict[str, np.ndarray]:
-    """The share of each token in each landmark, ``[m, n]``, of queries and of keys."""
+    """Return the share of each token in each landmark, ``[m, n]``, under the keys ``"query"`` and ``"key"``."""
     return {
         name: membership.membership(x, *_settings(seen)) for name, x in membership.sides(seen.qkv, seen.head).items()
     }
 
 
 def labels(seen: Seen, of: np.ndarray) -> list[str]:
-    """One label per landmark: its tokens, as far as they fit.
+    """Return one label per landmark: its first three tokens, and "…" if it has more.
 
     Args:
         seen: the variant on a head.
@@ -30,13 +30,13 @@ def labels(seen: Seen, of: np.ndarray) -> list[str]:
 
 
 def names(seen: Seen) -> tuple[list[str], list[str]]:
-    """The labels of the query landmarks and of the key landmarks."""
+    """Return the labels of the query landmarks and of the key landmarks."""
     found = shares(seen)
     return labels(seen, found["query"]), labels(seen, found["key"])
 
 
 def sides(seen: Seen) -> tuple[Panel, Panel]:
-    """The two thin maps ``left`` and ``right``, as panels."""
+    """Return the thin factors ``left`` and ``right`` of the variant as panels."""
     (queries, keys), landmark = names(seen), _("landmark")
     left, right = _("all queries, key landmarks"), _("query landmarks, all keys")
     return (
@@ -47,7 +47,7 @@ def sides(seen: Seen) -> tuple[Panel, Panel]:
 
 @later(N_("Landmarks"))
 def which(seen: Seen) -> Step:
-    """Which tokens each landmark is the mean of."""
+    """Build the step that shows which tokens each landmark averages."""
     found = shares(seen)
     m, n = found["query"].shape
     means = seen.setting("method") == "segment_means" or m == n
@@ -87,7 +87,7 @@ def which(seen: Seen) -> Step:
 
 
 def pooled(m: int, n: int, least: int, most: int) -> str:
-    """How many neighbours a landmark is the mean of."""
+    """Return the sentence that says how many neighbouring tokens each landmark averages."""
     if least == most:
         return _("{m} landmarks stand for {n} tokens; each is the mean of {most} neighbours.", m=m, n=n, most=most)
     return _(

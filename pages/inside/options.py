@@ -1,4 +1,4 @@
-"""What the visitor asks of the Inside page: which variant, at which step, and what a step lets one pick."""
+"""Options of the Inside page: the variant, the current step, and the choices that single steps offer."""
 
 import streamlit as st
 
@@ -11,14 +11,14 @@ from attention_core.limits import current
 from pages.inside.stories import discover
 
 FIRST = "nystrom"
-"""What a first visit sees."""
+"""Key of the variant on a first visit."""
 MOST_STEPS = 9
 
 
 class InsideOptions(HashOptions):
-    """What a link to this page carries beside the input.
+    """Query parameters of this page, in addition to those of the input.
 
-    A query or a feature that nobody picked is None: the step then takes one by itself.
+    Until the visitor picks a ``query`` or ``feature``, its value is ``None`` and the step uses its own default.
     """
 
     attention = kept(lambda: of_variant(lambda variant: variant.key in discover(), FIRST), link="inside")

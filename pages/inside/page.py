@@ -1,4 +1,4 @@
-"""Inside: one variant taken apart, step by step, with its real intermediates on the input."""
+"""Definition of the Inside page: its options, scope, header and body."""
 
 from dataclasses import replace
 
@@ -14,13 +14,16 @@ from pages.inside.options import InsideOptions
 
 
 def top() -> Chosen:
-    """Which variant is taken apart."""
+    """Draw the choice of variant and return the chosen input."""
     variant.choose()
     return input_panel.chosen()
 
 
 def scope(chosen: Chosen) -> Scope:
-    """What the steps show: one head, the first where the average is chosen, under the variant that is taken apart."""
+    """Return the scope of the steps: the chosen variant on a single head.
+
+    Head 0 is used if the visitor chose the average over heads. The causal mask is off if the variant cannot be causal.
+    """
     attention: ac.Attention = InsideOptions.attention.value
     return replace(
         input_panel.scope(chosen),

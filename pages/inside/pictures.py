@@ -1,4 +1,4 @@
-"""The pictures of stories: matrices on the board, lines, clouds of points, bars. A story hands in numbers and words."""
+"""Figures shared by the stories: matrices on the board, curves, scatter plots and bars."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,14 +25,14 @@ def panel(
     column: str = "",
     caption: str = "",
 ) -> Panel:
-    """One matrix on a board.
+    """Return one matrix as a panel of the board.
 
     Args:
-        title: its name, short.
+        title: a short name of the matrix.
         values: ``[rows, columns]``, at least one cell, finite or NaN (masked).
-        rows: one label per row; None numbers them.
-        columns: one label per column.
-        row: what one row is, in the singular: ``_("landmark")``; a query if empty.
+        rows: one label per row; None numbers the rows.
+        columns: one label per column; None numbers the columns.
+        row: what one row is, in the singular, such as ``_("landmark")``; a query if empty.
         column: what one column is; a key if empty.
         caption: a short line under the title.
     """
@@ -40,22 +40,22 @@ def panel(
 
 
 def pairs(seen: Seen, title: str, values: np.ndarray, caption: str = "") -> Panel:
-    """A matrix of all queries and keys, masked where the query may not see the key."""
+    """Return a panel of all query-key pairs, masked where the query must not attend to the key."""
     return panel(title, seen.masked(values), seen.labels, seen.labels, caption=caption)
 
 
 def earlier(
     seen: Seen, title: str, values: np.ndarray, *, row: str, column: str = "", with_itself: bool = False
 ) -> Panel:
-    """A matrix of all tokens and those before each, masked where there is none.
+    """Return a panel of each token against the tokens before it; all other cells are masked.
 
     Args:
-        seen: whose tokens.
-        title: as of ``panel``.
+        seen: the variant on a head, whose labels are used.
+        title: a short name of the matrix.
         values: ``[n, n]``.
         row: what one row is.
-        column: what one column is; a token before if empty.
-        with_itself: whether a token counts among those before it.
+        column: what one column is; "token before" if empty.
+        with_itself: whether the diagonal is shown too.
     """
     shown = np.where(np.tri(len(values), k=0 if with_itself else -1, dtype=bool), values, np.nan)
     return panel(title, shown, seen.labels, seen.labels, row=row, column=column or _("token before"))
@@ -67,12 +67,12 @@ def board(
     tone: Literal["linear", "sqrt", "log"] = "sqrt",
     **told: Any,  # noqa: ANN401 - arguments of the board
 ) -> None:
-    """Matrices side by side; those of one shape share crosshair and zoom.
+    """Draw matrices side by side; matrices of equal shape share crosshair and zoom.
 
     Args:
         key: the element's key.
         panels: the matrices, of any shapes.
-        tone: how values become colours.
+        tone: the transform from values to colours.
         told: further arguments of `app.matrix_board.matrix_board`.
     """
     numbered = [replace(each, key=str(i)) for i, each in enumerate(panels)]
@@ -80,7 +80,7 @@ def board(
 
 
 def features(seen: Seen, q: np.ndarray, k: np.ndarray, key: str, captions: Sequence[str] = ("", "")) -> None:
-    """The features of queries and keys side by side, ``[n, C]`` both."""
+    """Draw the features of the queries and of the keys side by side, both ``[n, C]``."""
     named = zip(("φ(q)", "φ(k)"), (q, k), captions, strict=True)
     words = {"row": _("token"), "column": _("feature")}
     shown = (panel(title, values, seen.labels, caption=caption, **words) for title, values, caption in named)
@@ -88,12 +88,12 @@ def features(seen: Seen, q: np.ndarray, k: np.ndarray, key: str, captions: Seque
 
 
 def lines(of: Sequence[Curve], *, key: str, alt: str, height: int = 360, **told: Any) -> None:  # noqa: ANN401
-    """Lines over an axis; ``alt`` is the picture in one sentence, the rest as of `app.figures.curves.curves`."""
+    """Draw curves; ``alt`` describes the figure in one sentence, ``told`` goes to `app.figures.curves.curves`."""
     chart.show(curves(of, height=height, **told), key=key, name="inside", alt=alt)
 
 
 def cloud(of: Sequence[Points], *, key: str, alt: str, **told: Any) -> None:  # noqa: ANN401
-    """Estimated (y) against true (x) values with the diagonal; arguments as of `app.figures.scatter.scatter`."""
+    """Draw estimated (y) over true (x) values with the diagonal; ``told`` goes to `app.figures.scatter.scatter`."""
     chart.show(scatter(of, diagonal=_("equal"), log=True, **told), key=key, name="inside", alt=alt)
 
 
@@ -106,5 +106,5 @@ def bars(
     height: int = 320,
     **told: Any,  # noqa: ANN401 - arguments of the figure
 ) -> None:
-    """One bar per label and series; arguments as of `app.figures.bars.grouped_bars`."""
+    """Draw one bar per label and series; ``told`` goes to `app.figures.bars.grouped_bars`."""
     chart.show(grouped_bars(series, labels, height=height, **told), key=key, name="inside", alt=alt)

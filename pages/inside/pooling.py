@@ -1,4 +1,7 @@
-"""Steps that variants which mix tokens share: who is mixed, what that blurs, and what it gives away of the future."""
+"""Steps shared by the variants that mix (pool) tokens.
+
+The steps show which tokens are mixed, how much accuracy mixing costs, and how it leaks information from later tokens.
+"""
 
 from collections.abc import Sequence
 
@@ -18,17 +21,17 @@ from pages.inside.story import Seen, Step, later
 from pages.inside.tokens import Pool, strip
 
 BLURS, LEAKS = N_("Multiply: what blurs"), N_("Why it leaks")
-"""Titles of steps."""
+"""Titles of the steps ``blur`` and ``leak``."""
 
 
 def name(seen: Seen, pool: Pool) -> str:
-    """A pool by its first and last token."""
+    """Return the name of a pool: its first and last token."""
     first, last = pool
     return " … ".join(isolated(seen.labels[i]) for i in dict.fromkeys((first, last)))
 
 
 def told(seen: Seen, pool: Pool) -> str:
-    """The same for a sentence, with the places of its tokens."""
+    """Return the name of a pool for a sentence, with the positions of its first and last token."""
     words = _("“{name}”", name=literal(name(seen, pool)))
     first, last = pool
     return (
@@ -39,7 +42,7 @@ def told(seen: Seen, pool: Pool) -> str:
 
 
 def levels(pools: Sequence[Pool]) -> list[list[int]]:
-    """The numbers of the pools level by level: each level begins with the first token anew."""
+    """Return the indices of the pools grouped by level; a pool that begins with token 0 starts a new level."""
     found: list[list[int]] = []
     for number, (first, _last) in enumerate(pools):
         if first == 0 or not found:
@@ -49,12 +52,12 @@ def levels(pools: Sequence[Pool]) -> list[list[int]]:
 
 
 def widest(pools: Sequence[Pool], about: int = 0) -> Pool:
-    """The pool of most tokens; among several the one whose ends add up nearest to a number."""
+    """Return the pool with most tokens; ties go to the pool whose ends sum to the number closest to ``about``."""
     return max(pools, key=lambda pool: (pool[1] - pool[0], -abs(sum(pool) - about)))
 
 
 def draw_strip(seen: Seen, weights: np.ndarray | None = None) -> None:
-    """The pools over the text, shaded by weights ``[m]`` where there are some."""
+    """Draw the pools as a strip over the text, shaded by ``weights`` ``[m]`` if given."""
     pools = provenance.spans(seen.parts["provenance"])
     rows = levels(pools)
     st.html(
@@ -67,17 +70,17 @@ def draw_strip(seen: Seen, weights: np.ndarray | None = None) -> None:
 
 
 def pool_names(seen: Seen) -> list[str]:
-    """One short label per pool, for the axis of a matrix."""
+    """Return one short label per pool, for the axis of a matrix."""
     pools = provenance.spans(seen.parts["provenance"])
     return [f"{first}–{last}" if first < last else f"{first} {isolated(seen.labels[first])}" for first, last in pools]
 
 
 def cover(seen: Seen, what: str = "") -> Step:
-    """Which tokens each pooled key holds.
+    """Build the step that shows which tokens each pooled key contains.
 
     Args:
         seen: the variant on a head.
-        what: a mixture's name in the singular, a key if not given.
+        what: what a mixture is called, in the singular; "key" if empty.
     """
     what = what or _("key")
     P = seen.parts["provenance"]
@@ -108,12 +111,12 @@ def cover(seen: Seen, what: str = "") -> Step:
 
 
 def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
-    """What each query weighs the pooled keys with.
+    """Build the step that shows the weights of each query on the pooled keys.
 
     Args:
         seen: the variant on a head.
-        extra: what the story adds to the sentence.
-        among: how many of the first keys the firmest look is sought among; all if not given.
+        extra: a text of the story that is appended to the sentence.
+        among: search the largest weight among this many first keys only; all keys if None.
     """
     left, pools = seen.parts["left"], provenance.spans(seen.parts["provenance"])
     sought = left[:, :among]
@@ -158,11 +161,11 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
 
 @later(BLURS)
 def blur(seen: Seen, *, queries: bool = False) -> Step:
-    """The product beside the best that any weights could do with these mixtures: what mixing alone costs.
+    """Build the step that compares the product with the best matrix that any weights on the same mixtures can reach.
 
     Args:
         seen: the variant on a head.
-        queries: whether queries are mixed, so that rows and not columns are alike.
+        queries: whether queries are mixed (equal rows) rather than keys (equal columns).
     """
     left, right = seen.parts["left"], seen.parts["right"]
     mixed, wanted = (left.T, seen.reference.T) if queries else (right, seen.reference)
@@ -180,14 +183,14 @@ def blur(seen: Seen, *, queries: bool = False) -> Step:
 
 
 def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float, *, queries: bool) -> str:
-    """What mixing alone costs.
+    """Return the sentence about the error that mixing alone causes.
 
     Args:
-        rank: of the product.
-        n: tokens.
-        kinds: different columns of the product, or rows.
-        floor: the error of the best weights on these mixtures.
-        error: of the actual ones.
+        rank: the rank of the product.
+        n: number of tokens.
+        kinds: number of distinct columns of the product, or of distinct rows if queries are mixed.
+        floor: the error of the best possible weights on these mixtures.
+        error: the error of the actual weights.
         queries: whether queries are mixed.
     """
     told = {"rank": rank, "n": n, "kinds": kinds, "floor": floor, "error": error}
@@ -211,12 +214,12 @@ def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float, *, 
 
 
 def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
-    """The variant's matrix, the best that could be made of its mixtures, and softmax.
+    """Draw the variant's matrix, the best matrix its mixtures allow, and softmax.
 
     Args:
         seen: the variant on a head.
-        best: the closest to softmax that other weights on these mixtures can come, ``[n, n]``.
-        key: of the elements.
+        best: the matrix closest to softmax that other weights on these mixtures can reach, ``[n, n]``.
+        key: prefix of the elements' keys.
     """
     own = _("off by {error:.0%}", error=factors.off(seen.weights, seen.reference))
     least = _("off by {error:.0%}, whatever the weights", error=factors.off(best, seen.reference))
@@ -230,11 +233,13 @@ def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
 
 @later(LEAKS)
 def leak(seen: Seen, extra: str = "") -> Step:
-    """What pooled keys tell a query of its future, where keys that begin after it are hidden or those that end.
+    """Build the step that shows how pooled keys leak later tokens to a query.
+
+    It compares two masks: hiding the keys whose pool begins after the query, and hiding those whose pool ends after it.
 
     Args:
         seen: the variant on a head.
-        extra: what the story adds to the sentence.
+        extra: a text of the story that is appended to the sentence.
     """
     P, right = seen.parts["provenance"], seen.parts["right"]
     n = P.shape[1]
@@ -266,7 +271,7 @@ def leak(seen: Seen, extra: str = "") -> Step:
 
 
 def hidden_whole(seen: Seen) -> str:
-    """What hiding every key that ends after its query would leave."""
+    """Return the sentence about hiding every key whose pool ends after the query."""
     ended = provenance.ended(seen.parts["provenance"])
     blind, n = int((~ended.any(-1)).sum()), len(ended)
     if not blind:
@@ -279,15 +284,15 @@ def hidden_whole(seen: Seen) -> str:
 
 
 def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, unit: str) -> Step:
-    """Who hears of whom ahead of time, beside how much.
+    """Build a step that draws which token pairs leak, next to how much each leaks.
 
     Args:
         seen: the variant on a head.
-        values: what each row makes of each token, ``[n, n]``.
-        words: the sentence.
-        leaking: the kind of pair that leaks.
-        title: of their matrix.
-        unit: what they are.
+        values: the share of each token (column) in each row, ``[n, n]``.
+        words: the sentence of the step.
+        leaking: the legend label of the leaking pairs.
+        title: the title of the matrix of ``values``.
+        unit: the unit of ``values``.
     """
     P, n = seen.parts["provenance"], len(values)
     ahead = np.triu(provenance.together(P), 1)

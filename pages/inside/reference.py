@@ -1,4 +1,4 @@
-"""The last step of every story: the variant's matrix beside the one its errors are taken against."""
+"""Last step of every story: compares the variant's matrix with its reference."""
 
 from functools import partial
 
@@ -13,11 +13,11 @@ from pages.inside.story import Later, Seen, Step
 
 
 def beside_reference(seen: Seen, sentence: str = "") -> Later:
-    """The matrix, its reference (softmax for nearly all) and their difference on one board, on one scale.
+    """Build the step that draws the matrix, its reference (usually softmax) and their difference on one scale.
 
     Args:
         seen: the variant on a head.
-        sentence: what the story adds to the numbers that every variant has.
+        sentence: a text of the story that is added to the error numbers.
     """
     title = _("Beside {reference}", reference=reference_name(seen.attention))
     return Later(title, partial(_beside, seen, sentence))

@@ -1,4 +1,4 @@
-"""The steps of the variant that is taken apart, one at a time."""
+"""Step navigation of the Inside page, and the drawing of the current step."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +19,7 @@ from pages.inside.story import Later, Seen, Step
 
 
 def show(chosen: Chosen) -> None:
-    """Take the variant apart on the chosen input and draw the current step."""
+    """Compute the chosen variant on the chosen input and draw the current step of its story."""
     attention: ac.Attention = InsideOptions.attention.value
     causal = Visit.causal.value
     if causal and attention.variant.causal_reason:
@@ -46,18 +46,18 @@ def show(chosen: Chosen) -> None:
         steps = discover()[attention.key](seen)
         number = _pick([step.title for step in steps])
         step = steps[number - 1]
-        sentence = step.sentence  # what takes long to tell is told here
+        sentence = step.sentence  # Building the sentence may take long, so it happens inside `computing`.
     _draw(step, sentence, f"inside.{attention.key}.{number}")
     take_away.show(seen, chosen)
 
 
 def refusal(attention: ac.Attention, future_share: float | None, head: int) -> str:
-    """Why a variant is shown without the causal mask.
+    """Return the sentence that says why a variant is shown without the causal mask.
 
     Args:
         attention: the variant.
-        future_share: the share of softmax's mass on later tokens, where the model itself hides them.
-        head: the head it is measured in.
+        future_share: the share of softmax's mass on later tokens if the model itself hides them, otherwise None.
+        head: the head in which that share is measured.
     """
     told = _(
         "{name} cannot be causal: {reason} It is shown without.",
@@ -78,7 +78,7 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
 
 
 def _pick(titles: Sequence[str]) -> int:
-    """The steps by number and title, with a way back and on; the number of the one shown."""
+    """Draw the step picker with the buttons "Previous" and "Next", and return the number of the current step."""
     shown = InsideOptions.step.fit(range(1, len(titles) + 1))
     names = {i: f"{i} · {title}" for i, title in enumerate(titles, 1)}
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="inside.steps"):
@@ -106,7 +106,7 @@ def _pick(titles: Sequence[str]) -> int:
 
 def _draw(step: Step | Later, sentence: str, key: str) -> None:
     st.markdown(sentence)
-    # The page cuts formulas off at their box, and the numerator of a fraction reaches out of it: a strut makes room.
+    # The page clips formulas at their box, but a numerator can extend above it. An invisible strut makes room.
     sizes = "  \n".join(rf"${symbol} = [{', '.join(map(str, shape))}]$" for symbol, shape in step.shapes.items())
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}")

@@ -1,4 +1,4 @@
-"""What a story is made of: one variant on one head, and the steps from its queries and keys to its weights."""
+"""Types of a story: a computed variant on one head, and the steps that explain it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from attention_core.inputs.source import Source
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Seen:
-    """One variant on one head of the input, computed.
+    """One variant computed on one head of the input.
 
     Attributes:
         attention: the variant with its settings.
-        source: where the input comes from.
-        qkv: its record.
-        head: the head looked at.
-        causal: whether the future is hidden.
-        parts: the variant's anatomy on this head, by name.
+        source: the source of the input.
+        qkv: the queries, keys and values of the input.
+        head: the shown head.
+        causal: whether later tokens are hidden.
+        parts: the variant's intermediates on this head, by name.
         weights: its matrix, ``[n, n]``.
-        reference: the matrix its errors are taken against, ``[n, n]``.
+        reference: the matrix that errors are relative to, ``[n, n]``.
         labels: one label per token, repeats numbered.
     """
 
@@ -40,25 +40,25 @@ class Seen:
 
     @property
     def visible(self) -> np.ndarray:
-        """The pairs in which the query may see the key, ``bool [n, n]``."""
+        """The mask of the pairs in which the query can attend to the key, ``bool [n, n]``."""
         n = len(self.weights)
         return np.tri(n, dtype=bool) if self.causal else np.ones((n, n), bool)
 
     def setting(self, name: str) -> Any:  # noqa: ANN401 - of the setting's own type
-        """One of the variant's settings as it stands."""
+        """Return the current value of one of the variant's settings."""
         return getattr(self.attention.params, name)
 
     def token(self, i: SupportsIndex) -> str:
-        """A token's label, for a sentence."""
+        """Return a token's label, escaped for a sentence."""
         return literal(self.labels[i])
 
     @property
     def last_word(self) -> int:
-        """The position of the last token that the tokenizer did not add, where there is one: a query to begin with."""
+        """The position of the last token that is not a special token: the default query."""
         return max((i for i, added in enumerate(self.qkv.special) if not added), default=len(self.labels) - 1)
 
     def masked(self, values: np.ndarray) -> np.ndarray:
-        """A matrix of queries and keys as a board shows it: masked where the query may not see the key."""
+        """Return a query-key matrix for the board, with NaN where the query must not attend to the key."""
         return np.where(self.visible, values, np.nan)
 
 
@@ -67,11 +67,11 @@ class Step:
     """One step of a story.
 
     Attributes:
-        title: what happens, in a few words; one that is told ``later`` has its title from there.
-        formula: the same in LaTeX.
-        shapes: the sizes of what is shown, by symbol in LaTeX.
-        sentence: what it means, with numbers from the data.
-        draw: draws its pictures; it is given a key for their elements.
+        title: the step in a few words; empty if the function is decorated with ``later``, which has the title.
+        formula: the step in LaTeX.
+        shapes: the shapes of the shown arrays, by LaTeX symbol.
+        sentence: the explanation, with numbers from the data.
+        draw: a function that draws the figures; its argument is a key prefix for the elements.
     """
 
     title: str = ""
@@ -82,11 +82,11 @@ class Step:
 
 
 class Later:
-    """A step that takes long to tell, told when it is the one shown.
+    """A step that is expensive to build, and is built when it is first shown.
 
     Args:
-        title: what happens, in a few words.
-        tell: makes the step.
+        title: the step in a few words.
+        tell: builds the step.
     """
 
     def __init__(self, title: str, tell: Callable[[], Step]) -> None:
@@ -94,8 +94,9 @@ class Later:
         self._told: Step | None = None
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a step's own
-        """What the step has, which is told at the first question."""
-        # No cached_property: until Python 3.12 it holds one lock for all visitors while it waits for their turn.
+        """Return an attribute of the step, building the step at the first access."""
+        # Before Python 3.12, cached_property holds one lock for all sessions while the step is built, so it is not
+        # used.
         if self._told is None:
             self._told = self._tell()
         return getattr(self._told, name)
@@ -105,7 +106,7 @@ P = ParamSpec("P")
 
 
 def later(title: str) -> Callable[[Callable[P, Step]], Callable[P, Later]]:
-    """Have what tells a step called when that is the one shown; its title, to be translated, stands before."""
+    """Return a decorator that builds a step only when it is shown; ``title`` is translated and known before."""
 
     def decorate(tell: Callable[P, Step]) -> Callable[P, Later]:
         @wraps(tell)
@@ -118,4 +119,4 @@ def later(title: str) -> Callable[[Callable[P, Step]], Callable[P, Later]]:
 
 
 Story = Callable[[Seen], tuple[Step | Later, ...]]
-"""A file of ``stories`` named as its variant's key has one: ``steps(seen)``."""
+"""Type of the function ``steps(seen)`` in each module of ``stories``."""

@@ -1,4 +1,4 @@
-"""What to take away of a variant taken apart: its formula and code, its parts, and the Python that finds them again."""
+"""Formula, code and downloads of the shown variant, and the Python snippet that reproduces its intermediates."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ from pages.inside.story import Seen
 
 
 def show(seen: Seen, chosen: Chosen) -> None:
-    """Offer the variant's formula and code, and the numbers shown."""
+    """Draw the folds with the variant's formula and code, and with the downloads of the shown numbers."""
     fold(_("Formula and code"), partial(about.show, seen.attention, chosen), key="inside.about")
     fold(_("Take away"), partial(_files, seen), key="inside.files")
 
@@ -38,7 +38,7 @@ def _parts(source: Source, attention: ac.Attention, head: int, *, causal: bool) 
 
 
 def snippet(seen: Seen) -> str:
-    """The lines of Python that take the variant apart again."""
+    """Return the lines of Python that reproduce the intermediates of the variant."""
     params = seen.attention.params
     changed = "".join(f", {name}={getattr(params, name)!r}" for name in params.changed())
     return (

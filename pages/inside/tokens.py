@@ -1,4 +1,4 @@
-"""Tokens as text that is painted, and pools of neighbouring tokens as a strip: pictures made of words."""
+"""HTML pictures made of words: coloured tokens of a text, and pools of neighbouring tokens as a strip."""
 
 import html
 from collections.abc import Collection, Sequence
@@ -7,7 +7,7 @@ from app.figures.theme import SERIES
 from app.words.isolation import isolated
 
 CROWDED = 40
-"""Boxes in a row of a strip from which on their edges would need more room than a narrow screen has."""
+"""Number of boxes in a strip's row from which their vertical borders would not fit on a narrow screen."""
 Pool = tuple[int, int]
 """The first and the last token of a pool of neighbours."""
 
@@ -21,16 +21,16 @@ def painted(
     borders: Collection[int] = (),
     places: Sequence[int] | None = None,
 ) -> str:
-    """A text as HTML, each token on the colour of its kind.
+    """Return a text as HTML, with each token on the colour of its kind.
 
     Args:
-        words: one token per position.
-        kinds: a number for each, which chooses its colour; negative ones have none.
-        notes: what is told of each on hover.
-        faded: the tokens struck through.
-        borders: the tokens before which a line stands.
-        places: which of the input's tokens each is, which boards light where it is pointed at, and the other way
-            round; None: all of them in their order. None of them is one where it is empty.
+        words: the tokens to show.
+        kinds: one number per token that selects its colour; negative numbers have no colour.
+        notes: the tooltip of each token.
+        faded: indices of the tokens that are struck through.
+        borders: indices of the tokens that a vertical line precedes.
+        places: the input position of each token, used to link hovering between the text and the boards. None: all
+            input tokens in order. Empty: the words are not input tokens.
     """
     spans, known = [], range(len(words)) if places is None else places
     for i, (word, kind, note) in enumerate(zip(words, kinds, notes, strict=True)):
@@ -48,12 +48,12 @@ def painted(
 def strip(
     levels: Sequence[Sequence[Pool]], names: Sequence[Sequence[str]], shares: Sequence[Sequence[float]] | None = None
 ) -> str:
-    """Levels of pools under each other as HTML, each pool as wide as the tokens it holds.
+    """Return levels of pools as HTML rows, with each pool as wide as the number of tokens it contains.
 
     Args:
         levels: the pools of each level, in order.
-        names: what stands in each pool, as far as there is room, and is told on hover.
-        shares: how much each weighs, which is its shade; None shades them in turn.
+        names: the text of each pool, which is clipped to its box and also shown in the tooltip.
+        shares: the weight of each pool, shown as its shade; None alternates two shades.
     """
     top = max((share for row in shares for share in row), default=0.0) if shares is not None else 0.0
     rows = []

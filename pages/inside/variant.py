@@ -1,4 +1,4 @@
-"""Which variant is taken apart: the menu of those that can be, and the knobs of the one that is."""
+"""Variant menu of the Inside page, and the settings of the chosen variant."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ from pages.inside.stories import discover
 
 
 def choose() -> None:
-    """Draw the variants that can be taken apart, and the knobs of the one that is."""
+    """Draw the menu of variants that have a story, the settings of the current variant, and its summary."""
     attention = InsideOptions.attention.value
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="inside.variants"):
         form(_("Another variant"), partial(_menu, attention), key="inside.menu", icon=":material/biotech:")
@@ -27,7 +27,7 @@ def choose() -> None:
 
 
 def _menu(attention: ac.Attention) -> None:
-    """The variants that can be taken apart, by family."""
+    """Draw the variants that have a story, grouped by family."""
     for family in ac.families():
         members = {v.key: _(v.title) for v in ac.all_variants() if v.family == family and v.key in discover()}
         if not members:
@@ -46,7 +46,7 @@ def _menu(attention: ac.Attention) -> None:
 
 def _take_variant(menu: str) -> None:
     key = st.session_state[menu]
-    if key is not None:  # a second click on the one shown leaves it where it is
+    if key is not None:  # A second click on the current variant deselects its pill, and changes nothing.
         InsideOptions.attention.set(ac.get(key))
         InsideOptions.step.set(1)
         if opens_causal(ac.variant(key)):

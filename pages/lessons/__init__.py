@@ -1,1 +1,1 @@
-"""Lessons: the ones that ship, one from a file, and making your own."""
+"""The Lessons page: the lessons that ship with the lab, a lesson from a file, and the lesson editor."""

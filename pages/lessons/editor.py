@@ -1,4 +1,4 @@
-"""Making a lesson: its steps in order, what each says and asks, and the file and the link to hand out."""
+"""The lesson editor: the steps in order, the text and question of each step, and the lesson's file and link."""
 
 import re
 from dataclasses import replace
@@ -27,11 +27,11 @@ KINDS = {
 }
 """The types of question that a step can ask."""
 TOLD = 60
-"""Characters of a step in the list of all."""
+"""Maximum characters of a step in the list of steps."""
 
 
 def show() -> None:
-    """Draw the steps, the one that is edited, and how the lesson is handed out."""
+    """Draw the list of steps, the edited step, and the lesson's file and link."""
     found: Lesson | None = LessonsOptions.draft.value
     if found is None:
         st.info(
@@ -60,7 +60,7 @@ def show() -> None:
 
 
 def _hand_out(found: Lesson) -> None:
-    """The file and the link; or why there are none yet."""
+    """Draw the lesson's file and link, or show why the lesson is not valid yet."""
     try:
         whole = lesson.read(lesson.write(found).encode())
     except ac.LabError as error:
@@ -85,7 +85,7 @@ def _file(found: Lesson) -> bytes:
 
 
 def _step(step: Step, place: int, count: int) -> None:
-    """Draw what a step says and asks."""
+    """Draw the fields of a step: its text, its task and its question."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{_('Step {place} of {count}', place=place + 1, count=count)}**", width="stretch")
         for by, icon, told, off in (
@@ -156,18 +156,18 @@ def _take_kind(step: Step, place: int) -> None:
             place, ask=ask, answer="", bounds=(), choices=step.choices or (_("yes"), _("no")), right=step.right or 1
         )
     else:
-        # No number is chosen for the author: one that stood there by itself would answer another question.
+        # No number is preselected, because a preselected one would answer a question that the author did not ask.
         draft.put(place, ask=ask, choices=(), bounds=(), right=0, answer="" if kind == "number" else kind)
 
 
 def _keys(step: Step) -> list[str]:
-    """The variants on the screen where the answer is shown, the reference last."""
+    """Return the keys of the variants on the screen that shows the answer, the reference last."""
     keys = [each.key for each in Screen.of(step.at, step.reveal).visit.variants]
     return [*keys[1:], keys[0]]
 
 
 def _measure(step: Step, place: int, kind: str) -> None:
-    """Which number, and of which variant."""
+    """Draw the choice of the number that the question asks about, and of its variant."""
     ranked = kind in ("least", "most")
     word, _space, key = step.answer.removeprefix(f"{kind} ").partition(" ")
     measures = {name: each for name, each in discover()[step.page].measures.items() if each.of_variant or not ranked}
@@ -196,7 +196,7 @@ def _measure(step: Step, place: int, kind: str) -> None:
 
 
 def _warn(step: Step, place: int) -> None:
-    """Say so where the answer can be read off the step's own screen, and offer to hide it."""
+    """Show a warning if the step's own screen already shows the answer, with a button that hides the variant."""
     if not draft.shows_answer(step):
         return
     st.warning(_("The step's own screen already shows the answer."), icon=":material/visibility:")
@@ -221,7 +221,7 @@ def _take_variant(place: int, word: str) -> None:
 
 
 def _choices(step: Step, place: int) -> None:
-    """The choices, a line each, and the right one."""
+    """Draw the choices, one per line, and the selection of the correct one."""
     key = f"lessons.{place}.choices"
     st.session_state[key] = "\n".join(step.choices)
     st.text_area(
@@ -254,7 +254,7 @@ def _take_right(place: int) -> None:
 
 
 def _reveal(step: Step, place: int) -> None:
-    """Which screen shows the answer: the step's own, or one of the steps after it on the same page."""
+    """Draw the selection of the screen that shows the answer: the step's own, or another step's on the same page."""
     found = draft.draft()
     others = [i for i, each in enumerate(found.steps) if i != place and each.page == step.page] if found else []
     st.caption(

@@ -1,4 +1,4 @@
-"""A lesson from a file: opened, or refused in one sentence."""
+"""The upload of a lesson from a file."""
 
 import streamlit as st
 
@@ -9,7 +9,7 @@ from app.words.i18n import _, literal, sentence
 
 
 def show() -> None:
-    """Draw where a file is opened, and what can be done with it."""
+    """Draw the upload and, for a valid lesson, the buttons that begin and edit it; else an error."""
     sent = st.file_uploader(
         _("Open a lesson from its file"), type=["toml", "txt"], key="lessons.upload", max_upload_size=1
     )

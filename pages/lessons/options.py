@@ -1,4 +1,4 @@
-"""What a link to this page carries: the lesson that is being made."""
+"""The options of the Lessons page: the lesson in the editor."""
 
 from app.lessons.draft import DRAFT
 from app.lessons.options import is_lesson, read_lesson, write_lesson
@@ -7,6 +7,6 @@ from app.state.url import Field
 
 
 class LessonsOptions(Options):
-    """What a link to this page carries beside what all pages share."""
+    """The options that a link to this page carries in addition to those of all pages."""
 
     draft = kept(lambda: Field(None, read_lesson, write_lesson, accepts=is_lesson), link=DRAFT)

@@ -1,4 +1,4 @@
-"""Lessons: the ones that ship, one from a file, and making your own."""
+"""The Lessons page: the lessons that ship with the lab, a lesson from a file, and the lesson editor."""
 
 import streamlit as st
 
@@ -10,13 +10,13 @@ from pages.lessons.options import LessonsOptions
 
 
 def top() -> None:
-    """The lessons that ship, and one from a file."""
+    """Draw the list of lessons that ship with the lab, and the upload of a lesson."""
     st.html(card.contents())
     opening.show()
 
 
 def show(given: None) -> None:
-    """The lesson that is being made."""
+    """Draw the lesson editor."""
     st.markdown(f"## {_('Make your own')}", anchors=False)
     editor.show()
 

@@ -1,1 +1,1 @@
-"""Matrices: where does each variant look? All on the same queries, keys and values."""
+"""The Matrices page: the attention matrices of the chosen variants on the same queries, keys and values."""

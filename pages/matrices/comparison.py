@@ -1,4 +1,4 @@
-"""The comparison: every chosen variant's matrix on the same queries, keys and values, on one board."""
+"""The comparison of the chosen variants' matrices, on the same queries, keys and values, on one board."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ BOARD = "matrices.board"
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """All variants of a comparison, computed.
+    """The computed matrices of all variants of a comparison.
 
     Attributes:
         chosen: the input.
-        view: how it is looked at.
-        matrices: each variant's matrix, in the order shown.
-        words: one token per row and column shown.
-        labels: the same, repeats numbered.
-        row: the query that is pinned, by the visitor or from the start; None for none.
-        difference: whether the difference from each variant's reference is shown, softmax for nearly all.
+        view: head, mask and tokens shown.
+        matrices: matrix of each variant, in display order.
+        words: tokens of the rows and columns shown.
+        labels: these tokens, with numbers added to repeated ones.
+        row: index of the pinned query, chosen by the visitor or by the page; None for no pinned query.
+        difference: whether to show the difference from each variant's reference (softmax for nearly all).
     """
 
     chosen: Chosen
@@ -47,36 +47,36 @@ class Found:
 
     @property
     def unit(self) -> str:
-        """What the numbers shown are."""
+        """Name of the quantity shown."""
         return _("difference of weights") if self.difference else _("weight")
 
     @property
     def shown(self) -> dict[str, np.ndarray]:
-        """The matrices on screen by the variant's key."""
+        """Matrices on screen, by the variants' keys."""
         return {a.key: self.values(a) for a in self.drawn}
 
     @property
     def names(self) -> dict[str, str]:
-        """The variants' names on screen by key."""
+        """Names of the variants on screen, by key."""
         return {a.key: label(a) for a in self.drawn}
 
     @property
     def drawn(self) -> list[ac.Attention]:
-        """The variants on the board; softmax's difference from itself is left out beside others."""
+        """Variants on the board; softmax's difference from itself is left out if there are other variants."""
         return [a for a in self.matrices if not self.difference or a.word != REFERENCE or len(self.matrices) == 1]
 
     @property
     def most_of_reference(self) -> float:
-        """Softmax's largest weight, at which the shared scale ends: one cell beyond it would wash out all others."""
+        """Softmax's largest weight, where the shared colour scale ends; a larger weight would make all others pale."""
         return max(float(np.nanmax(m.weights)) for a, m in self.matrices.items() if a.key == REFERENCE)
 
     def values(self, attention: ac.Attention) -> np.ndarray:
-        """One variant's matrix as it is shown, ``[n, n]``."""
+        """Return one variant's matrix as shown, ``[n, n]``."""
         return _values(self.matrices[attention], difference=self.difference)
 
 
 def of(chosen: Chosen) -> Found:
-    """Compute every chosen variant."""
+    """Compute the matrices of all chosen variants."""
     special = Visit.special.value
     view = View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=special)
     matrices = variant_picker.of_each(partial(cached.matrix, view))
@@ -91,15 +91,14 @@ def of(chosen: Chosen) -> Found:
 
 
 def again(view: View, attentions: Iterable[ac.Attention], *, difference: bool) -> dict[str, np.ndarray]:
-    """The variants' matrices, ``[n, n]``, by their keys: for a file, which is made long after they were shown."""
+    """Return the variants' matrices ``[n, n]`` by key, for a file that is made long after they were shown."""
     return {a.key: _values(cached.matrix(view, a), difference=difference) for a in attentions}
 
 
 def show(found: Found) -> None:
-    """Draw every chosen variant's matrix on one board; a click pins a query.
+    """Draw the matrices of all chosen variants on one board; a click pins a query.
 
-    While a panel's knob is held, that panel alone is drawn again; the rest of the page, and the link, follow when it is
-    let go.
+    While a panel's slider is dragged, only this panel is drawn again. The page and the link follow when it is released.
     """
     n = found.chosen.qkv.n
     matrix_board(
@@ -111,7 +110,7 @@ def show(found: Found) -> None:
         pinned=found.row,
         on_pin=_pin,
         on_turn=_turn,
-        # Held as long as the page is open, by each visitor: what is looked at, and nothing that was computed.
+        # Each visitor's session keeps this callback while the page is open, so it holds the view but no matrices.
         redraw=partial(_redraw, found.view, n, difference=found.difference),
         on_open=variant_picker.open_settings,
         opens=variant_picker.PLACE,
@@ -123,7 +122,7 @@ def show(found: Found) -> None:
 
 
 def _redraw(view: View, n: int, key: str, *, difference: bool) -> Panel | None:
-    """One panel with the settings that its variant has now, on what the board shows; None where it has been removed."""
+    """Return one panel drawn with its variant's current settings; None if the variant has been removed."""
     attention = next((each for each in Visit.variants.value if each.key == key), None)
     if attention is None:
         return None

@@ -1,4 +1,4 @@
-"""One variant's mathematics: what it does to this input, its formula and its code."""
+"""The mathematics of one variant: its effect on this input, its formula and its code."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from pages.matrices.words import in_one_sentence
 
 
 def show(found: Found) -> None:
-    """Draw the choice of the variant, and what there is to say of it."""
+    """Draw the choice of the variant, its effect on this input, its formula and its code."""
     attentions = {a.key: a for a in Visit.variants.value}
     titles = {key: _(a.title) for key, a in attentions.items()}
     key = MatricesOptions.explained.draw_among(

@@ -1,4 +1,4 @@
-"""The head explorer: softmax of every layer and head on this input, large enough to see, and what each looks for."""
+"""The head explorer: softmax's matrix of every layer and head on this input, and scores of what each attends to."""
 
 import streamlit as st
 
@@ -15,27 +15,27 @@ from pages.matrices.options import MatricesOptions
 from pages.matrices.words import head_in_words, leading
 
 CELLS = 48
-"""Rows and columns of a picture, at most."""
+"""Maximum rows and columns of a picture."""
 SIDE = 96
-"""Pixels of its side, at most."""
+"""Maximum side of a picture, in pixels."""
 HEIGHT = 1400
-"""Pixels that all layers may take, one below the other."""
+"""Maximum height of all layers' pictures together, in pixels."""
 SHOWN = 60
-"""Pictures in the order of a score, at most; the table holds every head."""
+"""Maximum pictures if heads are ordered by a score; the table lists every head."""
 
 
 REVEAL = "heads.reveal"
-"""Whether the page scrolls to the pictures in its next run, in the session's state."""
+"""Session state key that is set if the page scrolls to the pictures in its next run."""
 
 
 def open_all() -> None:
-    """Show the view, wherever it was asked for."""
+    """Open this view and scroll to it."""
     MatricesOptions.below.set("heads")
     st.session_state[REVEAL] = True
 
 
 def show(found: Found) -> None:
-    """Draw the order, the pictures, from which one is chosen, and the scores."""
+    """Draw the choice of the order, the pictures, and the table of scores; a click on a picture selects its head."""
     source = found.chosen.source
     model, causal, special = source.at_layer(0), Visit.causal.value, Visit.special.value
     pictures = cached.head_miniatures(model, causal, special, CELLS)

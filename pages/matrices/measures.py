@@ -1,4 +1,4 @@
-"""The numbers of this page that a lesson may ask for, each the one in its table."""
+"""The numbers of the Matrices page that a lesson can ask about, equal to the numbers in its table."""
 
 import math
 
@@ -21,7 +21,7 @@ def _effective_rank(screen: Screen, attention: ac.Attention | None) -> float:
 
 
 def _sink(screen: Screen, attention: ac.Attention | None) -> float | None:
-    """Softmax's weight on the first token in the head looked at; None for the average, which is no head."""
+    """Return softmax's weight on the first token in the chosen head, in per cent; None for the average of heads."""
     chosen, visit = screen.chosen, screen.visit
     scores = cached.head_scores(chosen.source.at_layer(0), visit.causal, visit.special)
     layer = visit.layer if chosen.source.layer_count > 1 else 0
@@ -30,7 +30,7 @@ def _sink(screen: Screen, attention: ac.Attention | None) -> float | None:
 
 
 def _shown(screen: Screen) -> int:
-    """The number of tokens that the matrices show: special tokens may be hidden."""
+    """Return the number of tokens that the matrices show; special tokens may be hidden."""
     record = screen.chosen.qkv
     return record.n if screen.visit.special else record.n - sum(record.special)
 

@@ -1,4 +1,4 @@
-"""Each variant's numbers on the input, its passport."""
+"""The table of each variant's metrics on the input."""
 
 from itertools import chain
 
@@ -13,11 +13,11 @@ from pages.matrices.comparison import Found
 from pages.matrices.options import MatricesOptions
 
 RANKED = 256
-"""Tokens up to which ranks take milliseconds, and are there unasked: their time grows with the cube."""
+"""Tokens up to which ranks are always computed: they take milliseconds, but their time grows with n³."""
 
 
 def show(found: Found) -> None:
-    """Draw them as a table, with what its columns mean."""
+    """Draw the table of metrics with notes on its columns."""
     ranked = len(found.words) <= RANKED or MatricesOptions.ranks.draw()
     kinds = (Passport, Ranks) if ranked else (Passport,)
     known, output_error = chain(*(each.columns().items() for each in kinds)), _("output error")

@@ -1,4 +1,4 @@
-"""What the visitor asks of the Matrices page."""
+"""The options of the Matrices page."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ def _one_variant() -> url.Field:
 
 
 def _row() -> url.Field:
-    """One of the tokens, ``none`` of them, or the one that the page finds where a link says nothing."""
+    """Return the field of the pinned query: a token's index, ``none``, or ``auto`` for the row that the page picks."""
     token = url.whole(AUTOMATIC, 0, current().matrix_tokens - 1)
     words = {"none": None, "auto": AUTOMATIC}
     rows = {row: word for word, row in words.items()}
@@ -29,7 +29,7 @@ def _row() -> url.Field:
 
 
 class MatricesOptions(Options):
-    """What a link to this page carries beside the input and the variants."""
+    """The options that a link to this page carries in addition to the input and the variants."""
 
     view = choice(
         {"weights": N_("weights"), "difference": N_("difference")}, N_("Show"), layout={"label_visibility": "collapsed"}
@@ -39,7 +39,7 @@ class MatricesOptions(Options):
         {"linear": N_("linear"), "sqrt": N_("square root"), "log": N_("log")}, N_("Colour"), default="sqrt"
     )
     row: Control[int | None] = kept(_row, N_("Pinned query"), link=PINNED)
-    coloured = kept(_one_variant)  # whose strip shows the whole text
+    coloured = kept(_one_variant)  # The variant whose strip shows the whole text.
     below = choice(
         {
             "numbers": N_("Numbers"),
@@ -72,7 +72,7 @@ class MatricesOptions(Options):
 
 
 def show_display() -> None:
-    """How the matrices are drawn."""
+    """Draw the choice of weights or difference, and the form with the display options."""
     MatricesOptions.view.draw()
     form(_("Display"), _display, key="matrices.display", icon=":material/tune:", type="tertiary")
 

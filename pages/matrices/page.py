@@ -1,4 +1,4 @@
-"""Matrices: where does each variant look? All on the same queries, keys and values."""
+"""The Matrices page: the attention matrices of the chosen variants on the same queries, keys and values."""
 
 from app.page import Page
 from app.ui import input_panel, variant_picker
@@ -10,7 +10,7 @@ from pages.matrices.options import MatricesOptions, show_display
 
 
 def top() -> Found:
-    """The variants, where one query looks in each, and their matrices."""
+    """Draw the variant picker, the pinned query and the board, and return the computed matrices."""
     variant_picker.show()
     found = comparison.of(input_panel.chosen())
     pinned_row.show(found)

@@ -1,4 +1,4 @@
-"""The pinned query: the text once per variant, coloured by where it looks, and what each variant took and gave."""
+"""The pinned query: the text coloured by its attention weights in each variant, and its largest changes."""
 
 import streamlit as st
 
@@ -15,14 +15,14 @@ from pages.matrices.options import MatricesOptions
 from pages.matrices.words import changed, looks_at, overall
 
 MOST = 2
-"""Keys named of those that lost, and of those that gained."""
+"""Maximum keys named per variant with the largest losses, and with the largest gains."""
 PICKER = "row.pinned"
 
 
 def show(found: Found) -> None:
-    """Draw how far the variants are off, the choice of the query, and its row in all of them."""
+    """Draw the variants' errors, the choice of the query, and its row in each variant."""
     with st.container(horizontal=True, vertical_alignment="center", key="row.overall"):
-        st.markdown(overall(found.matrices), width="stretch")  # faded by app/page_script/style.css while a knob is held
+        st.markdown(overall(found.matrices), width="stretch")  # app/page_script/style.css fades it during a drag.
         st.session_state[PICKER] = found.row
         st.selectbox(
             _(MatricesOptions.row.title),
@@ -35,8 +35,8 @@ def show(found: Found) -> None:
             **tokens(found.labels),
         )
     MatricesOptions.coloured.fit(found.shown)
-    several = found.row is not None and len(found.drawn) > 1  # without a pinned query the text is shown once
-    # app/page_script/style.css keeps this much room while the strips load, so that the board does not move.
+    several = found.row is not None and len(found.drawn) > 1  # Without a pinned query the text is shown once.
+    # app/page_script/style.css reserves the height while the strips load, so that the board does not move.
     with st.container(key="matrices.room.several" if several else "matrices.room.one"):
         row_strips(
             [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
@@ -50,7 +50,7 @@ def show(found: Found) -> None:
 
 
 def note(found: Found, attention: Attention) -> str:
-    """One variant's line: where softmax looks, or what another took from its keys and gave them."""
+    """Return one variant's note: softmax's heaviest keys, or the keys whose weight the variant changes most."""
     if found.row is None:
         return ""
     matrix = found.matrices[attention]
@@ -61,7 +61,7 @@ def note(found: Found, attention: Attention) -> str:
 
 
 def show_bars(found: Found) -> None:
-    """Draw the row as bars, one chart above the other, as a view below the board."""
+    """Draw the pinned row of each variant as a bar chart, one below the other."""
     if found.row is None:
         st.info(
             _("Click a cell of a matrix, or a word of the text, to see its row as bars."), icon=":material/touch_app:"

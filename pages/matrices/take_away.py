@@ -1,4 +1,4 @@
-"""The matrices to take away, in full precision, and the Python that makes them again."""
+"""The downloads of the matrices in full precision, and the Python code that computes them again."""
 
 import streamlit as st
 
@@ -12,9 +12,9 @@ from pages.matrices.comparison import Found
 
 
 def show(found: Found) -> None:
-    """Draw the buttons and the code."""
+    """Draw the download buttons and the code."""
     st.caption(_("The board's own buttons save it as a picture (PNG, SVG). Here are the numbers, in full precision."))
-    # Not `found` itself in what a button is given: that would keep the matrices for as long as the button is there.
+    # The callbacks do not capture `found`, which would keep the matrices in memory as long as the buttons exist.
     view, labels, difference = found.view, found.labels, found.difference
     every, drawn = tuple(found.matrices), found.drawn
     header = (_("variant"), _("query"), _("query token"), _("key"), _("key token"), found.unit)

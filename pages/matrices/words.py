@@ -1,4 +1,4 @@
-"""Why the matrices differ: sentences computed from what is on screen. Each is a function of numbers alone."""
+"""Sentences on how the matrices differ, each computed only from the numbers on screen."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ from attention_core.variant import Attention
 
 @dataclass(frozen=True, kw_only=True)
 class Rival:
-    """One variant's output beside its reference's.
+    """The output error of one variant, compared with a baseline.
 
     Attributes:
-        name: on screen.
-        error: how far its output is off, relatively.
-        zero: how far the plain mean of the values is off.
+        name: name on screen.
+        error: relative error of the variant's output against its reference.
+        zero: relative error of the plain mean of the values.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Rival:
 
 
 def in_one_sentence(attention: Attention, found: Compared) -> str:
-    """What this variant does to this input, with its numbers."""
+    """Return the effect of this variant on this input, with its numbers."""
     numbers, name = found.passport, label(attention)
     if attention.word == REFERENCE:
         return _(
@@ -67,7 +67,7 @@ def in_one_sentence(attention: Attention, found: Compared) -> str:
 
 
 def overall(matrices: Mapping[Attention, Compared]) -> str:
-    """How far the variants on screen are from what each is held against, softmax for nearly all."""
+    """Return how far the variants on screen are from their references (softmax for nearly all)."""
     groups: dict[str, list[Rival]] = {_(REFERENCE): []}
     for attention, found in matrices.items():
         if attention.word != REFERENCE:
@@ -150,7 +150,7 @@ def _ranked(against: str, rivals: Sequence[Rival]) -> str:
 
 
 def _shown(error: float) -> float:
-    """An error as far as it is told: two that read alike are not ranked."""
+    """Return an error with the precision shown, so that errors that read the same rank equally."""
     return float(f"{error:.0%}".rstrip("%"))
 
 
@@ -188,14 +188,14 @@ def caption(attention: Attention, found: Compared, *, difference: bool, hidden: 
 
 
 def looks_at(most: Sequence[Share], labels: Sequence[str]) -> str:
-    """Where a query looks, its heaviest keys first."""
+    """Return the keys with the largest weights of a query, the largest first."""
     if not most:
         return _("spread so thin that no key has {least} of it", least=SEEN)
     return _("looks most at {keys}", keys=_keys(most, labels, ".2f"))
 
 
 def changed(lost: Sequence[Share], gained: Sequence[Share], labels: Sequence[str], against: str) -> str:
-    """Which keys lost and which gained most of a query's weight, in a variant, against a reference."""
+    """Return the keys whose weight for a query decreased or increased most in a variant, compared with a reference."""
     parts = [
         _("lost most: {keys}", keys=_keys(lost, labels, "+.2f")) if lost else "",
         _("gained most: {keys}", keys=_keys(gained, labels, "+.2f")) if gained else "",
@@ -211,7 +211,7 @@ def _keys(shares: Sequence[Share], labels: Sequence[str], form: str) -> str:
 
 
 def head_in_words(scores: HeadScores) -> str:
-    """A head with all its scores."""
+    """Return a head's position and all its scores, in words."""
     told = ", ".join(
         f"{_(column.label)} {written(getattr(scores, name), 2)}" for name, column in HeadScores.columns().items()
     )
@@ -219,11 +219,11 @@ def head_in_words(scores: HeadScores) -> str:
 
 
 def leading(ranking: Sequence[HeadScores], by: str) -> str:
-    """Which head one of the scores sets apart, or why it sets none apart.
+    """Return which head has the highest rank by a score, or why the score ranks no head.
 
     Args:
-        ranking: all heads, ranked by it.
-        by: the score.
+        ranking: all heads, ranked by the score.
+        by: name of the score.
     """
     first, score = ranking[0], HeadScores.columns()[by].label
     value = getattr(first, by)

@@ -1,1 +1,1 @@
-"""Model: what a variant in softmax's place does to what a model says."""
+"""The Model page: the effect on a language model of replacing its softmax attention by another variant."""

@@ -1,4 +1,4 @@
-"""The budget: both numbers against each variant's own knob, and the loss against the position in the text."""
+"""The Budget view: perplexity and copying against each variant's budget, and the loss against the text position."""
 
 from collections.abc import Sequence
 
@@ -20,11 +20,11 @@ from pages.model.options import Question, called
 from pages.model.sweep import Both
 
 SMOOTH = 32
-"""Tokens over which the loss at a position is averaged: one token's says more of the token than of the position."""
+"""Tokens over which losses are averaged, because a single loss depends more on the token than on its position."""
 
 
 def show(question: Question) -> None:
-    """Turn every knob, and read the text along its positions."""
+    """Measure every budget of each variant and draw the results, with the loss by position."""
     with_knob = [word for word in question.words if word != UNIFORM and registry.from_word(word).variant.budget]
     if not with_knob:
         st.info(_("None of these has a budget knob; add a window, sinks or top-k."))
@@ -46,7 +46,7 @@ def show(question: Question) -> None:
 
 
 def along(rows: Sequence[SwapRow], word: str) -> list[Both]:
-    """One variant's numbers by its budget."""
+    """Return one variant's perplexity and copying loss by budget."""
     ladder = {each.word: budget(each.word) for each in swap.ladder(word, swap.PERIOD * 2)}
     return sweep.pairs([row for row in rows if row.layers], lambda row: ladder.get(row.word))
 
@@ -62,14 +62,14 @@ def swept(word: str) -> str:
 
 
 def budget(word: str) -> float:
-    """The value of a variant's budget."""
+    """Return the value of a variant's budget."""
     attention = registry.from_word(word)
     assert attention.variant.budget is not None
     return float(getattr(attention.params, attention.variant.budget.name))
 
 
 def in_one_sentence(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> str:
-    """From which budget on the text is read as before, and from which on copying is kept."""
+    """Return the budgets from which the text is read as before, and from which copying is preserved."""
     read = next((row.perplexity for row in rows if isinstance(row, ReadingRow) and not row.layers), None)
     copy = next((row for row in rows if isinstance(row, CopyRow) and not row.layers), None)
     if read is None or copy is None:
@@ -96,7 +96,7 @@ def in_one_sentence(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> st
 
 
 def least(pairs: Sequence[Both], name: str, most: float) -> float | None:
-    """The least budget from which on, as far as was tried, a number is no more than that; None where there is none."""
+    """Return the smallest budget from which on a number never exceeds ``most``; None if there is no such budget."""
     found = None
     for pair in reversed([p for p in pairs if getattr(p, name) is not None]):
         if getattr(pair, name) > most:
@@ -124,6 +124,6 @@ def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 
 
 def running_mean(values: Sequence[float], width: int) -> list[float]:
-    """The mean of each value with the ``width - 1`` before it, as far as there are so many."""
+    """Return the mean of every ``width`` consecutive values; empty for fewer values."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
     return ((sums[width:] - sums[:-width]) / width).tolist() if len(values) >= width else []

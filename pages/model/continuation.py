@@ -1,4 +1,4 @@
-"""Continue the text: what each model writes, greedily and by chance, and where they part."""
+"""The Continuation view: the text that each model generates, greedily and by sampling, and where the texts diverge."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,11 +14,11 @@ from attention_core.formatting import memory
 from pages.model.options import Question, called, layers_in_words
 
 SEED = 1
-"""Of the chances: the same for all who write."""
+"""Seed of the sampling, the same for all models."""
 
 
 def show(question: Question) -> None:
-    """Let every model write on, and mark where it parts from the model as it is."""
+    """Generate a continuation with each model, and mark where it diverges from the original model's."""
 
     def draw(rows: list[ContinuationRow], key: str) -> None:
         st.markdown(in_one_sentence(rows))
@@ -56,12 +56,12 @@ def show(question: Question) -> None:
 
 
 def name_of(row: ContinuationRow) -> str:
-    """Who wrote."""
+    """Return the name of the model that generated a row."""
     return called(row.word) if row.layers else _("The model as it is")
 
 
 def line(row: ContinuationRow, first: ContinuationRow) -> str:
-    """What one wrote, as Markdown: bold from where it parts from the first."""
+    """Return a continuation as Markdown, in bold from the token where it diverges from the first one."""
     parts = parting(first, row)
     same, other = row.written[:parts], () if parts is None else row.written[parts:]
     bold = plain(other).strip()
@@ -70,12 +70,12 @@ def line(row: ContinuationRow, first: ContinuationRow) -> str:
 
 
 def plain(pieces: Sequence[str]) -> str:
-    """Tokens as text in one line that Markdown shows as it is."""
+    """Return tokens as one line of text, escaped for Markdown."""
     return literal(" ".join("".join(pieces).split(" ")).replace("\n", " ↵ ").replace("\r", " "))
 
 
 def in_one_sentence(rows: Sequence[ContinuationRow]) -> str:
-    """After how many tokens each parts from the model as it is."""
+    """Return after how many tokens each model diverges from the original model."""
     first: Mapping[int | None, ContinuationRow] = {row.seed: row for row in rows if not row.layers}
     told = []
     for row in rows:
@@ -92,7 +92,7 @@ def in_one_sentence(rows: Sequence[ContinuationRow]) -> str:
 
 
 def numbers(rows: Sequence[ContinuationRow]) -> pd.DataFrame:
-    """Speed and memory of each, a row for each way of writing."""
+    """Return the speed and memory of each model, one row per model and kind of generation."""
     return pd.DataFrame(
         {
             _("who writes"): [name_of(row) for row in rows],

@@ -1,4 +1,4 @@
-"""The copy test: random tokens, said twice; the loss of each token that is said again."""
+"""The Copying view: the loss of each repeated token, when a sequence of random tokens is read twice."""
 
 from collections.abc import Sequence
 from statistics import mean
@@ -18,7 +18,7 @@ from pages.model.options import Question, called
 
 
 def show(question: Question) -> None:
-    """Take the test, and read the text beside it: neither number stands for the other."""
+    """Run the copy test and read the text as well, because neither copying nor perplexity represents the other."""
 
     def draw(rows: list[SwapRow], key: str) -> None:
         reading.tell(question, rows)
@@ -61,14 +61,14 @@ def show(question: Question) -> None:
 
 
 def _readers(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
-    """Name, word, layers and colour of every line."""
+    """Return the name, word, layers and colour of every line."""
     placed = zip(question.words, palette.places(question.words), strict=True)
     changed = [(called(word), word, question.layers, place) for word, place in placed]
     return [(_("The model as it is"), SOFTMAX, (), GREY), *changed]
 
 
 def _line(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...], colour: int) -> Curve | None:
-    """The mean over the draws that are there, with a band where there are several."""
+    """Return the curve of the mean loss over the finished draws, with a band for several draws; None without draws."""
     own = [row for row in rows if isinstance(row, CopyRow) and (row.word, row.layers) == (word, layers) and row.losses]
     if not own:
         return None

@@ -1,4 +1,4 @@
-"""The encoder: sentence embeddings before and after, and whom a sentence finds most alike."""
+"""The Embeddings view: the drift of an encoder's sentence embeddings, and the ranking of sentences by similarity."""
 
 from collections.abc import Sequence
 
@@ -28,13 +28,13 @@ SENTENCES = (
     N_("Rain fell on the empty market square."),
     N_("Prices rose for the third month in a row."),
 )
-"""Some mean nearly what the query means, some share its words, some neither."""
+"""Sentences to rank: some are close in meaning to the default query, some share its words, some do neither."""
 KEPT, CLOSE = 0.95, 0.7
-"""Kendall's τ from which on a ranking is told as kept, and as roughly kept."""
+"""Kendall's τ from which on a ranking is reported as the same, and as similar."""
 
 
 def show(question: Question) -> None:
-    """Embed the query and the sentences with every variant."""
+    """Embed the query and the sentences with every variant and draw the similarities and ranks."""
     if not question.options.encoders:
         st.info(_("Add what is to stand in softmax's place: the button is above."))
         return
@@ -63,7 +63,7 @@ def show(question: Question) -> None:
         told = _("Lines: the cosine of each sentence with the query, for every variant")
         chart.show(figure, key=f"{key}.chart", name="similarity", alt=told)
         st.caption(_("Rank of each sentence by its cosine with the query; 1 is the most similar."))
-        st.table(ranking(rows), hide_index=True)  # unlike a data frame, it wraps the sentences on a narrow screen
+        st.table(ranking(rows), hide_index=True)  # Unlike a data frame, it wraps the sentences on a narrow screen.
 
     rows = runs.at_once(
         "embedding",
@@ -76,7 +76,7 @@ def show(question: Question) -> None:
 
 
 def in_words(rows: Sequence[EmbeddingRow]) -> str:
-    """How far each variant's embeddings drift, and what becomes of the ranking, a line for each."""
+    """Return how far each variant's embeddings drift, and how the ranking changes, one line per variant."""
     return "  \n".join(_verdict(row) for row in rows)
 
 
@@ -91,14 +91,14 @@ def _verdict(row: EmbeddingRow) -> str:
 
 
 def ranks(similarities: Sequence[float]) -> np.ndarray:
-    """The rank of each sentence from 1, the most alike first."""
+    """Return the rank of each sentence, from 1 for the most similar one."""
     found = np.empty(len(similarities), int)
     found[np.argsort(-np.asarray(similarities), kind="stable")] = np.arange(1, 1 + len(similarities))
     return found
 
 
 def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
-    """Every reader's similarities, the sentences in the order of the model as it is."""
+    """Return each model's curve of similarities, with the sentences in the original model's order."""
     order = np.argsort(ranks(rows[0].before))
     xs = [float(i) for i in range(1, 1 + len(order))]
     notes = [_(SENTENCES[i]) for i in order]

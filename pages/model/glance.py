@@ -1,4 +1,4 @@
-"""One token that was clicked: what either model would have said there, and the row of attention that changed most."""
+"""The details of one selected token: its probabilities in both models, and the attention row that changed most."""
 
 import numpy as np
 import streamlit as st
@@ -17,7 +17,7 @@ from pages.model.options import Question, called
 
 
 def show(question: Question, word: str, token: int) -> None:
-    """Predict the token before and after the swap, and draw both."""
+    """Predict the token with the original and the changed model, and draw both predictions and the changed row."""
     name = called(word)
     place = st.empty()
     [task] = glance.tasks(question.text, word, question.layers, token)
@@ -54,12 +54,12 @@ def show(question: Question, word: str, token: int) -> None:
 
 
 def shown(token: str) -> str:
-    """A token as a person would write it."""
+    """Return a token in readable form."""
     return readable(token)
 
 
 def in_words(row: GlanceRow, name: str) -> str:
-    """What became of one token's chance, and of the row that looks at what came before it."""
+    """Return how a token's probability changed, and in which head the previous token's attention row changed most."""
     told = {
         "token": literal(row.label),
         "before": percent(row.chances[0]),

@@ -1,4 +1,4 @@
-"""One layer at a time as two maps: a row for each variant, a cell for each layer, against the model as it is."""
+"""Two heat maps for the replacement of one layer at a time: a row per variant, a cell per layer."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,16 @@ from pages.model.options import called, depth
 from pages.model.sweep import Both
 
 TIMES = 2.0
-"""The ratio of perplexities from which on all have the full colour: one layer alone seldom does as much."""
+"""Ratio of perplexities at which the colour saturates; one replaced layer seldom exceeds it."""
 
 
 def draw(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, key: str) -> None:
-    """Both maps, as far as the model as it is has been measured.
+    """Draw the maps of perplexity and of copying, each as soon as the original model has been measured.
 
     Args:
-        lines: what was found of each word, by the layer it stands in.
-        rows: those of the model as it is among them.
-        key: begins the elements' keys.
+        lines: measurements of each word, by replaced layer.
+        rows: all rows, including those of the original model.
+        key: prefix of the elements' keys.
     """
     read = next((row for row in rows if isinstance(row, ReadingRow) and not row.layers), None)
     copy = next((row for row in rows if isinstance(row, CopyRow) and not row.layers), None)
@@ -42,7 +42,7 @@ def draw(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, key: s
 
 
 def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:
-    """A row of the map of perplexities: the logarithm of how many times it is what it was."""
+    """Return a row of the perplexity map: the logarithm to base ``TIMES`` of the ratio to the original perplexity."""
     places, notes = _empty()
     for pair in pairs:
         if pair.perplexity is not None:
@@ -59,7 +59,7 @@ def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:
 
 
 def of_copying(word: str, pairs: Sequence[Both], copy: CopyRow) -> Row:
-    """A row of the map of copying: the share of what it saves that is lost."""
+    """Return a row of the copying map: the lost share of what copying saves."""
     places, notes = _empty()
     for pair in pairs:
         if pair.copied is not None:

@@ -1,4 +1,4 @@
-"""How many layers: both numbers against how many are replaced, from either end or the middle, and one at a time."""
+"""The Layers view: perplexity and copying against the number of replaced layers, or with one layer replaced."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from pages.model.sweep import Both
 
 
 def show(question: Question) -> None:
-    """Replace more and more layers, or one after the other."""
+    """Measure growing numbers of replaced layers, or each layer alone, and draw the results."""
     edge = question.options.edge
     asked = [*question.words, *(floor for floor in FLOORS if floor not in question.words)]
     single = edge == "single"
@@ -35,7 +35,7 @@ def show(question: Question) -> None:
 
 
 def _held_against(single: bool) -> str:
-    """What stands beside the variants, and what copying is."""
+    """Return the caption on the two baselines, which attend to nothing, and on the copy test."""
     told = {"mean": called(FLOORS[0]), "random": called(FLOORS[1]), "n": swap.PERIOD}
     if single:
         return _(
@@ -51,13 +51,13 @@ def _held_against(single: bool) -> str:
 
 
 def found(rows: Sequence[SwapRow], word: str, *, single: bool) -> list[Both]:
-    """One variant's numbers by how many layers it stands in, or by the layer."""
+    """Return one variant's numbers by the number of replaced layers or, with ``single``, by the layer."""
     own = [row for row in rows if row.word == word and row.layers]
     return sweep.pairs(own, lambda row: float(row.layers[0] if single else len(row.layers)))
 
 
 def in_one_sentence(lines: dict[str, list[Both]], rows: Sequence[SwapRow], edge: str) -> str:
-    """How far each variant gets before the text is read worse and before copying is lost."""
+    """Return how many layers each variant can replace before perplexity rises and before copying is lost."""
     read = next((row.perplexity for row in rows if isinstance(row, ReadingRow) and not row.layers), None)
     copy = next((row for row in rows if isinstance(row, CopyRow) and not row.layers), None)
     if read is None or copy is None:
@@ -72,7 +72,7 @@ def in_one_sentence(lines: dict[str, list[Both]], rows: Sequence[SwapRow], edge:
 
 
 def _half(copy: CopyRow) -> float:
-    """The loss at which half of what copying saves is gone."""
+    """Return the loss at which half of what copying saves is lost."""
     return (copy.first + copy.copied) / 2
 
 
@@ -129,7 +129,7 @@ def _single(name: str, pairs: Sequence[Both], read: float, copy: CopyRow) -> str
 
 
 def _beaten(pairs: Sequence[Both], floors: Sequence[Sequence[Both]]) -> str:
-    """In how many layers it does better than what looks at nothing; empty as long as nothing can be compared."""
+    """Return in how many layers a variant beats the baselines, which attend to nothing; empty if not comparable."""
     reads = _against([{p.x: p.perplexity for p in own if p.perplexity is not None} for own in (pairs, *floors)])
     copies = _against([{p.x: p.copied for p in own if p.copied is not None} for own in (pairs, *floors)])
     if not floors or not reads or not copies:
@@ -144,5 +144,5 @@ def _beaten(pairs: Sequence[Both], floors: Sequence[Sequence[Both]]) -> str:
 
 
 def _against(found: Sequence[dict[float, float]]) -> list[bool]:
-    """Whether the first number is the least, wherever all are there."""
+    """Return, for each key of all dictionaries, whether the first dictionary has the smallest number."""
     return [all(found[0][x] < other[x] for other in found[1:]) for x in set.intersection(*map(set, found))]

@@ -1,4 +1,4 @@
-"""The numbers of this page that a lesson may ask for: what its board says of the line that is chosen, and forecasts."""
+"""The numbers of the Model page that a lesson can ask about: those of the chosen line, and the rank correlation."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -22,16 +22,16 @@ def _question(screen: Screen) -> Question:
 
 
 def _rows(tasks: Sequence[SwapTask]) -> list[SwapRow]:
-    """What was recorded, and what the page has computed."""
+    """Return the rows of tasks: recorded rows if available, else rows that the page has computed."""
     found = [(task, None if task.live else swap.known(task)) for task in tasks]
     return [row or cast(SwapRow, swept.rows("swap", [task])[0]) for task, row in found]
 
 
 def _scores(screen: Screen) -> tuple[Score, Score]:
-    """The model as it is, and the chosen line.
+    """Return the scores of the original model and of the chosen variant.
 
     Raises:
-        LessonError: if there is no such line, or it has not been measured.
+        LessonError: if there is no variant, or it has not been measured.
     """
     question = _question(screen)
     if not question.words:

@@ -1,4 +1,4 @@
-"""What the visitor asks of the Model page: its options, its controls, and the question they amount to."""
+"""The options and controls of the Model page, and the measurement that they describe."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from attention_core.model_patching import UNIFORM, from_word, layer_range
 
 OWN = "own"
 FIRST = ("local~window~64", "sink~window~64~sinks~1")
-"""A window, and the same with a single sink: what a first visit compares with the model as it is."""
+"""Variants of a first visit: a sliding window, and the same window with one attention sink."""
 ENCODERS = ("local~window~2", "linear", "nystrom~landmarks~8")
-"""What a first visit compares in the encoder."""
+"""Variants of a first visit in the encoder."""
 QUERY = "A child is looking for a lost key."
 TEXTS = {
     "long": N_("Long"),
@@ -38,12 +38,12 @@ TEXTS = {
 
 
 def depth() -> int:
-    """Layers of the model."""
+    """Return the number of layers of the decoder."""
     return models.layer_count(swap.MODEL)
 
 
 def read_words(given: list[str], *, causal: bool) -> tuple[str, ...]:
-    """What stands in softmax's place, each once; where the future is hidden, what cannot do that is none of it."""
+    """Return a link's words without duplicates, or raise ``ValueError`` if one has to be causal and is not."""
     if given == ["none"]:
         return ()
     words = tuple(dict.fromkeys(from_word(word).word for word in given))
@@ -56,7 +56,7 @@ def read_words(given: list[str], *, causal: bool) -> tuple[str, ...]:
 
 
 def layers_of(count: Callable[[], int]) -> Control[tuple[int, int]]:
-    """The first and the last of the layers that are replaced, of so many."""
+    """Return the control of the first and last replaced layer, among ``count()`` layers."""
 
     def read(given: list[str]) -> tuple[int, int]:
         layers = layer_range(url.only(given), count())
@@ -77,11 +77,11 @@ def layers_of(count: Callable[[], int]) -> Control[tuple[int, int]]:
 
 
 def words_of(first: tuple[str, ...], *, causal: bool) -> Control[tuple[str, ...]]:
-    """What stands in softmax's place.
+    """Return the control of the variants that replace softmax.
 
     Args:
-        first: what a first visit compares.
-        causal: whether it must hide the future.
+        first: words of a first visit.
+        causal: whether only causal variants are allowed.
     """
     return kept(
         lambda: Field(
@@ -94,12 +94,12 @@ def words_of(first: tuple[str, ...], *, causal: bool) -> Control[tuple[str, ...]
 
 
 def encoder_depth() -> int:
-    """Layers of the encoder."""
+    """Return the number of layers of the encoder."""
     return models.layer_count(embedding.ENCODER)
 
 
 class ModelOptions(Options, prefix="m_"):
-    """What a link to this page carries beside what all pages share."""
+    """The options that a link to this page carries in addition to those of all pages."""
 
     view = choice(
         {
@@ -144,14 +144,14 @@ class ModelOptions(Options, prefix="m_"):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What the page is asked.
+    """The measurement that the options describe.
 
     Attributes:
         text: the text.
-        title: what that is called.
-        words: what stands in softmax's place.
-        layers: in which layers.
-        live: whether recorded results are passed by.
+        title: name of the text on screen.
+        words: words of the variants that replace softmax.
+        layers: indices of the replaced layers.
+        live: whether to compute results even if they are recorded.
         options: the page's options.
     """
 
@@ -164,17 +164,17 @@ class Question:
 
     @property
     def where(self) -> str:
-        """The layers in words."""
+        """The replaced layers, in words."""
         return layers_in_words(self.layers)
 
 
 def question() -> Question:
-    """The question as it stands."""
+    """Return the measurement that the current options describe."""
     return asked(ModelOptions.now(), Visit.text.value)
 
 
 def asked(now: ModelOptions, own: str) -> Question:
-    """What options and the visitor's own text amount to."""
+    """Return the measurement that options and the visitor's own text describe."""
     low, high = now.layers
     return Question(
         text=own if now.text == OWN else presets.texts()[now.text],
@@ -187,7 +187,7 @@ def asked(now: ModelOptions, own: str) -> Question:
 
 
 def scope() -> Scope:
-    """What the numbers of this page come from: the variants in softmax's place, the model, its layers and the text."""
+    """Return the scope of the page: the variants that replace softmax, the model, its layers and the text."""
     now, titles = ModelOptions.now(), {info.key: info.title for info in models.BUILT_IN}
     if now.view == "encoder":
         low, high = now.encoder_layers
@@ -195,13 +195,13 @@ def scope() -> Scope:
         return Scope(variants=tuple(now.encoders), causal=False, told=told)
     found = question()
     told = {"text": shortened(found.text), "model": titles[swap.MODEL]}
-    if now.view != "layers":  # which replaces them one after the other; the rows name them
+    if now.view != "layers":  # It varies the layers, which its rows name.
         told["layers"] = f"{found.layers[0]}-{found.layers[-1]}"
     return Scope(variants=tuple(found.words), causal=True, told=told)
 
 
 def layers_in_words(layers: Sequence[int]) -> str:
-    """``all 30 layers``, ``layer 7``, ``layers 10 to 20``."""
+    """Return layers in words: ``all 30 layers``, ``layer 7``, ``layers 10 to 20``."""
     if len(layers) == depth():
         return _("all {n} layers", n=depth())
     if len(layers) == 1:
@@ -210,7 +210,7 @@ def layers_in_words(layers: Sequence[int]) -> str:
 
 
 def called(word: str) -> str:
-    """What a word is called: the variant with its budget and whatever else was set."""
+    """Return the name of a word on screen: the variant with its budget and other changed settings."""
     if word == UNIFORM:
         return _("Mean of v")
     attention = registry.from_word(word)
@@ -221,13 +221,13 @@ def called(word: str) -> str:
 
 
 def take_look(look: Look) -> None:
-    """Look at another reading, or at another token."""
+    """Select another variant's reading, or another token."""
     ModelOptions.shown.set(look.shown)
     ModelOptions.token.set(look.token if look.token >= 0 else None)
 
 
 def tokens_in_words(tokens: int, total: int) -> str:
-    """How much of a text is read."""
+    """Return in words how much of a text is read."""
     if tokens == total:
         return _n("{n} token", "{n} tokens", n=tokens)
     return _n("the first {tokens} of {n} token", "the first {tokens} of {n} tokens", n=total, tokens=tokens)

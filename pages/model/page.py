@@ -1,4 +1,4 @@
-"""Model: what does a variant in softmax's place do to what a model says?"""
+"""The Model page: the effect on a language model of replacing its softmax attention by another variant."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from pages.model.options import OWN, ModelOptions, Question, question, scope
 
 
 def top() -> Question:
-    """What is looked at, what stands in softmax's place and where, and the text."""
+    """Draw the choice of the view, the layers, the text and the variants, and return the question."""
     embeds = ModelOptions.view.value == "encoder"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ModelOptions.view.draw()
@@ -29,8 +29,8 @@ def top() -> Question:
 
 
 def header() -> None:
-    """The switch between what was recorded and what is computed here."""
-    if ModelOptions.view.value not in ("encoder", "continuation"):  # which are always computed
+    """Draw the switch between recorded and newly computed results."""
+    if ModelOptions.view.value not in ("encoder", "continuation"):  # These two are always computed.
         ModelOptions.live.draw(width="content")
 
 

@@ -1,4 +1,4 @@
-"""What stands in softmax's place: one chip each, with its settings behind it, and a form that adds more."""
+"""The variants that replace softmax: a button with settings for each, and a form that adds more."""
 
 from contextlib import suppress
 from functools import partial
@@ -16,7 +16,7 @@ from attention_core.variant import Value
 from pages.model.options import ModelOptions, called
 
 OPENED = "model.opened"
-"""The place of the chip whose settings are open, in the session's state."""
+"""Session state key of the index of the variant whose settings are open."""
 ANY = "model.any"
 OFFERED = (
     "local~window~64",
@@ -30,14 +30,14 @@ OFFERED = (
     UNIFORM,
     "synthesizer~kind~random",
 )
-"""What tells much beside the others; the last two look at nothing, and are the floor of every claim."""
+"""Variants offered as buttons; the last two attend to nothing and serve as baselines."""
 
 
 def show(*, causal: bool) -> None:
-    """Draw the chips, the menu, and the settings that are open.
+    """Draw the variants' buttons, the form that adds variants, and the settings that are open.
 
     Args:
-        causal: whether it must hide the future: the decoder's, where the encoder's may look both ways.
+        causal: whether to draw the decoder's variants, which must be causal, instead of the encoder's.
     """
     words = _now(causal)
     opened = st.session_state.get(OPENED)
@@ -81,9 +81,9 @@ def _settings(causal: bool, place: int, word: str) -> None:
 def _turn(causal: bool, place: int, key: str, name: str, value: Value) -> None:
     words = list(_now(causal))
     if place >= len(words) or (attention := registry.from_word(words[place])).key != key:
-        return  # it was removed while the move was on its way
+        return  # The variant was removed before the change arrived.
     turned = variant_picker.turned(attention, name, value).word
-    if turned not in words:  # two of a kind are one
+    if turned not in words:  # A duplicate is not added.
         words[place] = turned
         _take(causal, tuple(words))
 
@@ -116,7 +116,7 @@ def _menu(causal: bool) -> None:
 
 
 def _add_any(causal: bool) -> None:
-    with suppress(ac.LabError):  # a word in flight that is none of these
+    with suppress(ac.LabError):  # The browser may send an unknown word.
         if chosen := st.session_state[ANY]:
             _add(causal, ac.get(chosen).word)
     st.session_state[ANY] = None

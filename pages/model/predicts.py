@@ -1,4 +1,4 @@
-"""Does the Error page predict it? The mean error of the outputs against perplexity and against copying."""
+"""The Forecast view: whether a variant's mean output error predicts its perplexity and its copying loss."""
 
 import math
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ from pages.model import reading, sweep, words
 from pages.model.options import Question, called
 
 FEWEST = 5
-"""Points from which on an order is spoken of."""
+"""Minimum number of points for which an order is reported."""
 CLOSE, LOOSE = 0.9, 0.6
-"""Rank correlations from which on an order is told as kept, and as roughly kept."""
+"""Rank correlations from which on an order is reported as the same, and as roughly the same."""
 EXACT = 1e-4
-"""Errors below this are rounding; on a logarithmic axis they have no place."""
+"""Errors below this value are rounding errors and are not drawn on the logarithmic axis."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One variant with its budget."""
+    """The measurements of one variant at one budget."""
 
     word: str
     output: float
@@ -37,7 +37,7 @@ class Point:
 
 
 def show(question: Question) -> None:
-    """Measure every variant at every budget three times over, and hold the orders against each other."""
+    """Measure output error, perplexity and copying of every variant at every budget, and compare their orders."""
     able = _able(question)
     if not able:
         st.info(_("Add a variant whose outputs can be held against softmax's."))
@@ -72,7 +72,7 @@ def show(question: Question) -> None:
 
 
 def tasks(question: Question) -> tuple[SwapTask, ...]:
-    """What is measured."""
+    """Return the tasks of this view."""
     layers, n = question.layers, swap.PERIOD * 2
     return swap.budget_tasks(question.text, _able(question), layers, n, stray=True, live=question.live)
 
@@ -82,7 +82,7 @@ def _able(question: Question) -> list[str]:
 
 
 def points(rows: Sequence[SwapRow]) -> list[Point]:
-    """What all three numbers are there of."""
+    """Return the variants and budgets for which all three numbers are known and finite."""
     found: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.layers:
@@ -129,7 +129,7 @@ def _between(name: str, same: int, pairs: int) -> str:
 
 
 def _order(name: str, rho: float, who: str, n: int) -> str:
-    """How well the error puts another measure in order."""
+    """Return how well the output error orders another measure, and the variant that fits worst."""
     if math.isnan(rho):
         return _("The output's error cannot be held against {name}: one of the two never changes.", name=name)
     told = {"name": name, "rho": number(rho, 2), "n": n}

@@ -1,4 +1,4 @@
-"""The text, read twice: every token's loss under the words, and what would have been likelier there."""
+"""The Text view: the loss of each token of the text, with the original model and with each variant."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from pages.model.words import Score
 
 
 def show(question: Question) -> None:
-    """Read the text with every variant, and take the copy test beside it."""
+    """Read the text with every variant, run the copy test, and draw the results."""
 
     def draw(rows: list[SwapRow], key: str) -> None:
         _draw(question, rows, key)
@@ -32,18 +32,18 @@ def show(question: Question) -> None:
 
 
 def tasks(question: Question) -> tuple[swap.SwapTask, ...]:
-    """What both this view and that of copying ask."""
+    """Return the tasks of this view, which the Copying view shares."""
     return swap.tasks(question.text, question.words, question.layers, seeds=swap.SEEDS, live=question.live)
 
 
 def scores(question: Question, rows: Sequence[SwapRow]) -> tuple[Score, list[Score]]:
-    """What was found of the model as it is, and of each variant."""
+    """Return the scores of the original model and of each variant."""
     original = words.score(_("The model as it is"), SOFTMAX, (), rows)
     return original, [words.score(called(word), word, question.layers, rows) for word in question.words]
 
 
 def tell(question: Question, rows: Sequence[SwapRow]) -> None:
-    """The headline, on what it was found, and whether now."""
+    """Draw the headline, and a caption with the model, the text and the date of the results."""
     original, changed = scores(question, rows)
     read = next((row for row in rows if isinstance(row, ReadingRow)), None)
     if read is None:
@@ -58,7 +58,7 @@ def tell(question: Question, rows: Sequence[SwapRow]) -> None:
 
 
 def take_away(rows: Sequence[SwapRow]) -> None:
-    """The rows as a file, and how figures are saved."""
+    """Draw the download of the rows as CSV, and the choice of the figures' file format."""
     if rows:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "model.csv")
@@ -96,5 +96,5 @@ def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
 
 
 def _number(value: float, digits: int) -> str:
-    """A number, or what stands for one that is not there yet."""
+    """Return a number as text, or an ellipsis if it is not known yet."""
     return "…" if math.isnan(value) else number(value, digits)

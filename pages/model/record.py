@@ -1,7 +1,7 @@
-"""Record what the Model page opens with on the built-in texts: ``python -m pages.model.record``, a quarter of an hour.
+"""Record the results that the Model page shows first for the built-in texts: ``python -m pages.model.record``.
 
-Written again whenever the model, the texts, a variant or a task changes what a number means; the file is stamped. With
-``--continue`` what the file holds already is kept, as after a run that was broken off.
+This takes a quarter of an hour. Repeat it if a changed model, text, variant or task affects the numbers. The file is
+stamped. With ``--continue``, rows that the file already has are kept, for example after an interrupted run.
 """
 
 import sys
@@ -18,11 +18,11 @@ from pages.model.options import FIRST, OWN, TEXTS, depth
 from pages.model.places import OFFERED
 
 OFTEN = 40
-"""Tasks after which the file is written."""
+"""Number of tasks after which the file is written."""
 
 
 def tasks() -> Iterator[SwapTask]:
-    """What is recorded, what a first visit shows before all else."""
+    """Yield the tasks to record, those of a first visit first."""
     everywhere, texts = tuple(range(depth())), [presets.texts()[name] for name in TEXTS if name != OWN]
     for words in (FIRST, OFFERED):
         for text in texts:
@@ -34,7 +34,7 @@ def tasks() -> Iterator[SwapTask]:
 
 
 def wanted() -> Sequence[SwapTask]:
-    """The same, each once, and in detail where any asks for that."""
+    """Return the tasks to record without duplicates, with detail if any duplicate asks for detail."""
     found: dict[tuple[str, str | None], SwapTask] = {}
     for task in tasks():
         name = type(task).__name__, records.key(task)
@@ -44,7 +44,7 @@ def wanted() -> Sequence[SwapTask]:
 
 
 def main() -> None:
-    """Compute what is wanted and write the file."""
+    """Compute the missing results and write the file."""
     use_threads()
     out = Path(attention_core.__file__).parent / records.RECORDED
     out.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Perplexity and copying over whatever is swept, one chart each, side by side."""
+"""Charts of perplexity and copying against a swept quantity, side by side."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from pages.model.options import called
 
 @dataclass(frozen=True, kw_only=True)
 class Both:
-    """The two numbers of one reader at one place of the axis; None as long as one is missing."""
+    """The perplexity and copying loss of one variant at one position of the axis; None for a missing number."""
 
     x: float
     perplexity: float | None
@@ -25,7 +25,7 @@ class Both:
 
 
 def at_once(tasks: Sequence[SwapTask], draw: Callable[[list[SwapRow], str], None], *, key: str) -> list[SwapRow]:
-    """Run tasks and draw what is found; arguments as of ``run.at_once``. What was recorded waits for no worker."""
+    """Run tasks and draw their rows, with the arguments of ``runs.at_once``; recorded rows need no worker."""
     for task in tasks:
         if not task.live and (row := swap.known(task)) is not None:
             dispatch.keep("swap", task, (row,))
@@ -33,7 +33,7 @@ def at_once(tasks: Sequence[SwapTask], draw: Callable[[list[SwapRow], str], None
 
 
 def pairs(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[Both]:
-    """The readings and the copy tests of one line, put together place by place."""
+    """Return the perplexities and copying losses of one line, combined by position."""
     found: dict[float, dict[str, float]] = {}
     for row in rows:
         at = x(row)
@@ -56,16 +56,16 @@ def draw(
     x_ticks: Sequence[float] = (),
     name_of: Callable[[str], str] = called,
 ) -> None:
-    """Draw both charts.
+    """Draw the charts of perplexity and of copying.
 
     Args:
-        lines: what was found of each word.
-        rows: those of the model as it is among them.
-        key: begins the elements' keys.
-        x_title: what is swept.
-        log_x: whether equal ratios are equal distances.
-        x_ticks: where the axis is labelled.
-        name_of: what a word's line is called.
+        lines: measurements of each word.
+        rows: all rows, including those of the original model.
+        key: prefix of the elements' keys.
+        x_title: title of the horizontal axis.
+        log_x: whether the horizontal axis is logarithmic.
+        x_ticks: positions of ticks on the horizontal axis.
+        name_of: function that returns the legend name of a word.
     """
     ends = [both.x for found in lines.values() for both in found]
     if not ends:

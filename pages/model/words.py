@@ -1,4 +1,4 @@
-"""The Model page in words: its sentences, computed from what is found."""
+"""Sentences of the Model page, computed from the measurements."""
 
 import math
 from collections.abc import Sequence
@@ -14,24 +14,24 @@ from attention_core.model_patching import UNIFORM
 from pages.model.options import called
 
 SAME = 1.05
-"""Ratio of perplexities up to which a text counts as read as well as before."""
+"""Largest ratio of perplexities for which a text counts as read as well as before."""
 WORSE = 1.5
-"""Ratio from which on it counts as read much worse, where layers are compared."""
+"""Ratio of perplexities above which a text counts as read much worse, in the Layers view."""
 COPIED = 0.2
-"""Share of what copying saves that may be lost while copying still counts as kept."""
+"""Largest lost share of what copying saves for which copying counts as preserved."""
 LOST = 0.8
-"""Share from which on copying counts as lost."""
+"""Lost share from which on copying counts as lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """What was found of one reader: both numbers stand together.
+    """The measurements of one model.
 
     Attributes:
-        name: on screen.
-        perplexity: on the text; NaN as long as that is not there.
-        copied: loss per copied token in nats, mean over the draws that are there; None likewise.
-        first: loss per token when it is said first.
+        name: name on screen.
+        perplexity: perplexity of the text; NaN if it is not known yet.
+        copied: loss per copied token in nats, mean over the finished draws; NaN without finished draws.
+        first: loss per token on its first occurrence, in nats; NaN if there is no finished draw.
         covered: tokens of the text if the variant attends to all of them as softmax does, so that nothing can change;
             0 otherwise.
     """
@@ -44,12 +44,12 @@ class Score:
 
     @property
     def complete(self) -> bool:
-        """Whether both are there."""
+        """True if both numbers are known."""
         return not (math.isnan(self.perplexity) or math.isnan(self.copied))
 
 
 def score(name: str, word: str, layers: tuple[int, ...], rows: Sequence[SwapRow]) -> Score:
-    """What rows hold of one reader."""
+    """Return the score of one model, given all rows."""
     own = [row for row in rows if (row.word, row.layers) == (word, layers)]
     copies = [row for row in own if isinstance(row, CopyRow)]
     read = next((row for row in own if isinstance(row, ReadingRow)), None)
@@ -86,22 +86,22 @@ def keys_of_last(words: Sequence[str], n: int) -> str:
 
 
 def headline(original: Score, changed: Sequence[Score]) -> str:
-    """Perplexity and copying before and after, a line for each, as Markdown.
+    """Return perplexity and copying before and after the replacement, one line per variant, as Markdown.
 
     Args:
-        original: the model as it is.
-        changed: what stands in softmax's place; what has not been found yet is left out.
+        original: score of the original model.
+        changed: scores of the variants; those that are not complete are left out.
     """
     return "  \n".join(filter(None, (verdict(original, each) for each in changed)))
 
 
 def setting(*, where: str, tokens: str, title: str) -> str:
-    """On what the numbers were found.
+    """Return the layers, the model and the text of the measurements, in words.
 
     Args:
         where: the layers, in words.
-        tokens: how many of the text, in words.
-        title: the text's name.
+        tokens: the number of tokens read, in words.
+        title: name of the text.
     """
     model = next(info for info in models.BUILT_IN if info.causal)
     return _(
@@ -114,7 +114,7 @@ def setting(*, where: str, tokens: str, title: str) -> str:
 
 
 def verdict(original: Score, each: Score) -> str:
-    """What one does to the text and to copying; empty as long as either number is missing."""
+    """Return the effect of one variant on perplexity and copying; empty if either number is missing."""
     if not (original.complete and each.complete):
         return ""
     ratio = each.perplexity / original.perplexity
@@ -152,13 +152,13 @@ def verdict(original: Score, each: Score) -> str:
 
 
 def lost_share(original: Score, each: Score) -> float:
-    """How much of what copying saves is lost: 0 for a model that copies as before, 1 for one that does not at all."""
+    """Return the lost share of what copying saves: 0 for unchanged copying, 1 for no copying."""
     saves = original.first - original.copied
     return (each.copied - original.copied) / saves if saves > 0 else 0.0
 
 
 def origin(rows: Sequence[SwapRow]) -> str:
-    """Whether what is shown was recorded, and when, or computed now."""
+    """Return whether the results were recorded, with the date, or computed now."""
     stamps = sorted({row.recorded for row in rows if row.recorded})
     live = sum(not row.recorded for row in rows)
     if not stamps:

@@ -1,1 +1,1 @@
-"""Timing: when does the cheap version pay? Time and memory against length, measured here or recorded elsewhere."""
+"""The Timing page: time and memory against sequence length, measured on this machine or recorded elsewhere."""

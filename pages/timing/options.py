@@ -1,4 +1,4 @@
-"""What the visitor asks of the Timing page: its options, its controls, and what they amount to."""
+"""The options and controls of the Timing page, and the specification of the run that they describe."""
 
 import streamlit as st
 
@@ -18,23 +18,23 @@ from attention_core.benchmarking.timing import DTYPES, SIZES, TimingSpec
 from attention_core.limits import current
 
 LOADED, NONE = "loaded", "none"
-"""What may stand beside the live run, other than a recorded one: one from a file, or nothing, as for masks."""
+"""Choices next to the recorded runs: a run from a file, or none; ``NONE`` is also a choice of the mask."""
 SHORTEST = 16
 MOST_ROUNDS = 25
-"""Rounds a visitor may ask for: quartiles move little after these."""
+"""Maximum rounds of a run; the quartiles change little after these."""
 FORMS: dict[Form, str] = {"fused": N_("torch's fused kernel"), "explicit": N_("explicit n × n scores")}
-"""How a mask is laid on the full matrix."""
+"""Ways to apply a mask to the full matrix."""
 SIDES = {"ratio": N_("Time over softmax's"), "memory": N_("Peak memory"), "work": N_("Multiply-adds")}
-"""What may stand beside the time."""
+"""Charts that can be shown next to the time chart."""
 
 
 def doublings() -> list[int]:
-    """The lengths to choose from."""
+    """Return the available lengths, in powers of two."""
     return [2**i for i in range(SHORTEST.bit_length() - 1, current().timed_tokens.bit_length())]
 
 
 class TimingOptions(Options, prefix="t_"):
-    """What a link to this page carries beside the variants."""
+    """The options that a link to this page carries in addition to the variants."""
 
     mode = choice(
         {"forward": N_("Forward"), "backward": N_("Forward + backward"), "decode": N_("One decode step")}, N_("Measure")
@@ -66,7 +66,7 @@ class TimingOptions(Options, prefix="t_"):
 
 
 def show() -> TimingSpec:
-    """Draw the controls; what they ask for."""
+    """Draw the controls, and return the specification of the run."""
     TimingOptions.device.fit(devices())
     TimingOptions.mode.draw()
     if len(devices()) > 1:
@@ -106,13 +106,13 @@ def _set_up() -> None:
 
 
 def scope() -> Scope:
-    """What the numbers of this page come from: the variants that are timed, in the mode that is chosen."""
+    """Return the scope of the page: the timed variants, and whether they are causal in the chosen mode."""
     causal = Visit.causal.value and TimingOptions.mode.value != "decode"
     return Scope(variants=tuple(attention.word for attention in subjects()), causal=causal)
 
 
 def subjects() -> tuple[ac.Attention, ...]:
-    """What is timed: the chosen variants, and one of their masks on the full matrix."""
+    """Return the timed variants: the chosen ones and, if chosen, one variant's mask on the full matrix."""
     able, masked = _maskable(), TimingOptions.masked.value
     if not able or masked == NONE:
         return Visit.variants.value
@@ -121,14 +121,14 @@ def subjects() -> tuple[ac.Attention, ...]:
 
 
 def _maskable() -> dict[str, ac.Attention]:
-    """The chosen variants whose mask is known in advance, by key; none where a decode step is timed."""
+    """Return the chosen variants whose mask is known in advance, by key; empty if a decode step is timed."""
     if TimingOptions.mode.value == "decode":
         return {}
     return {a.key: a for a in Visit.variants.value if a.variant.mask is not None}
 
 
 def _show_masked() -> None:
-    """Whose mask is laid on the full matrix."""
+    """Draw the choice of the variant whose mask is applied to the full matrix."""
     if able := _maskable():
         options = [*able, NONE]
         TimingOptions.masked.draw_among(

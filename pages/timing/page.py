@@ -1,4 +1,4 @@
-"""Timing: when does the cheap version pay? Time and memory against length, measured here or recorded elsewhere."""
+"""The Timing page: time and memory against sequence length, measured on this machine or recorded elsewhere."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from pages.timing.options import TimingOptions
 
 
 def show(given: None) -> None:
-    """The set-up, the run and how it is measured."""
+    """Draw the controls, the run with its results, and the method."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         spec = options.show()
@@ -21,7 +21,7 @@ def show(given: None) -> None:
 
 
 def show_side() -> None:
-    """What stands beside the time."""
+    """Draw the choice of the chart next to the time chart."""
     TimingOptions.side.draw(label_visibility="collapsed")
 
 

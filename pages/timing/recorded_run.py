@@ -1,4 +1,4 @@
-"""The run beside the live one: one that ships with the project, one from a file, or none."""
+"""The choice of the run that is compared with the live run: one that ships with the lab, one from a file, or none."""
 
 from collections.abc import Mapping
 
@@ -17,11 +17,11 @@ from attention_core.limits import current
 from pages.timing.options import LOADED, NONE, TimingOptions
 
 FILE = "timing.loaded"
-"""The run from a file."""
+"""Session state key of the run from a file."""
 
 
 def show(spec: TimingSpec) -> Run | None:
-    """Draw the picker of runs that measured the same thing, and the file box; the run picked."""
+    """Draw the choice among runs with the same mode and causality, and the file dialog; return the chosen run."""
     state = st.session_state
     known: dict[str, Run] = {**recorded(), **({LOADED: state[FILE]} if FILE in state else {})}
     fitting = {name: run for name, run in known.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)}
@@ -43,7 +43,7 @@ def _named(name: str, runs: Mapping[str, Run]) -> str:
 
 
 def title(run: Run) -> str:
-    """A run in a line of the picker; its date stands beneath the chart."""
+    """Return the name of a run in the selectbox; its date is shown below the chart."""
     return _(
         "{device} · {dtype} · H {heads}, d {d}",
         device=run.stamp.device,
@@ -83,7 +83,7 @@ def _load() -> None:
     except ac.LabError as error:
         state["timing.refused"] = sentence(error)
         return
-    # What was loaded is what one wants to see.
+    # The loaded run is selected, with its mode and causality, because the visitor wants to see it.
     state[FILE] = run
     TimingOptions.recorded.set(LOADED)
     TimingOptions.mode.set(run.spec.mode)

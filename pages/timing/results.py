@@ -1,4 +1,4 @@
-"""The runs on screen: their lines, curves, a table, and the numbers to take away."""
+"""The results of the runs: the sentence, the charts, the table and the download."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,13 +23,13 @@ from pages.timing.options import SIDES, TimingOptions, subjects
 from pages.timing.words import masking
 
 HEIGHT = 390
-"""Pixels of a chart without the stamp beneath it: with the sentence above it, it fits a projector's screen."""
+"""Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
 UNITS = {"ratio": N_("times softmax"), "memory": N_("MiB beyond the inputs"), "work": N_("multiply-adds, counted")}
-"""Axes of what may stand beside the time."""
+"""Axis titles of the charts that can be shown next to the time chart."""
 
 
 def show(live: Run | None, beside: Run | None, key: str) -> None:
-    """Draw everything below the controls."""
+    """Draw the results of the live run and of the recorded run."""
     runs = [(run, on) for run, on in ((live, True), (beside, False)) if run is not None]
     found = [line for run, on in runs for line in series(run, live=on)]
     if not found:
@@ -66,7 +66,7 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
 
 
 def series(run: Run, *, live: bool) -> list[Series]:
-    """What is chosen and a run measured; with the settings chosen where it has them, else with its own."""
+    """Return the timed variants' series in a run, with the chosen settings if measured, else with the run's own."""
     found: list[Series] = []
     for attention in subjects():
         same = [word for word in run.spec.variants if word.partition("~")[0] == attention.key]
@@ -78,7 +78,7 @@ def series(run: Run, *, live: bool) -> list[Series]:
                     run=run,
                     word=word,
                     name=name(own),
-                    colour=palette.place(attention.variant.key),  # a mask has its variant's
+                    colour=palette.place(attention.variant.key),  # A mask has its variant's colour.
                     live=live,
                     points=points,
                     masked=own if isinstance(own, Masked) else None,
@@ -89,7 +89,7 @@ def series(run: Run, *, live: bool) -> list[Series]:
 
 
 def crossovers(found: Sequence[Series]) -> list[Curve]:
-    """A large mark where each variant overtakes softmax, which tells both times."""
+    """Return a large marker where each variant overtakes softmax; its tooltip has both times."""
     return [
         Curve(
             _("{name}: crossover", name=line.name),
@@ -109,7 +109,7 @@ def crossovers(found: Sequence[Series]) -> list[Curve]:
 
 
 def crossover_in_words(name: str, at: Overtaking) -> str:
-    """Where a variant overtakes softmax, with both times at the lengths measured before and after, as Plotly has it."""
+    """Return where a variant overtakes softmax, and both times at the two nearest lengths, as HTML for Plotly."""
     told = [
         _("{n:,} tokens: {own:.3g} ms, softmax {full:.3g} ms", n=n, own=own, full=full)
         for n, own, full in (at.before, at.after)
@@ -118,14 +118,14 @@ def crossover_in_words(name: str, at: Overtaking) -> str:
 
 
 def name(attention: ac.Attention) -> str:
-    """What is timed, on screen."""
+    """Return the name on screen of a timed variant or mask."""
     if isinstance(attention, Masked):
         return _("{name}, only masked", name=label(attention))
     return label(attention)
 
 
 def side_lines(side: str, found: Sequence[Series]) -> list[Curve]:
-    """The lines of the chart beside the time's."""
+    """Return the curves of the chart next to the time chart."""
     if side == "ratio":
         return [
             curve(line, [(r.n, r.low, r.middle, r.high) for r in line.ratios], found)
@@ -137,10 +137,10 @@ def side_lines(side: str, found: Sequence[Series]) -> list[Curve]:
 
 
 def curve(line: Series, values: Sequence[tuple[float, float, float, float]], found: Sequence[Series]) -> Curve:
-    """A variant's line: dashed and hollow where it is recorded, dotted for a mask, banded where that is clear."""
+    """Return a variant's curve: dashed and hollow if recorded, dotted for a mask, banded if it hides no other band."""
     solid = {other.name for other in found if other.live}
     x, low, middle, high = zip(*values, strict=True)
-    banded = low != high and (line.live or not solid)  # the bands of two runs would hide each other
+    banded = low != high and (line.live or not solid)  # The bands of two runs would hide each other.
     dash = ("dot", "dashdot") if line.masked else ("solid", "dash")
     return Curve(
         line.name,
@@ -158,7 +158,7 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], fou
 
 
 def end_name(line: Series) -> str:
-    """What stands at a line's end: the variant, and whether its run is not complete."""
+    """Return the label at a curve's end: the variant, and whether its run is incomplete."""
     title = _(subject(line.word).title)
     if line.masked:
         title = _("{name}, masked", name=title)
@@ -182,7 +182,7 @@ def _chart(
 
 
 def row(line: Series) -> dict[str, object]:
-    """A line of the table: what is read off the longest length, and how time and work grow."""
+    """Return a row of the table: the results at the longest length, and the growth of time and work."""
     last = line.points[-1]
     low, middle, high = last.quartiles
     sizes = [point.n for point in line.points]
@@ -210,12 +210,12 @@ def row(line: Series) -> dict[str, object]:
 
 
 def first_columns() -> list[str]:
-    """The columns of the table that are shown first."""
+    """Return the columns of the table that are shown initially."""
     return [_("variant"), _("run"), _("faster from"), _("at n"), _("ms"), _("× softmax")]
 
 
 def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str]) -> str:
-    """Why cells of the table are empty, for all of them in one place; nothing where none is."""
+    """Return why some cells of the table are empty, in one sentence; empty if no cell is."""
     why = {
         _("faster from"): _("softmax was not measured"),
         _("× softmax"): _("softmax was not measured at the longest length"),
@@ -246,12 +246,12 @@ def _columns() -> dict[str, Any]:
 
 
 def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
-    """What of the chosen was not measured from some length on, and why, each in a sentence.
+    """Return which chosen variants were not measured from some length on and why, in one sentence per reason.
 
     Args:
-        run: any.
-        names: what is chosen, by key.
-        live: whether the run was made here and now.
+        run: the run.
+        names: names of the chosen variants, by key.
+        live: whether the run was made on this machine in this session.
     """
     missing: dict[tuple[int, str], list[str]] = {}
     for left in run.left_out:
@@ -275,8 +275,8 @@ def otherwise(run: Run, *, live: bool) -> list[str]:
     """Return which chosen variants a run did not measure, and which it measured with other settings.
 
     Args:
-        run: any.
-        live: whether the run was made here and now.
+        run: the run.
+        live: whether the run was made on this machine in this session.
     """
     where = _("the live run") if live else _("the recorded run")
     measured: dict[str, list[str]] = {}
@@ -295,7 +295,7 @@ def otherwise(run: Run, *, live: bool) -> list[str]:
 
 
 def csv(found: Sequence[Series]) -> bytes:
-    """Every sample, with where and how it was taken."""
+    """Return every sample with its device, settings and length, as CSV."""
     rows = [
         {
             "variant": line.word,

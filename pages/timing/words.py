@@ -1,4 +1,4 @@
-"""What is said of a mask on the full matrix, and how time is measured."""
+"""The texts of the Timing page: the time of a mask on the full matrix, and the method of measurement."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from pages.timing.options import FORMS
 
 
 def masking(found: Sequence[Series]) -> str:
-    """What a mask on the full matrix takes beside its variant's own algorithm, of one run; empty without one."""
+    """Return the time of a mask on the full matrix compared with its variant's own algorithm; empty without a mask."""
     for line in found:
         own = next((other for other in found if line.masked and other.word == line.masked.plain.word), None)
         both = {r.n: r for r in own.ratios} if own else {}
@@ -23,13 +23,13 @@ def masking(found: Sequence[Series]) -> str:
 
 
 def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
-    """A mask on the full matrix beside the algorithm that computes only what the mask shows.
+    """Return the time of a mask on the full matrix compared with the algorithm that skips the masked pairs.
 
     Args:
-        name: the variant's.
-        form: how the mask is laid on.
-        masked: its time over softmax's.
-        own: the same of the variant's own algorithm, at the same length.
+        name: name of the variant.
+        form: how the mask is applied.
+        masked: time with the mask, divided by softmax's time.
+        own: time of the variant's own algorithm, divided by softmax's time, at the same length.
     """
     told = {"name": literal(name), "form": form, "masked": masked.middle, "n": masked.n, "own": own.middle}
     if masked.high < 1:
@@ -38,7 +38,7 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
             "softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g}×.",
             **told,
         )
-    if masked.low < 1:  # the quartiles lie on both sides of one
+    if masked.low < 1:  # The quartiles lie on both sides of 1.
         return _(
             "**Whether a mask saves time cannot be told here:** that of {name}, laid on the full matrix ({form}), "
             "takes {masked:.2g}× softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g}×.",
@@ -52,7 +52,7 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
 
 
 def show_method() -> None:
-    """How it is measured."""
+    """Draw how time and memory are measured."""
 
     def draw() -> None:
         st.markdown(

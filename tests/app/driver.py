@@ -1,4 +1,4 @@
-"""Any page in Streamlit's own test runner: how it is opened, and how what it shows is read."""
+"""Helpers that open any page in Streamlit's AppTest runner and read what the page shows."""
 
 import asyncio
 import base64
@@ -25,9 +25,9 @@ from app.state.url import LINK, Link
 from app.ui.lazy import OPENED
 from app.ui.variant_picker import SETTINGS
 
-# Each page that is opened would read about every installed package anew, in search of components: a tenth of a second.
+# Without the cache, each opened page scans all installed packages for components: a tenth of a second.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
-# As the app's own settings say, which no page in a test reads: to note every call of Streamlit takes a third of a run.
+# The app's own settings turn this off, but AppTest does not read them. Usage statistics take a third of a run.
 config.set_option("browser.gatherUsageStats", False)
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
@@ -45,24 +45,24 @@ CONTROLS = (
     "radio",
     "multiselect",
 )
-"""What Streamlit's test runner calls the kinds of controls."""
+"""AppTest's names of the kinds of controls."""
 
 
 def complete(coroutine):
-    """What a coroutine returns; run in a thread of its own, as a browser's test before it may have left a loop here."""
+    """Return the result of a coroutine, run in its own thread, as an earlier browser test may have left a loop here."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
 
 
 def read_number(words):
-    """A number as the lab writes it, such as ``−1.4 × 10⁻⁷``, as a float."""
+    """Return a number as the app writes it, such as ``−1.4 × 10⁻⁷``, as a float."""
     raised = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
     mantissa, _times, power = words.replace("\N{NO-BREAK SPACE}", "").partition("×10")
     return float(f"{mantissa.translate(raised)}e{power.translate(raised) or 0}")
 
 
 class All:
-    """Whatever is asked for is among them."""
+    """A container that contains every value."""
 
     def __contains__(self, name):
         return True
@@ -70,24 +70,24 @@ class All:
 
 def _before_its_first_run(page, query):
     at = AppTest.from_file(str(MAIN), default_timeout=120)
-    at.session_state[OPENED] = at.session_state[SETTINGS] = All()  # whoever reads a page has opened every form on it
+    at.session_state[OPENED] = at.session_state[SETTINGS] = All()  # In tests, every form of a page counts as opened.
     return _aim(at, page, query)
 
 
 def _aim(at, page, query):
-    at._page_hash = calc_hash("" if page == "home" else page)  # as st.Page reckons it from the address
+    at._page_hash = calc_hash("" if page == "home" else page)  # as st.Page computes it from the address
     for name, words in dict(query).items():
         at.query_params[name] = words
     return at
 
 
 def visit(page, query=()):
-    """A page as a visitor finds it who follows a link to it; the address is put right by the next run."""
+    """Return a page opened by a visitor who follows a link; the address is corrected by the next run."""
     return _before_its_first_run(page, query).run()
 
 
 def open_page(page, query=(), **state):
-    """A page in a session that has been elsewhere before and brings this state; a link sets what pages know anew."""
+    """Return a page in a session that has visited another page and has this state; a link resets the page's options."""
     at = _before_its_first_run(page, query)
     at.session_state[LINK] = Link(None, {})
     for name, field in Options.shared().items():
@@ -96,14 +96,14 @@ def open_page(page, query=(), **state):
 
 
 def set_state(at, **state):
-    """The page again, with values in its session changed."""
+    """Rerun the page with changed values in the session state and return it."""
     for name, value in state.items():
         at.session_state[name] = value
     return at.run()
 
 
 def send(at, **words):
-    """The page again as a browser asks for it that says this of some widgets, whether they have such values or not."""
+    """Rerun the page with these raw widget values from the browser, valid or not, and return it."""
     states = at._tree.get_widget_states()
     known = {user_key_from_element_id(state.id): state for state in states.widgets}
     for key, word in words.items():
@@ -116,31 +116,31 @@ def send(at, **words):
 
 
 def go(at, page, query=()):
-    """Another page in the same session."""
+    """Return another page in the same session."""
     return _aim(at, page, query).run()
 
 
 def chosen(*keys):
-    """Variants as they come."""
+    """Return variants with their default settings."""
     return tuple(ac.get(key) for key in keys)
 
 
 def spoken(at, *kinds):
-    """What a page says in sentences, and in other kinds of elements; unbreakable spaces undone."""
+    """Return the Markdown of a page and the text of other kinds of elements, with non-breaking spaces replaced."""
     said = [*at.main.markdown, *(each for kind in kinds for each in at.main.get(kind))]
     return " ".join(each.value for each in said).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def charts(at):
-    """The charts as they are sent, each of which plotly can read."""
+    """Return the chart specifications as sent, after checking that plotly accepts each of them."""
     sent = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
     for spec in sent:
-        Figure(spec)  # it raises where a word is none of plotly's
+        Figure(spec)  # raises if an attribute is unknown to plotly
     return sent
 
 
 def numbers(values):
-    """What a trace holds, which Plotly may have packed, as a list."""
+    """Return the values of a trace as a list, unpacking Plotly's binary encoding."""
     if not isinstance(values, dict):
         return values
     found = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
@@ -148,17 +148,17 @@ def numbers(values):
 
 
 def traces(at, place=-1):
-    """A chart's traces by name, by default the last one's, bands left out."""
+    """Return the named traces of a chart by name, without bands; by default those of the last chart."""
     return {trace["name"]: trace for trace in charts(at)[place]["data"] if trace.get("name")}
 
 
 def curves(at, place=-1):
-    """The same as ``(x, y)``."""
+    """Return the named traces of a chart as ``(x, y)`` by name."""
     return {name: (numbers(each["x"]), numbers(each["y"])) for name, each in traces(at, place).items()}
 
 
 def points(at, place=-1):
-    """The same as ``{x: y}``, points of one name together."""
+    """Return the named traces of a chart as ``{x: y}`` by name; traces of equal name are merged."""
     found = {}
     for each in charts(at)[place]["data"]:
         if each.get("name"):
@@ -167,35 +167,35 @@ def points(at, place=-1):
 
 
 def table(at, place=-1):
-    """A table by its first column, by default the last one."""
+    """Return a table indexed by its first column; by default the last table."""
     found = at.dataframe[place].value
     return found.set_index(found.columns[0])
 
 
 def bands(at, place=-1):
-    """A chart's traces without names."""
+    """Return the unnamed traces of a chart."""
     return [trace for trace in charts(at)[place]["data"] if not trace.get("name")]
 
 
 def message(component):
-    """The header and the numbers' bytes of what a board sends to the browser."""
+    """Return the header and the bytes of the numbers that a board sends to the browser."""
     return unpacked(component.proto.bytes)
 
 
 def unpacked(sent):
-    """The header and the payload of one message."""
+    """Return the header and the payload of one message."""
     length = int.from_bytes(sent[:4], "little")
     return json.loads(sent[4 : 4 + length]), sent[4 + length :]
 
 
 def inside(header, payload):
-    """The panels that came with their board: what describes each, and its numbers' bytes."""
+    """Return the header and bytes of each panel that is embedded in its board's message."""
     ends = itertools.accumulate(header["inside"])
     return [unpacked(payload[end - length : end]) for length, end in zip(header["inside"], ends, strict=True)]
 
 
 def joined(sent, parts):
-    """A board's header with those of its panels, and all their numbers' bytes; parts are messages by any key."""
+    """Return a board's header completed with its panels' headers, and the bytes of all numbers."""
     header, payload = unpacked(sent)
     sent = [*map(unpacked, parts.values()), *inside(header, payload)]
     known = {panel["digest"]: (panel, payload) for panel, payload in sent}
@@ -204,7 +204,7 @@ def joined(sent, parts):
 
 
 def matrices(header, payload):
-    """A board's matrices, from half floats in the sizes the browser reads them in."""
+    """Yield a board's matrices, decoded from half floats as the browser decodes them."""
     for panel in header["panels"]:
         size = panel["rows"] * panel["cols"]
         codes = np.frombuffer(payload[: 2 * size], "<f2").astype(float) * 2.0 ** panel["exponent"]
@@ -213,7 +213,7 @@ def matrices(header, payload):
 
 
 def board(at, key):
-    """A board's header, and its panels by their keys: what describes each, and its matrix."""
+    """Return a board's header, and the header and matrix of each panel by key."""
     sent = [c.proto for c in at.get("bidi_component") if c.proto.bytes]
     [found] = [proto.bytes for proto in sent if f"-{key}-" in f"{proto.id}-"]
     header, payload = joined(found, {proto.id: proto.bytes for proto in sent if f"-board_part.{key}." in proto.id})
@@ -222,7 +222,7 @@ def board(at, key):
 
 
 def board_settings(at, key):
-    """How a board is set, whether that came with it or apart."""
+    """Return the settings of a board, sent with the board or in a separate message."""
     for proto in (each.proto for each in at.get("bidi_component")):
         if proto.component_name == "attention_lab_settings":
             told = json.loads(proto.bytes)
@@ -234,18 +234,18 @@ def board_settings(at, key):
 
 
 def links(at):
-    """The links to other pages, as Streamlit sends them."""
+    """Return the protos of the links to other pages."""
     return [each.proto for each in at.get("page_link")]
 
 
 def drawn(at):
-    """The controls on a page."""
+    """Yield the controls of a page."""
     for name in ("button_group", *CONTROLS):
         yield from at.get(name)
 
 
 def moved(control):
-    """The control set to something else; None where there is nothing else."""
+    """Return the control set to another value; None if there is only one value."""
     if control.type == "button_group":
         other = next((option for option in control.options if option not in control.formatted_values), None)
         return other and control.set_value(other if control._is_single_select else [*control.value, other])
@@ -258,7 +258,7 @@ def moved(control):
 
 
 def ways(*markdown):
-    """Links to other pages inside Markdown: the page, what its address carries, the words."""
+    """Return the links to other pages in Markdown, as ``(page, query parameters, link text)``."""
     told = re.findall(r'<a class="way" target="_self" href="([^"]*)">:material/\w+: (.*?)</a>', "\n".join(markdown))
     addresses = [(urlsplit(html.unescape(address)), words) for address, words in told]
     return [(address.path, parse_qs(address.query), words) for address, words in addresses]

@@ -1,4 +1,4 @@
-"""Numbers of a swapped model without the model: what pages say of them is the same, and each comes at once."""
+"""Made-up results of the Model page's experiments: pages format them as real ones, without running the model."""
 
 import math
 from operator import attrgetter
@@ -12,7 +12,7 @@ from attention_core.runtime.cache import ByteLRUCache
 
 
 def made_up(task):
-    """A row for a task: worse the more layers are replaced, and the sink better than the window."""
+    """Return a made-up row for a task: worse with more replaced layers, and worse for the sink than for the window."""
     depth = len(task.layers) * (0.3 if task.word.startswith("sink") else 1.0)
     if isinstance(task, ReadingTask):
         labels = tuple(task.text.split())[:40]
@@ -82,10 +82,10 @@ def written(task, *, load=None):
 
 
 def without_a_model(monkeypatch):
-    """Let the Model page's experiments make their numbers up."""
+    """Replace the Model page's experiments by functions that make up their numbers."""
     monkeypatch.setattr(
         dispatch, "_rows", ByteLRUCache(2**24, attrgetter("nbytes"))
-    )  # nobody else is told what is made up
+    )  # made-up rows must not reach other tests
     monkeypatch.setattr(swap, "compute", made_up)
     monkeypatch.setattr(swap.records, "recorded", lambda: None)
     monkeypatch.setattr(glance, "run", glanced)

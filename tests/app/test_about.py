@@ -1,4 +1,4 @@
-"""What is said of a variant: what it costs on an input, and where it comes from."""
+"""Tests of the text about a variant: its cost on an input and its source."""
 
 from driver import chosen, open_page, spoken
 

@@ -1,10 +1,11 @@
-"""Addresses that earlier versions wrote still open the same state: the same options and the same numbers.
+"""Tests that links written by earlier versions still open the same options and numbers.
 
-For each address ``addresses.json`` holds the link that the page writes, the data of its charts, boards and tables, and
+For each address, ``addresses.json`` holds the link that the page writes, the data of its charts, boards and tables, and
 the verdicts of claims. It holds no words, controls or menus: sentences are tested where they are made, and a new
 variant, option, page, claim or lesson changes nothing here. Numbers are compared to a thousandth, or to a millionth
-near zero, which another machine's arithmetic needs. Where a change is meant, ``python tests/app/test_addresses.py``
-records all addresses anew, and with words after it those that contain one of them; look at the difference in git.
+near zero, because arithmetic differs between machines. After an intended change, ``python tests/app/test_addresses.py``
+records all addresses again. With words after the command, it records the addresses that contain one of the words.
+Review the difference in git.
 """
 
 import difflib
@@ -29,7 +30,7 @@ NEAR = {"rel_tol": 1e-3, "abs_tol": 1e-6}
 SMALL = "input=synthetic&n=24&d=8&heads=2&head=1"
 CLUSTERED = "input=synthetic&kind=clustered&n=16&d=4&heads=2&head=0&sharpness=2.5&seed=3&rope=1"
 TEXT = "text=eNoLyUhVSE4sUSgG4vw8hRIgNzexREchMS8FzAHL5aQWlOgBADGADlA"
-"""The cat sat on the mat, and the cat slept."""
+"""Encoding of this text: The cat sat on the mat, and the cat slept."""
 FOUR = "variants=softmax&variants=local~window~3&variants=nystrom~landmarks~7&variants=linear"
 TWO = "variants=softmax&variants=local~window~4"
 BROKEN = "n=0x1&head=99&kind=nowhere&sharpness=nan&variants=nystrom~landmarks~0&causal=yes"
@@ -117,14 +118,14 @@ ADDRESSES = (
 
 
 def walk(node):
-    """A page's elements and blocks in the order in which they stand."""
+    """Yield the elements and blocks of a page in display order."""
     yield node
     for place in sorted(getattr(node, "children", ())):
         yield from walk(node.children[place])
 
 
 def in_short(values):
-    """Numbers by their count, first, last, mean, root mean square, and a mean that depends on their order."""
+    """Return a summary of numbers: count, first, last, mean, root mean square, and a mean that depends on the order."""
     values = np.asarray(values, dtype=float).ravel()
     real = values[np.isfinite(values)]
     counted = f"{values.size} numbers, {values.size - real.size} not finite"
@@ -136,14 +137,14 @@ def in_short(values):
 
 
 def data(values):
-    """What is drawn along one axis: numbers in short, words by their count."""
+    """Return a summary of the data along one axis: a digest of numbers, or the count of words."""
     values = numbers(values) if isinstance(values, dict) else values
     each = np.asarray([math.nan if value is None else value for value in np.ravel(np.asarray(values, dtype=object))])
     return in_short(each) if np.issubdtype(each.dtype, np.number) else f"{each.size} words"
 
 
 def chart(element):
-    """A chart's kinds of axes, and the numbers of each trace."""
+    """Yield lines that describe a chart: the kinds of its axes, and the numbers of each trace."""
     drawn = json.loads(element.proto.spec)
     scales = {name: axis.get("type", "") for name, axis in drawn["layout"].items() if "axis" in name}
     yield f"chart {scales}"
@@ -153,7 +154,7 @@ def chart(element):
 
 
 def board(element):
-    """A board's matrices and pictures, the weights of a sentence."""
+    """Yield lines that describe a board: its matrices, thumbnails, or the weights of a sentence."""
     name = element.proto.component_name
     if "settings" in name or not ("board" in name or "sentence" in name):
         return
@@ -171,13 +172,13 @@ def board(element):
 
 
 def table(element):
-    """The numbers of a table, column by column."""
+    """Yield lines that summarize the numeric columns of a table."""
     for _, column in element.value.select_dtypes("number").items():
         yield f"column {in_short(column)}"
 
 
 def lines(at):
-    """The data that a page shows."""
+    """Yield the lines that describe the data shown by a page."""
     for part in (at.main, at.sidebar):
         for element in walk(part):
             if element.type == "plotly_chart":
@@ -189,7 +190,7 @@ def lines(at):
 
 
 def shown(address):
-    """The state that an address opens, line by line."""
+    """Return the lines that describe the page an address opens."""
     page, _, query = address.partition("?")
     verdicts, tell = {}, Board.tell
 
@@ -198,7 +199,7 @@ def shown(address):
         verdicts.update({outcome.key: outcome.verdict.name for outcome in outcomes})
         tell(self, outcomes)
 
-    # A machine with more offers more.
+    # A GPU adds options, so the test hides it.
     with patch("torch.cuda.is_available", return_value=False), patch.object(Board, "tell", heard):
         at = visit(page, parse_qs(query, strict_parsing=bool(query)))
         found = list(lines(at))
@@ -213,9 +214,9 @@ def figures(line):
 
 
 def differences(before, now):
-    """Where two states differ: lines that were added or lost, or else lines in which a number differs.
+    """Return the differences between two states: added and removed lines, or else lines with a different number.
 
-    The verdict of a claim that was not there before is no difference.
+    A new verdict of a claim that is absent from the earlier state is not a difference.
     """
     known = {line.partition(":")[0] for line in before}
     now = [line for line in now if not line.startswith("verdict ") or line.partition(":")[0] in known]

@@ -1,4 +1,4 @@
-"""A board of categories: whole numbers that arrive exactly, kinds with their names and colours."""
+"""Tests of boards of categories: exact integers, and the names and colours of each kind."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ DEFICIENT = {
     "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
     "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 }
-"""Machado, Oliveira and Fernandes (2009): what each kind of colour blindness makes of linear sRGB."""
+"""Transforms of linear sRGB for each kind of colour blindness, from Machado, Oliveira and Fernandes (2009)."""
 
 
 def lab(rgb: np.ndarray) -> np.ndarray:
@@ -96,7 +96,7 @@ def test_each_layer_has_a_colour_of_its_own_from_near_to_far(count):
 
 
 def seen_by(kind, colours):
-    """Colours in CIELAB as they are seen, one a row."""
+    """Return the CIELAB coordinates of colours as seen with a kind of colour vision, one per row."""
     rgb = [linear("#{:02x}{:02x}{:02x}".format(*map(round, colour))) for colour in np.atleast_2d(colours)]
     return np.array([lab(DEFICIENT_OR_NOT[kind] @ each) for each in rgb])
 

@@ -1,4 +1,4 @@
-"""What the board sends to the browser: numbers that come back true, and refusals of what it cannot draw."""
+"""Tests of the board's messages to the browser: numbers survive the encoding, invalid matrices are refused."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ def send(values, **kwargs) -> tuple[dict, np.ndarray]:
 
 
 @example(np.array([[8.9959320e07, 3.6028797e16]], dtype=np.float32))  # the largest is a power of two
-@example(np.array([[1 - 2.0**-12, 2.0**-29]], dtype=np.float32))  # … or is rounded to one
+@example(np.array([[1 - 2.0**-12, 2.0**-29]], dtype=np.float32))  # the largest is rounded to a power of two
 @given(
     arrays(
         np.float32,
@@ -180,7 +180,7 @@ def test_small_panels_travel_with_their_board_and_large_ones_apart(n, travels):
 
 
 def fixed(values):
-    """A matrix that nobody can write to."""
+    """Return a read-only matrix."""
     values = np.array(values, np.float32)
     values.flags.writeable = False
     return values

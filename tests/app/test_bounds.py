@@ -1,4 +1,4 @@
-"""Every bound of the profile from both sides: what is as large as it is taken, one more is told so in a sentence."""
+"""Tests of every limit of the profile: a value at the limit is accepted, a larger value is refused with a sentence."""
 
 import io
 import json
@@ -36,7 +36,7 @@ def synthetic(**size):
 
 
 def text(words):
-    """What is said of a text."""
+    """Return the notices about a text."""
     return " ".join(map(str, from_text(words).notices))
 
 
@@ -53,14 +53,14 @@ def upload(shape=(1, 4, 4), largest=1.0, **more):
 
 
 def padded(size):
-    """A file of so many bytes: its zip's directory ends with a remark."""
+    """Return a zip file of the given size in bytes, padded by the comment of its directory."""
     data = upload()
     remark = size - len(data)
     return data[:-2] + remark.to_bytes(2, "little") + bytes(remark)
 
 
 def opened(options, name):
-    """What is said of a link with these words."""
+    """Return a function that gives the refusal of a link with these words for an option, or None."""
 
     def told(words):
         kinds = options.fields()
@@ -71,18 +71,18 @@ def opened(options, name):
 
 
 def listed(options, name, n):
-    """What is said of a link with a length among doublings, the next one where it is beyond."""
+    """Return the refusal of a link whose length is ``n`` rounded up to a power of two, or None."""
     return opened(options, name)([str(2 ** (n - 1).bit_length())])
 
 
 def run_file(points):
-    """A run with so many points."""
+    """Return the refusal of a run file with so many points, or None if it is within the limit."""
     document = json.loads(RUN)
     document["points"] = (document["points"] * points)[:points]
     try:
         from_json(json.dumps(document).encode())
     except LabError as error:
-        return str(error) if "at most" in str(error) else None  # some stand there twice, which is told after the number
+        return str(error) if "at most" in str(error) else None  # repeated points are refused later
 
 
 def run_bytes(size):
@@ -91,7 +91,7 @@ def run_bytes(size):
 
 
 def parameters(count):
-    """A hub model of that many parameters, of which only the description is there."""
+    """Check a fake hub model whose description has so many parameters."""
 
     class Described:
         def num_parameters(self):
@@ -104,7 +104,7 @@ def parameters(count):
 
 
 class FakeClock:
-    """Every call takes the same time and memory."""
+    """A clock that reports the same time and memory for every call."""
 
     def __init__(self, seconds, held):
         self.each, self.held = seconds, held
@@ -117,7 +117,7 @@ class FakeClock:
 
 
 def timed(seconds, held=1):
-    """Why softmax is left out at 16 tokens, where it takes four times and holds twice what it did at 8."""
+    """Return why softmax is skipped at 16 tokens, where it takes 4 times as long as at 8 and twice the memory."""
     spec = TimingSpec(variants=("softmax",), sizes=(8, 16), heads=1, head_size=64, rounds=1)
     for row in measure(spec, clock=FakeClock(seconds, held)):
         if isinstance(row, LeftOut):
@@ -183,7 +183,7 @@ SERVERS_OWN = {
     "cached_results": "makes room and refuses nothing",
     "cached_bytes": "makes room and refuses nothing",
 }
-"""Bounds that nobody can ask to go beyond, and why."""
+"""Limits that no input can exceed, and the reason."""
 
 
 def test_every_bound_is_walked_or_nobodys_to_pass():

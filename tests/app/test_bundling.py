@@ -1,4 +1,4 @@
-"""The scripts of the page say what their modules say."""
+"""Tests that the bundled scripts of the page match their modules."""
 
 import re
 from os.path import normpath
@@ -50,6 +50,6 @@ def test_every_import_names_an_export_that_stands_before_it(entry):
 
 
 def test_only_one_function_fills_templates():
-    """A template filled with ``replace`` and a string loses the `$` signs of its values."""
+    """Check for ``replace`` with a string: it corrupts `$` signs in the inserted values."""
     hand_made = re.compile(r"""\.replace(?:All)?\(\s*["'`]\{|\.replace(?:All)?\(\s*/\\?\{""")
     assert [path.name for path in APP.rglob("*.js") if hand_made.search(path.read_text("utf-8"))] == ["templates.js"]

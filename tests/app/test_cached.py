@@ -1,4 +1,4 @@
-"""The cache of looks: one for each look, keyed on what is asked and on nothing else."""
+"""Tests of the cache of computed results: keys contain exactly the arguments of the computation."""
 
 import gc
 import pickle
@@ -117,7 +117,7 @@ def test_results_leave_when_their_bytes_or_their_number_is_spent():
 
     few = cache.ByteLRUCache(5999, lambda word: 1000 * len(word) - cache.ENTRY - sys.getsizeof(word))
     assert ask(few, "aaa", "bb", "aaa") == ["aaa", "bb"]
-    assert ask(few, "c", "aaa", "bb") == ["c", "bb"]  # which was asked for longest ago
+    assert ask(few, "c", "aaa", "bb") == ["c", "bb"]  # "aaa" was used least recently
     assert ask(few, "much more", "much more") == ["much more"]
     assert ask(few, "aaa", "much more") == ["aaa", "much more"]
     few.drop("much more")
@@ -131,7 +131,7 @@ def test_what_a_cache_counts_is_what_it_takes():
     rows = execution.execute_here("entropy_length", task)
     results = [rows, (np.ones((40, 50)), np.ones(3, np.float32)[:2]), {"word": ("some text", 1.5)}]
     for made in results:
-        for _ in range(2):  # Python keeps freed tuples of the first time for the second
+        for _ in range(2):  # Python reuses the tuples freed by the first pass.
             tidy, sent = cache.ByteLRUCache(2**40, lambda found: found.nbytes), pickle.dumps(made)
             gc.collect()
             tracemalloc.start()
@@ -168,7 +168,7 @@ def test_the_caches_share_their_bytes_and_no_more(monkeypatch):
         name for module in (cached, dispatch) for name, each in vars(module).items() if hasattr(each, "lasting")
     }
     bounded_otherwise = {"gate", "drawing", "uploads", "records", "line", "workers", "_cluster", "_here"}
-    assert resources == bounded_otherwise  # they hold no results, or say themselves how many bytes
+    assert resources == bounded_otherwise  # They hold no results, or bound their own size.
 
 
 def test_all_that_a_class_sweeps_is_kept_and_as_much_again():
@@ -176,7 +176,7 @@ def test_all_that_a_class_sweeps_is_kept_and_as_much_again():
     tasks = entropy_length.tasks(source, [attention.key for attention in first_variants()], longest=256)
     one_head = sum(Frozen(execution.execute_here("entropy_length", task)).nbytes for task in tasks)
     heads = execution.Records(2**30).load(source).heads * source.layer_count
-    pages = 2  # Entropy, and the other three together take no more
+    pages = 2  # the Entropy page, and the other three together need no more
     assert heads == 72
     assert 2 * pages * heads * one_head < limits.HOSTED.cached_bytes * dispatch.ROWS // cached.PARTS
 
@@ -189,7 +189,7 @@ def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does
     few, many = (SyntheticSource(SyntheticSpec(n=n, d=4, heads=1, seed=9)) for n in (cached.LIGHT, cached.LIGHT + 1))
     with drawing.turn():
         for source in (few, many):
-            cached.record(source)  # read while others are drawn
+            cached.record(source)  # recorded outside the counted turns
         assert len(stepped) == 2
         cached.causal_weights(few, ac.get("softmax"), head=0)
         assert len(stepped) == 2
@@ -206,7 +206,7 @@ def test_a_page_that_looks_at_many_long_inputs_waits_behind_others_once(monkeypa
     def draw(name):
         with drawing.turn():
             begun.set()
-            assert name != "first" or go_on.wait(10)  # it looks at other things before
+            assert name != "first" or go_on.wait(10)  # it shows other things first
             with cached._turn(cached.LIGHT + 1):
                 order.append(name)
 
@@ -228,12 +228,12 @@ def test_a_page_that_looks_at_many_long_inputs_waits_behind_others_once(monkeypa
 
 
 def test_a_refusal_takes_what_was_computed_before_it_along():
-    """Who cannot hide the future refuses at every run: what was held until a collection was 300 MB in a class."""
+    """Check that a refusal frees the results before it, at every rerun: 300 MB in a class before this was fixed."""
     source = SyntheticSource(SyntheticSpec(n=24, seed=77))
     view = cached.View(source=source, head=0, causal=True, special=True)
 
     class Held:
-        """Stands for what a page has computed so far."""
+        """A stand-in for the results that a page has computed so far."""
 
     def page() -> weakref.ref[Held]:
         held = Held()
@@ -298,7 +298,7 @@ def test_a_record_is_read_once_for_all_who_ask_and_again_after_an_error(monkeypa
 
     def load(self, tokens=None):
         loads.append(self)
-        assert waiting.acquire(timeout=10)  # until two others have asked
+        assert waiting.acquire(timeout=10)  # until two other threads have asked
         assert waiting.acquire(timeout=10)
         raise ac.errors.InputError("No.")
 
@@ -360,14 +360,14 @@ def test_words_of_waiting_are_said_only_where_something_is_not_kept(monkeypatch)
         cached.causal_weights(source, ac.get("efficient"), head=0)
         raise ac.LabError("over")
     assert said == ["within", "over", "around", "over"]
-    cached.causal_weights(source, ac.get("performer"), head=0)  # who has no words waits without
+    cached.causal_weights(source, ac.get("performer"), head=0)  # calls without messages wait silently
     assert len(said) == 4
 
 
 @pytest.mark.parametrize(
     ("model", "positions", "special", "same"),
     [
-        ("smollm2", "rope", False, True),  # it has RoPE, and its tokenizer adds nothing
+        ("smollm2", "rope", False, True),  # it has RoPE, and its tokenizer adds no special tokens
         ("smollm2", "own", True, True),
         ("smollm2", "none", False, False),
         ("smollm2", "alibi", False, False),

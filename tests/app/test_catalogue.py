@@ -1,4 +1,4 @@
-"""What the pages say is what translators are given: in a language that marks its words, all prose is marked."""
+"""Tests that all prose on the pages comes from the message catalogue, by a fake language that marks every message."""
 
 import gettext
 import itertools
@@ -44,12 +44,12 @@ SHOWN = {
 }
 SPOKEN = {"text", "title", "name", "hovertemplate", "ticktext", "label", "customdata"}
 NUMBERS = " ".join(map(str, range(100, 124)))
-"""A text without words, so that no token is taken for prose."""
+"""A text without words, so that no token is mistaken for prose."""
 MARKED = re.compile(
     r"⟦.*?⟧|<style>.*?</style>|\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|<[^>]*>|\[(?:\[[^]]*\]|[^]])*\]\(http[^)]*\)|\]\([^)]*\)|:[\w/-]+:|:[\w-]+\[|%?\{[^}]*\}|&\w+;",
     re.DOTALL,
 )
-"""What is in the catalogue, formulas, code, markup, and places filled in by the browser."""
+"""Matches marked messages, formulas, code, markup, and placeholders filled in by the browser."""
 DATA = {
     "Attention Lab",
     "PNG",
@@ -78,7 +78,7 @@ DATA = {
 
 
 def marked(message):
-    """The message with each of its literal parts in brackets: values stay outside."""
+    """Return the message with each literal part in brackets, and the inserted values outside."""
     try:
         parts = list(Formatter().parse(message))
     except ValueError:
@@ -94,7 +94,7 @@ def marked(message):
 
 
 class Marking(gettext.NullTranslations):
-    """A language in which every message of the catalogue is in brackets."""
+    """A fake language in which every message of the catalogue is in brackets."""
 
     def __init__(self, messages):
         super().__init__()
@@ -123,7 +123,7 @@ def marking(messages, monkeypatch):
 
 
 def shown(at):
-    """Every string that a page shows, with the kind of element that shows it."""
+    """Yield every string on a page with the kind of its element."""
     todo = [at._tree]
     while todo:
         node = todo.pop()
@@ -150,7 +150,7 @@ def of_proto(proto):
 
 
 def of_json(value, names, inside=False):
-    """The strings under some of the names, however deep."""
+    """Yield the strings under the given names, at any depth."""
     if isinstance(value, str):
         yield from [value] if inside else []
     elif isinstance(value, list):
@@ -173,7 +173,7 @@ def of_component(proto):
     told = []
     if proto.json:
         told = [json.loads(proto.json)]
-    elif proto.bytes[:1] == b"{":  # settings, which come alone where there is much else
+    elif proto.bytes[:1] == b"{":  # Large settings are sent in a separate message.
         told = [json.loads(proto.bytes)]
     elif proto.bytes:
         header, _payload = unpacked(proto.bytes)
@@ -186,7 +186,7 @@ def of_component(proto):
 
 
 def unmarked(words):
-    """The words of a text that stand in no brackets and are no code, formula, markup or data."""
+    """Return the words outside brackets that are not code, formulas, markup or data."""
     words = words.replace("\\[", "[").replace("\\]", "]")
     for data in DATA:
         words = words.replace(data, " ")
@@ -221,14 +221,14 @@ VIEWS = [
 
 
 def missing(at):
-    """What a page shows beside the catalogue."""
+    """Return the strings on a page that contain words outside the catalogue."""
     assert not at.exception
     return {(kind, words): left for kind, words in shown(at) if (left := unmarked(words))}
 
 
 @pytest.mark.parametrize(("page", "state"), VIEWS, ids=str)
 def test_all_prose_of_a_page_is_in_the_catalogue(page, state, marking, monkeypatch):
-    without_a_model(monkeypatch)  # what one writes is no word of ours
+    without_a_model(monkeypatch)  # a model's continuation is not in the catalogue
     assert not missing(open_app(page, text=NUMBERS, **state))
 
 

@@ -1,4 +1,4 @@
-"""Sweeps on a Dask cluster: the same rows, one of two workers killed on the way, stopped and continued."""
+"""Tests of sweeps on a Dask cluster: equal rows, after one of two workers was killed, and after stop and continue."""
 
 import os
 import signal
@@ -21,9 +21,9 @@ from attention_core.runtime import execution
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A scheduler and two workers, each a process with one thread, whose address the app is given."""
+    """Return a scheduler with two workers, each a process with one thread; the app is given its address."""
     with pytest.MonkeyPatch.context() as patch:
-        # A page's test leaves its script as the main module, which each worker would run when it begins.
+        # AppTest leaves its script as the main module, which each worker would run at its start.
         patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
         with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as found:
@@ -57,7 +57,7 @@ def test_a_sweep_is_stopped_and_continued(cluster):
     begun = dispatch.stream("trial", tasks)
     first = [next(begun)[1] for _ in range(2)]
     begun.close()
-    time.sleep(1.5)  # those that had begun end, the others never begin
+    time.sleep(1.5)  # The tasks that have begun end; the others never begin.
     assert all(dispatch.known("trial", task) is None for task in tasks[2:])
     found = [rows for _task, rows in dispatch.stream("trial", tasks)]
     assert found[:2] == first

@@ -11,7 +11,7 @@ from app.server import command, replicas
 
 @pytest.fixture
 def started(monkeypatch):
-    """What the command starts with some arguments: Streamlit's arguments, or those of several replicas."""
+    """Return a function that runs the command and gives the arguments of Streamlit or of the replicas it starts."""
     calls = []
     monkeypatch.setattr(command, "streamlit", lambda arguments: calls.append(arguments))
     monkeypatch.setattr(replicas, "serve", lambda *given: calls.append(given))

@@ -1,4 +1,4 @@
-"""The CSV file of every page is a regular table: csv, pandas and pyarrow all read the same cells from it."""
+"""Tests that the CSV file of every page is a regular table, which csv, pandas and pyarrow read equally."""
 
 import csv
 import io
@@ -40,12 +40,12 @@ ADDRESSES = {
     "model?m_view=continuation&m_words=local~window~16": "continuation.csv",
     "model?m_view=encoder": "embeddings.csv",
 }
-"""An address for each button that saves a CSV file, and the file's name."""
+"""An address for each button that saves a CSV file, with the name of the file."""
 
 
 @pytest.fixture
 def saved(monkeypatch):
-    """Open an address and return the file of that name, exactly as it is saved."""
+    """Return a function that opens an address and gives the bytes of the file with that name."""
     offered = {}
     button = st.download_button
 
@@ -63,7 +63,7 @@ def saved(monkeypatch):
 
 
 def read_by_all(data):
-    """The table as text, once csv, pandas with both engines and pyarrow have read the same from it."""
+    """Return header and rows of a CSV file, after checking that csv, pandas and pyarrow read the same cells."""
     header, *rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
     assert [len(row) for row in rows] == [len(header)] * len(rows)
     for engine in ("c", "python"):

@@ -1,4 +1,4 @@
-"""Names at the ends of lines: near their ends, never one upon another; a legend where there is no room beside them."""
+"""Tests of labels at the ends of lines: close to the ends, without overlap, and a legend if they do not fit."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from app.figures.ends import LINE, PREFIX, apart, narrowed, written
 PLACES = st.floats(-50, 150, allow_nan=False)
 
 
-@settings(deadline=None)  # others may be at work on the machine
+@settings(deadline=None)  # other processes may be running on the machine
 @given(st.lists(st.tuples(PLACES, st.floats(1, 9)), min_size=1, max_size=11), st.randoms())
 def test_names_stand_apart_in_their_order_and_no_other_places_are_nearer(wishes, chance):
     wanted, sizes = map(list, zip(*wishes, strict=True))
@@ -49,7 +49,7 @@ def test_names_without_room_have_no_places(high, fits):
 
 
 def names(figure):
-    """What stands at the ends of lines, by the lines' names."""
+    """Return the annotations at the ends of lines, by line name."""
     found = figure["layout"].get("annotations", ())
     return {figure["data"][int(each["name"].removeprefix(PREFIX))]["name"]: each for each in found}
 

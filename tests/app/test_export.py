@@ -1,4 +1,4 @@
-"""A file is made when it is asked for: its button, which every visitor has, holds nothing that was computed."""
+"""Tests that a file is created only when it is requested: its button holds no computed results."""
 
 import csv
 import gc
@@ -33,7 +33,7 @@ FILES = {
 
 @pytest.fixture
 def offered(monkeypatch):
-    """The files that a view offers by their names, each a function as Streamlit calls it: where no script runs."""
+    """Return a function that opens a view and gives its files by name, as functions called outside a script run."""
     made = {}
 
     def download(label, data, name, **how):
@@ -54,7 +54,7 @@ def offered(monkeypatch):
 
 @pytest.fixture(scope="module")
 def record():
-    """What all of them look at."""
+    """Return the record shown by all views."""
     return from_synthetic(SyntheticSpec(n=20, d=8, heads=2, seed=43))
 
 
@@ -64,7 +64,7 @@ def read(data):
 
 
 def arrays(found):
-    """Every array and tensor that a result is made of."""
+    """Yield every array and tensor inside a result."""
     if isinstance(found, (np.ndarray, torch.Tensor)):
         yield found
         if getattr(found, "base", None) is not None:
@@ -83,7 +83,7 @@ def arrays(found):
 
 @pytest.mark.parametrize("view", FILES)
 def test_a_button_holds_nothing_that_the_caches_let_go(offered, view):
-    """Streamlit keeps what a button was given until the whole page is drawn anew, for each visitor."""
+    """Check the button's memory: Streamlit keeps a button's arguments until each visitor's page is redrawn."""
     caches = [*cached._caches, cached.records().kept]
     for cache in caches:
         for key in list(cache._kept):

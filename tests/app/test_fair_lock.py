@@ -1,4 +1,4 @@
-"""The gate between what is timed and what is heavy, on one machine for all visitors."""
+"""Tests of the gate that keeps timed and heavy work of all visitors apart on one machine."""
 
 import threading
 import time
@@ -47,7 +47,7 @@ def test_a_sample_waits_until_heavy_work_has_ended_and_heavy_work_waits_for_the_
 
 
 class SlowPlaces:
-    """A gate's places, each of which takes a while to take: what may happen between two of them does happen."""
+    """Places of a gate that are slow to acquire, so that other threads can act between two acquisitions."""
 
     def __init__(self, count):
         self.places = threading.BoundedSemaphore(count)
@@ -119,7 +119,7 @@ def test_heavy_work_passes_between_two_samples(monkeypatch):
     for i in range(30):
         dispatch.execute("timing_length", timing_length.SampleTask(spec=spec, variant="softmax", n=8, round=i))
     other.join(5)
-    assert waits[0] < 0.3  # all of them take twice as long
+    assert waits[0] < 0.3  # waiting for all samples takes twice as long
 
 
 def test_who_stepped_out_comes_back_before_those_who_have_not_been_in():
@@ -158,10 +158,10 @@ def wait_for(true):
 
 
 def served(asked):
-    """Who is served in which order, where one keeps the only place until all have asked, half a second apart.
+    """Return the order in which visitors are served who ask half a second apart while the only place is taken.
 
     Args:
-        asked: visitors with the seconds that they have been inside just before, in the order they ask.
+        asked: visitors with the seconds they have just used, in the order in which they ask.
     """
     now, order, go = [1000.0], [], threading.Event()
     one = FairLock(1, lambda: now[0])
@@ -195,9 +195,9 @@ def served(asked):
     ("asked", "order"),
     [
         ([("a", 0), ("b", 0), ("c", 0)], "abc"),
-        ([("a", fair_lock.AT_ONCE), ("b", 0), ("c", 0)], "abc"),  # a move, and one more
+        ([("a", fair_lock.AT_ONCE), ("b", 0), ("c", 0)], "abc"),  # one interaction, and one more
         ([("sweep", 1), ("b", 0), ("c", 0)], ["b", "c", "sweep"]),
-        ([("sweep", 60), *((each, 0) for each in "bcdefgh")], [*"bcde", "sweep", *"fgh"]),  # three seconds, no more
+        ([("sweep", 60), *((each, 0) for each in "bcdefgh")], [*"bcde", "sweep", *"fgh"]),  # three seconds at most
         ([("sweep", 60), ("other", 60)], ["sweep", "other"]),
     ],
 )
@@ -253,12 +253,12 @@ def test_a_long_run_lets_others_go_first_each_time_it_comes_back(monkeypatch):
 
 
 def drawn(first, then, seconds):
-    """Who draws what in which order, where one draws three things and another comes after the first.
+    """Return the order of drawings when one visitor draws three things and another arrives after the first.
 
     Args:
-        first: who draws three, and how long he has been inside just before.
-        then: who comes, and how long he has.
-        seconds: that each thing takes.
+        first: the visitor who draws three things, and the seconds they have just used.
+        then: the visitor who arrives, and the seconds they have just used.
+        seconds: duration of each drawing.
     """
     now, order, came = [1000.0], [], threading.Event()
     one = FairLock(1, lambda: now[0])
@@ -291,8 +291,8 @@ def drawn(first, then, seconds):
     ("first", "then", "seconds", "order"),
     [
         (("sweep", 5), ("b", 0), 0.05, ["sweep", "b", "sweep", "sweep"]),
-        (("a", 0), ("b", 0), 0.05, "aaab"),  # a page of its own is drawn to its end
-        (("a", 0), ("b", 0), 0.5, "abaa"),  # but for one that takes more than a visitor may at once
+        (("a", 0), ("b", 0), 0.05, "aaab"),  # a page alone is drawn to its end
+        (("a", 0), ("b", 0), 0.5, "abaa"),  # unless it takes longer than a visitor may take
         (("sweep", 5), ("other sweep", 5), 0.05, ["sweep"] * 3 + ["other sweep"]),
         (("sweep", 5), ("other sweep", 20), 0.05, ["sweep"] * 3 + ["other sweep"]),
     ],

@@ -1,4 +1,4 @@
-"""Figures show the numbers they are given."""
+"""Tests that figures show the numbers they are given."""
 
 import json
 import math
@@ -35,7 +35,7 @@ def test_bars_show_each_variants_own_weights_under_their_tokens():
     assert figure.layout.xaxis.labelalias == {"0": "w", "1": "x", "2": "y", "3": "z"}
     assert [note.text for note in figure.layout.annotations] == ["a", "b"]
     assert figure.data[0].yaxis != figure.data[1].yaxis
-    assert figure.layout.yaxis2.matches == "y"  # one scale, so that heights compare
+    assert figure.layout.yaxis2.matches == "y"  # a shared scale, so that heights are comparable
 
 
 def test_bars_keep_the_heaviest_keys_in_the_order_of_the_text():
@@ -77,14 +77,14 @@ def linear(colour):
 
 @pytest.mark.parametrize("ground", ["#ffffff", "#0e1117", "#171614"])
 def test_a_line_of_any_colour_is_seen_on_a_light_page_and_on_a_dark_one(ground):
-    """WCAG 2.2, 1.4.11: three to one, by relative luminance."""
+    """Check a contrast of 3:1 by relative luminance (WCAG 2.2, 1.4.11)."""
     behind = linear(ground) @ (0.2126, 0.7152, 0.0722) + 0.05
     for colour in theme.SERIES:
         light = linear(colour) @ (0.2126, 0.7152, 0.0722) + 0.05
         assert max(light, behind) / min(light, behind) >= 3, colour
 
 
-# Machado, Oliveira, Fernandes 2009: what those see who lack one kind of cone, in linear sRGB.
+# Linear sRGB as seen without one kind of cone: Machado, Oliveira, Fernandes 2009.
 EYES = {
     "all cones": np.eye(3),
     "no green ones": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
@@ -94,7 +94,7 @@ EYES = {
 
 @pytest.mark.parametrize("eyes", EYES)
 def test_the_colours_of_a_full_comparison_are_told_apart(eyes):
-    """In OKLab (Ottosson 2020), where a step of 0.02 is just seen."""
+    """Check the distance in OKLab (Ottosson 2020), where a step of 0.02 is just visible."""
     cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
     opponents = [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]
     seen = [np.clip(EYES[eyes] @ linear(colour), 0, 1) for colour in (*theme.SERIES[:8], theme.SERIES[theme.GREY])]
@@ -118,7 +118,7 @@ def test_a_picture_tells_sign_size_and_mask_apart(dark):
 
 
 def test_cards_and_board_share_their_colours():
-    """The board computes its ramps from OKLCH anchors in the browser; the cards hold the same anchors as sRGB."""
+    """Check the anchors of the ramps: OKLCH in the board's script, sRGB in the cards."""
 
     def srgb(lightness, chroma, hue):
         a, b = chroma * np.cos(np.radians(hue)), chroma * np.sin(np.radians(hue))

@@ -1,4 +1,4 @@
-"""Whoever comes back after a lost connection has the server watch no more files than whoever comes first."""
+"""Tests that a session that reconnects does not make the server watch more files than a new session."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ from app.streamlit_patches import file_watching
 
 @pytest.fixture
 def session(monkeypatch):
-    monkeypatch.setattr(AppSession, "register_file_watchers", AppSession.register_file_watchers)  # put back afterwards
+    monkeypatch.setattr(AppSession, "register_file_watchers", AppSession.register_file_watchers)  # restored afterwards
     return SimpleNamespace(_local_sources_watcher=None)
 
 
@@ -54,6 +54,6 @@ def test_a_server_keeps_it_off_before_its_first_visitor(session, monkeypatch):
         async with streamlit_app.lifespan(streamlit_app.app):
             AppSession.register_file_watchers(session)
 
-    with ThreadPoolExecutor(1) as pool:  # a browser in this process may have a loop in this thread
+    with ThreadPoolExecutor(1) as pool:  # A browser test in this process may have left a loop in this thread.
         pool.submit(asyncio.run, begin()).result()
     assert session._local_sources_watcher is None

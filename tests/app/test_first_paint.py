@@ -1,4 +1,4 @@
-"""The page that every address answers with carries the app's styles, and room for the sidebar where it will be."""
+"""Tests that the first HTML page contains the app's styles and reserves the space of the sidebar."""
 
 import gzip
 
@@ -11,7 +11,7 @@ PAGE = b"<html><head></head><body><div></div></body></html>"
 
 
 def answered(path="/entropy", query="", *, kind=b"text/html; charset=utf-8", accept="text/html", chunks=(PAGE,)):
-    """The headers and the body of an answer, and what the app inside was asked."""
+    """Return the headers and the body of a response, and the scope received by the wrapped app."""
     asked, sent = [], []
 
     async def inside(scope, receive, send):

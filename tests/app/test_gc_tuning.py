@@ -1,4 +1,4 @@
-"""Collection is in the app's own hands: nothing after every run, and each page's own objects set aside once."""
+"""Tests of the garbage collection settings: no collection after each run, and one freeze per page."""
 
 import gc
 import tomllib
@@ -22,7 +22,7 @@ def test_nothing_is_watched_collected_or_packed_after_every_run():
 
 @pytest.fixture
 def frozen(monkeypatch):
-    """How often objects were set aside."""
+    """Return a list that grows by one whenever the app calls ``gc.freeze``."""
     told = []
     monkeypatch.setattr(gc_tuning, "_settled", set())
     monkeypatch.setattr(gc, "freeze", lambda: told.append("frozen"))

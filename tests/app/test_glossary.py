@@ -1,4 +1,4 @@
-"""The glossary: one definition a word, each spelling names one of them, and no run sends any."""
+"""Tests of the glossary: one definition per term, each spelling leads to one term, and reruns do not send it."""
 
 import gettext
 from itertools import chain

@@ -1,4 +1,4 @@
-"""Nothing that is typed or uploaded is read as markup or code, wherever it is shown."""
+"""Tests that typed or uploaded text is never interpreted as markup or code."""
 
 import ast
 import html
@@ -33,7 +33,7 @@ def made_up_numbers(monkeypatch):
 
 
 def hostile():
-    """A file whose name and labels are markup."""
+    """Return an upload whose name and labels contain markup."""
     rng = np.random.default_rng(0)
     q, k, v = rng.standard_normal((3, 2, 12, 4)).astype("f4")
     labels = np.array([MARKUP + str(i) for i in range(12)])
@@ -43,12 +43,12 @@ def hostile():
 
 
 def shown(at):
-    """Every element with the words that are read as markup: ``(kind, words)``."""
+    """Yield ``(kind, text)`` of every element whose text is rendered as markup."""
     for name in ("markdown", "caption", "info", "warning", "error", "success", "latex", "title", "metric"):
         for each in at.get(name):
             yield name, str(getattr(each, "value", "")) + str(getattr(each, "label", ""))
     for each in at.get("html"):
-        yield "html", re.sub(r'<a class="way[^>]*>|</a>', "", each.proto.body)  # ours, to a lesson's steps
+        yield "html", re.sub(r'<a class="way[^>]*>|</a>', "", each.proto.body)  # the app's own links to lesson steps
     for chart in at.get("plotly_chart"):
         yield "plotly_chart", json.dumps(json.loads(chart.proto.spec), ensure_ascii=False)
     for name in ("button_group", "button", "toggle", "selectbox", "select_slider", "expander", "popover", "page_link"):
@@ -76,7 +76,7 @@ def test_labels_and_names_of_files_are_never_markup(page):
 
 
 def in_the_gallery(markdown):
-    """Its Markdown without the addresses of its links, and these."""
+    """Return the gallery's Markdown without link addresses, and the addresses."""
     return re.sub(r' href="[^"]*"', "", markdown), re.findall(r' href="([^"]*)"', markdown)
 
 
@@ -162,12 +162,12 @@ ALLOWED = {
         "a visitor says stands in the addresses of their links alone, and escaped"
     },
 }
-"""What files do nevertheless, and why they may."""
+"""Allowed exceptions by file, with the reason."""
 SOURCES = [path for top in ("app", "pages", "attention_core") for path in sorted((ROOT / top).rglob("*.py"))]
 
 
 def forbidden(tree):
-    """What a file must not call or allow."""
+    """Yield the calls in a file that are forbidden."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             told = {keyword.arg: keyword.value for keyword in node.keywords}
@@ -225,7 +225,7 @@ def right_to_left():
 
 
 def strings(value):
-    """Every string in a figure's specification."""
+    """Return every string in a figure's specification."""
     if isinstance(value, str):
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -233,7 +233,7 @@ def strings(value):
 
 
 def sentences(at):
-    """Everything shown in which a word may stand next to others."""
+    """Yield every shown text in which an uploaded word may be next to other words."""
     for kind, words in shown(at):
         if kind == "html":
             yield from (html.unescape(title) for title in re.findall(r'title="([^"]*)"', words))
@@ -249,11 +249,11 @@ def sentences(at):
 
 
 WORDS_ALONE = ("tokens", "labels", "row_labels", "col_labels", "heard")
-"""Lists of tokens in a message to the browser, each of which is drawn alone or isolated there."""
+"""Token lists in messages to the browser; the browser draws each token alone or isolated."""
 
 
 def named_strings(value, name=""):
-    """Every string in a message, with the name it is sent under."""
+    """Return every string in a message, with the name of its field."""
     if isinstance(value, str):
         return [(name, value)]
     if isinstance(value, dict):

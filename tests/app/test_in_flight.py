@@ -1,4 +1,4 @@
-"""A visitor who does not wait: a move made before the answer to the one before carries what is no longer on offer."""
+"""Tests of quick visitors: an interaction sent before the previous answer may carry values no longer offered."""
 
 import pytest
 from driver import open_page, send
@@ -27,7 +27,7 @@ STALE = {
     "a list of its own key": ("matrices", {"row": "3"}, {"row.pinned": "gone"}),
 }
 BOUNDED = ("select_slider", "number_input", "slider", "a knob on a ladder")
-"""Those that Streamlit itself sets to the first value there is."""
+"""Controls that Streamlit itself resets to the first available value."""
 
 
 @pytest.mark.parametrize("kind", STALE)
@@ -65,7 +65,7 @@ def test_a_choice_called_otherwise_by_now_stays_made():
 
 
 def test_it_does_not_matter_what_a_run_that_was_overtaken_undoes(monkeypatch):
-    """Each run has a lock of its own: one may empty the session's state under another that has just filled it."""
+    """Check that a concurrent run of a session, which has its own lock, may empty state that this run has just set."""
     use = url.use
 
     def undone(fields):
@@ -100,7 +100,7 @@ def test_an_address_that_was_replaced_and_seen_to_be_is_a_new_link():
     at = open_page("entropy", SYNTHETIC | {"h_view": "factor"})
     seen = dict(at.query_params)
     send(at, h_factor=["2"])
-    send(at, h_line=["mean"])  # from the address with the factor
+    send(at, h_line=["mean"])  # sent from the address that has the factor
     at.query_params.clear()
     for name, words in seen.items():
         at.query_params[name] = words
@@ -115,7 +115,7 @@ def test_what_is_typed_outlives_the_preset_that_still_looks_pressed():
     send(at, text="a few words")
     [pills] = [each for each in at.get("button_group") if each.key.startswith("preset")]
     assert pills.value is None
-    assert pills.key != pressed.key  # what is in flight from the old one reaches nobody
+    assert pills.key != pressed.key  # pending events of the old widget have no target
     pills.set_value("repeats").run()
     assert at.text_area(key="text").value == presets.texts()["repeats"]
 

@@ -1,4 +1,4 @@
-"""What the panel says of an input."""
+"""Tests of the input panel's description of an input."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ def test_tokens_are_counted_as_they_are_shown():
     assert size_in_words(qkv, shown=15) == one
     assert size_in_words(qkv, shown=1).startswith("1 token shown, 15 special ones hidden and ")
     assert size_in_words(qkv, shown=16) == "16 tokens · 1 head of 8"
-    assert shown_tokens(record([True] * 16)) == qkv.tokens  # where nothing would be left, nothing is hidden
+    assert shown_tokens(record([True] * 16)) == qkv.tokens  # If hiding would leave no token, none is hidden.
 
 
 def test_one_token_is_not_called_several():
@@ -147,7 +147,7 @@ def test_alibi_is_chosen_with_the_future_hidden_and_says_for_whom_it_is_its_bias
     assert any("· 24 tokens · with ALiBi](#input)" in told for told in captions(at))
     assert biased_in_words(["Softmax"], ["Linear"]) in captions(at)
     q, k, _v = SyntheticSource(spec).load().tensors
-    alibi = ac.get("alibi", slope=2**-4)  # of the first head of two
+    alibi = ac.get("alibi", slope=2**-4)  # the slope of the first of two heads
     found = board(at, "matrices.board")[1]["softmax"][1]
     np.testing.assert_allclose(
         found[np.tril_indices(24)], alibi.weights(q[0], k[0], causal=True)[np.tril_indices(24)], atol=1e-3
@@ -156,7 +156,7 @@ def test_alibi_is_chosen_with_the_future_hidden_and_says_for_whom_it_is_its_bias
     assert not at.exception
     [error] = at.error
     assert error.value.startswith("ALiBi enters queries and keys only where the future is hidden; switch Causal on")
-    at = go(at, "causal")  # which hides the future by itself
+    at = go(at, "causal")  # this page hides the future by itself
     assert not at.exception
     assert not at.error
     at = go(at, "claims")

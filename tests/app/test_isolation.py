@@ -1,4 +1,4 @@
-"""A visitor's words neither reorder the sentence around them nor hide in it."""
+"""Tests that a visitor's text cannot reorder the sentence around it or hide in it."""
 
 import pytest
 

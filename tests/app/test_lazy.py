@@ -1,4 +1,4 @@
-"""Forms behind buttons are built once they were opened; what they ask for stands in links all the same."""
+"""Tests that forms behind buttons are built when first opened, while links still carry their options."""
 
 import pytest
 from driver import chosen, open_page, set_state
@@ -16,7 +16,7 @@ def knobs(at):
 
 
 def forms(at):
-    """The keys of what stands on the page for knobs and menus of variants."""
+    """Return the keys of the settings and variant menus on the page."""
     return {key for key in knobs(at) if key and key.startswith(("knob.", "variants.menu.", "inside.knob."))}
 
 
@@ -88,7 +88,7 @@ def test_a_knob_is_turned_in_an_opened_form():
 def test_a_comparison_of_eight_sends_few_elements():
     at = opened("matrices", variants=chosen(*EIGHT))
     sent = [each.type for part in (at.main, at.sidebar) for each in part]
-    assert len(sent) <= 74, sent  # 96 with every form built; each takes a third of a millisecond to send
+    assert len(sent) <= 74, sent  # 96 if all forms are built; each takes 1/3 ms to send
 
 
 def test_a_chip_opens_its_settings_in_place_of_others_and_closes_them():

@@ -1,4 +1,4 @@
-"""The text of each lesson step: what it states before and after the answer is true of its own screens."""
+"""Tests that the text of each lesson step is true of its own screens, before and after the answer."""
 
 import math
 
@@ -40,7 +40,7 @@ def passport(screen, key):
 
 
 def uniform(screen):
-    """The output error of the plain mean of the values, in percent."""
+    """Return the output error of uniform attention, in percent."""
     return 100 * screen.compared(screen.variant("softmax")).uniform_error
 
 
@@ -56,7 +56,7 @@ def moved(screen, attention, token):
     return found.before(token), found.share
 
 
-# Each function states what its step states, as conditions on numbers.
+# Each function below checks the statements of one lesson step as conditions on numbers.
 
 
 def flat_1():
@@ -138,7 +138,7 @@ def local_then_atrous_2():
 
 
 def connected(n, window, stride):
-    """The pairs that a local layer and then an atrous layer connect."""
+    """Return the pairs connected by a local layer followed by an atrous layer."""
     i = np.arange(n)
     distance = np.abs(i[:, None] - i)
     return ((distance % stride == 0).astype(int) @ (distance <= window).astype(int)) > 0
@@ -225,7 +225,7 @@ def pooling_4():
 
 
 def entropies(place):
-    """The page once the answer is shown, and softmax's entropy by length as its chart draws it."""
+    """Return the page with the answer shown, and softmax's entropy by length from its chart."""
     at = press(begun("log_n", place), ".show")
     [(xs, ys)] = [xy for name, xy in curves(at).items() if name == "Softmax"]
     return at, dict(zip(xs, ys, strict=True))
@@ -251,7 +251,7 @@ def log_n_3():
 
 
 def lines(place):
-    """Perplexity's factor and the copying loss in each line of the table once the answer is shown."""
+    """Return the perplexity factor and the copying loss of each table row once the answer is shown."""
     components = press(begun("stand_in", place), ".show").get("bidi_component")
     [sent] = [each for each in components if "reading" in each.proto.component_name]
     numbers = [row["numbers"] for row in message(sent)[0]["rows"]]
@@ -287,10 +287,17 @@ def stand_in_5():
         assert metrics.rank_correlation([p.output for p in curve], [p.perplexity for p in curve]) > 0.9
 
 
-FACTS = {(key, place): globals()[f"{key}_{place}"] for key, place in STEPS}
+FACTS = {(key, place): globals()[f"{key}_{place}"] for key, place in STEPS if f"{key}_{place}" in globals()}
+"""Functions by lesson step; lessons whose steps state no facts have none."""
 
 
-@pytest.mark.parametrize(("key", "place"), STEPS)
+def test_a_lesson_with_facts_has_them_for_each_of_its_steps():
+    checked = {key for key, _ in FACTS}
+    assert len(checked) >= 7
+    assert [*FACTS] == [(key, place) for key, place in STEPS if key in checked]
+
+
+@pytest.mark.parametrize(("key", "place"), FACTS)
 def test_what_a_step_states_is_true_of_its_screens(key, place):
     FACTS[key, place]()
 
@@ -304,6 +311,6 @@ def test_no_step_shows_its_answer_before_it_is_asked_for(key, place):
     shown = " ".join(str(each.value) for each in (*at.markdown, *at.caption))
     try:
         told = found.measure.written(found.number(after)) if not found.rank else None
-    except ac.LabError:  # the number comes from a sweep that only the page with the answer runs
+    except ac.LabError:  # the number comes from a sweep that only the answer's page runs
         told = None
     assert told is None or told not in shown or (name and name not in shown)

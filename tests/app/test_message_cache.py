@@ -1,4 +1,4 @@
-"""A message is named by its hash where the browser holds it, and nowhere else, however little anybody waits."""
+"""Tests that a message is replaced by its hash only if the browser has it cached, however fast the visitor acts."""
 
 from types import SimpleNamespace
 
@@ -48,7 +48,7 @@ def ended(parts=(), status=ForwardMsg.FINISHED_SUCCESSFULLY, run="run"):
 
 
 def sent(held, message):
-    """What comes of a message that is written at once."""
+    """Return the result of ``named`` for a message that is written immediately."""
     found = held.named(message)
     held.read(found)
     return found
@@ -85,7 +85,7 @@ def test_small_messages_go_as_they_are():
 def test_what_was_too_large_to_be_sent_is_held_by_nobody(monkeypatch):
     def write(self, msg):
         if msg.hash == "huge":
-            msg.metadata.cacheable = False  # as Streamlit does that sends an error in its place
+            msg.metadata.cacheable = False  # Streamlit does so when it sends an error instead
         wrote.append(msg.WhichOneof("type"))
 
     wrote, client = [], SimpleNamespace()

@@ -1,4 +1,4 @@
-"""A server without the models' weights: it opens on synthetic input, computes in workers, and says what to install."""
+"""Tests of a server without model weights: synthetic input works, and the app says what to install."""
 
 import os
 from pathlib import Path
@@ -23,12 +23,12 @@ WRONG = "ended unexpectedly"
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    """Make the weights impossible to find, for this process and for those it starts: empty packages hide them."""
+    """Hide the weights behind empty packages, for this process and the processes it starts."""
     folder = tmp_path_factory.mktemp("no_weights")
     for weights in (minilm.WEIGHTS, smollm2.WEIGHTS):
         (folder / weights.package).mkdir()
         (folder / weights.package / "__init__.py").touch()
-    # A worker runs only while a processor is idle, and beside other tests on two cores that can take minutes.
+    # Workers run only while a processor is idle, which takes minutes when other tests use both cores.
     (folder / "sitecustomize.py").write_text("import os\n\nos.sched_setscheduler = lambda *_: None\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))

@@ -1,4 +1,4 @@
-"""What a page opens on: its own where nothing was chosen, what was chosen otherwise, what a link says always."""
+"""Tests of a page's first state: its own defaults, the choices made on other pages, or the link's values."""
 
 from driver import chosen, go, set_state, visit
 
@@ -7,7 +7,7 @@ from app.state.session import default_variants
 
 
 def opened(at):
-    """The text and the variants on screen, and against what errors are drawn where that is asked."""
+    """Return the name of the shown text, the keys of the variants, and the x-axis option of the errors, if any."""
     state, texts = at.session_state, {text: name for name, text in presets.texts().items()}
     against = next((state[name] for name in ("against",) if name in state), None)
     return texts.get(state["text"]), [attention.key for attention in state["variants"]], against

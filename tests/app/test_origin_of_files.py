@@ -1,4 +1,4 @@
-"""A file says where it comes from, and stays what its readers take it for."""
+"""Tests that a file records the origin of its numbers and stays readable by its usual readers."""
 
 import csv
 import io

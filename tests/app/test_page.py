@@ -1,4 +1,4 @@
-"""A page is one folder and an option one line: menu, Home, link, check, widget and value follow."""
+"""Tests that a page needs one folder and an option one line: menu, Home, link, check and widget follow."""
 
 import sys
 
@@ -47,7 +47,7 @@ PAGE = Page(
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of pages beside the lab's own."""
+    """Return a temporary folder for pages, which the app discovers in addition to its own."""
     monkeypatch.setattr(pages, "__path__", [*pages.__path__, str(tmp_path)])
     frame.discover.cache_clear()
     yield tmp_path
@@ -65,7 +65,7 @@ def toy(folder):
 
 def test_a_folder_is_a_page_in_the_menu_and_on_home(toy):
     known = list(frame.discover())
-    assert known.index("toy") == known.index("model") + 1  # the last of its section
+    assert known.index("toy") == known.index("model") + 1  # the last page of its section
     shown = [(link.page, link.label) for link in links(visit("home"))]
     assert ("toy", "**Toy** · How warm is it?") in shown
     assert "# How warm is it?" in spoken(visit("toy"))

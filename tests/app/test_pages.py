@@ -1,4 +1,4 @@
-"""Every page runs without the browser, on every kind of input, and bad input gets a sentence instead of a traceback."""
+"""Tests that every page runs in AppTest on every kind of input, and that bad input gives a sentence."""
 
 import io
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_every_page_opens_without_an_error(page):
 
 
 def apart(at):
-    """Which variants, with their settings, the page offers to take apart."""
+    """Return the variants, with their settings, that the page links to on the Inside page."""
     told = [(link.page, parse_qs(link.query_string), link.label) for link in links(at)]
     told += ways(*(each.value for each in at.markdown))
     found = [(page, query) for page, query, words in told if words == "Take it apart"]
@@ -133,7 +133,7 @@ def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong():
 
 
 def open_link(page="matrices", **query):
-    at = visit("home", query)  # which reads no input
+    at = visit("home", query)  # Home reads no input
     return at if page == "home" else go(at, page)
 
 
@@ -147,7 +147,7 @@ def test_what_the_input_lacks_falls_back_and_is_named_wherever_it_is_found_out(p
     assert "head is “3”, not “99”" in told
     assert "layer is “2”, not “999”" in told
     assert not {"head", "layer", "model"} & set(at.query_params)
-    assert not at.run().warning  # once is enough
+    assert not at.run().warning  # the warning is shown once
 
 
 def test_a_model_of_the_hub_is_asked_for_only_where_the_profile_says_so(monkeypatch):
@@ -215,7 +215,7 @@ def test_a_causal_model_read_without_its_mask_is_said_to_be(page):
     assert f"{float(later):.0%} of softmax's mass in head 3" in words
     assert "Switch **Causal** on" in words
     assert not told(model="minilm", layer=2, causal=False)
-    if page == "inside":  # Nyström stays without its mask whatever the switch says
+    if page == "inside":  # Nyström stays unmasked with the switch on or off
         [words] = told(causal=True)
         assert f"{float(later):.0%} of softmax's mass in head 3 then lies on later tokens" in words
     else:

@@ -1,4 +1,4 @@
-"""The pictures of stories: points thinned without losing the ends, bars of labels that repeat, axes of each matrix."""
+"""Tests of the stories' figures: thinned points with their ends, bars with repeated labels, axes of each matrix."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The engine of everything long: begun, stopped, continued, taken over, refused, and never computed twice."""
+"""Tests of long computations: started, stopped, continued, taken over, refused, and never computed twice."""
 
 import sys
 import time
@@ -61,7 +61,7 @@ st.caption(f"returned {found and found.rows}")
 
 @dataclass(frozen=True)
 class Square:
-    """A task of the experiment below, under a name of its own in each test, as results are shared."""
+    """A task of the experiment below; each test uses its own name, because results are shared."""
 
     name: str
     i: int
@@ -69,7 +69,7 @@ class Square:
 
 @pytest.fixture
 def calls(monkeypatch):
-    """An experiment that squares numbers: how often each task was run, and tasks that do something else first."""
+    """Return the number of calls per task of an experiment that squares numbers; ``before`` maps tasks to a hook."""
     counted = Counter()
     module = ModuleType("attention_core.experiments.squares")
     module.Square, module.before = Square, {}
@@ -87,7 +87,7 @@ def calls(monkeypatch):
 
 
 def end_of_script():
-    """What Streamlit does to a script that a newer one replaces."""
+    """Raise Streamlit's exception that ends a script replaced by a newer one."""
     raise StopException
 
 
@@ -145,7 +145,7 @@ def test_a_run_is_stopped_with_what_there_is_and_continues_where_it_stood(calls)
     at.button(key="page.squares.switch").click().run()
     assert returned(at) == "returned [0, 1, 4, 9]"
     assert not bars(at)
-    assert dict(calls) == {("stopped", i): 2 if i == 2 else 1 for i in range(4)}  # one was cut off
+    assert dict(calls) == {("stopped", i): 2 if i == 2 else 1 for i in range(4)}  # One task was interrupted.
 
 
 def test_a_run_that_was_stopped_while_it_was_drawn_again_has_lost_nothing(calls, monkeypatch):
@@ -154,7 +154,7 @@ def test_a_run_that_was_stopped_while_it_was_drawn_again_has_lost_nothing(calls,
     at = opened(script, "again").run()
     monkeypatch.setattr(runs, "FIRST", -1.0)
     at.session_state["broken"] = True
-    at.run()  # a newer script ends with its first drawing
+    at.run()  # a newer script ends at its first drawing
     at.session_state["broken"] = False
     at.button(key="page.squares.switch").click().run()
     assert bars(at) == ["Stopped at 3 of 4"]
@@ -181,7 +181,7 @@ def test_a_task_that_refuses_says_why_and_the_others_go_on(calls):
 def test_a_drawing_that_fails_loses_nothing(calls, slow):
     name = f"broken {slow}"
     if slow:
-        calls.before[1] = lambda: time.sleep(runs.FIRST + 0.1)  # the first drawing comes in the midst
+        calls.before[1] = lambda: time.sleep(runs.FIRST + 0.1)  # The first drawing then happens in the middle.
     at = opened(AT_ONCE, name)
     at.session_state["broken"] = True
     assert at.run().exception
@@ -197,7 +197,7 @@ def test_a_chart_is_not_drawn_for_every_task(calls, monkeypatch):
     keys = "draws = state.setdefault('draws', []); draws.append(key)"
     at = opened(AT_ONCE.replace("    if state", f"    {keys}\n    if state"), "seldom").run()
     [some, every] = at.session_state["draws"]
-    assert some in ("page.squares.1", "page.squares.2", "page.squares.3")  # as far as it came in a third of a second
+    assert some in ("page.squares.1", "page.squares.2", "page.squares.3")  # the results of the first third of a second
     assert every == "page.squares.all"
 
 
@@ -205,7 +205,7 @@ def test_a_chart_that_is_dear_to_draw_is_drawn_more_seldom():
     assert runs.pause(0.0) == runs.pause(runs.REDRAW * runs.SHARE) == runs.REDRAW
     assert runs.pause(0.2) == pytest.approx(1.6)
     assert runs.pause(60.0) == runs.SELDOM
-    assert runs.pause(0.2, runs=2) == pytest.approx(3.2)  # as many as draw share what drawing may take
+    assert runs.pause(0.2, runs=2) == pytest.approx(3.2)  # running computations share the drawing time
     assert runs.pause(0.01, runs=2) == runs.REDRAW
 
 
@@ -392,7 +392,7 @@ def test_a_measurement_whose_worker_is_lost_can_go_on(calls):
 
 
 class Slow:
-    """An executor that looks ahead, and says which tasks it was asked for."""
+    """An executor that works ahead and records the tasks it receives."""
 
     abreast = 3
 

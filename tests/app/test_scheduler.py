@@ -1,4 +1,4 @@
-"""The line before an executor: whose turn it is, who shares a task, and what is dropped."""
+"""Tests of the scheduler: the order of visitors, shared tasks, and dropped tasks."""
 
 import sys
 import threading
@@ -18,7 +18,7 @@ from attention_core.runtime.progress import StoppedError
 
 
 class Steps:
-    """An executor whose tasks end when they are told to."""
+    """An executor whose tasks end when the test ends them."""
 
     abreast = 1
 
@@ -118,7 +118,7 @@ def test_equal_tasks_run_once_and_who_leaves_takes_it_from_nobody(steps, ask):
     assert other.wait(5)
     assert other.rows() == ("same", "found")
     assert (steps.ran, steps.ended) == (["same"], [])
-    late = ask("late", "same")  # the other has not put it away yet
+    late = ask("late", "same")  # the other ticket has not released it yet
     assert late.wait(5)
     for ticket in (other, late):
         ticket.leave()
@@ -213,7 +213,7 @@ def test_a_task_says_that_it_waits_for_the_machine(steps, ask):
 
 
 class Thread:
-    """A place whose tasks can only be asked to stop."""
+    """An executor thread whose tasks can only be asked to stop."""
 
     def __init__(self):
         self.ran, self.asked, self.go, self.stopped = [], threading.Event(), threading.Event(), 0

@@ -1,4 +1,4 @@
-"""Every subtitle and every file names the heads, tokens and variants that its numbers come from."""
+"""Tests that every subtitle and file names the heads, tokens and variants behind its numbers."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ def upload():
 
 @pytest.fixture
 def files(monkeypatch):
-    """What each file holds and what it says of its numbers, by its name."""
+    """Return the data and metadata of each file that the page offers, by file name."""
     found, now = {}, export_metadata.now
 
     def download(label, data, file_name, **how):
@@ -128,7 +128,7 @@ def test_error_names_the_heads_and_lengths_of_its_points(files, against, state, 
     assert tokens in told
     assert (len(lengths) > 1) == (against == "length")
     assert origin["head"] == ("head 1" if heads == "head 1" else f"all {len(measured)} heads")
-    assert origin["settings"] == "softmax local"  # what cannot be causal is not measured
+    assert origin["settings"] == "softmax local"  # variants without a causal form are not measured
     assert origin["causal"] == "yes"
 
 
@@ -178,7 +178,7 @@ def test_algorithms_name_the_tokens_that_are_compared():
 
 
 def test_a_wide_state_names_the_tokens_that_are_followed(files):
-    # The second-order Taylor series of a head of 32: 561 features of 32 values.
+    # The second-order Taylor series of a head of 32 has 561 features of 32 values.
     wide = {"c_view": "state", "c_state": ac.get("taylor2")}
     at = opened("causal", TEXT, wide)
     followed = len(rows_of(files, "state.csv"))

@@ -6,7 +6,7 @@ from app.server.security_headers import Safety
 
 
 def ask(kind="http", sent=(), answered=()):
-    """What comes back to someone who asks with some headers, of an app that answers with some."""
+    """Return the first message sent in answer to a request, when the wrapped app answers with the given headers."""
     back = []
 
     async def app(scope, receive, send):

@@ -1,4 +1,4 @@
-"""What a browser need not know of the server is not told, and it still learns when another version has taken over."""
+"""Tests that the server hides its details from the browser, which still detects a new version."""
 
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -35,7 +35,7 @@ def test_nothing_is_told_of_the_server_and_all_else_stays():
     for word in (b"somebody", b"1.2.3", b"3.4.5", b"this machine"):
         assert word not in raw
     told = message.new_session.initialize
-    AppSession._handle_git_information_request(None)  # whoever asks is told nothing
+    AppSession._handle_git_information_request(None)  # a request for git information is not answered
     assert told.HasField("environment_info")
     assert told.HasField("user_info")
     assert (message.new_session.main_script_hash, told.session_id, told.is_hello) == ("abc", "session", True)

@@ -1,4 +1,4 @@
-"""What a process has one of."""
+"""Tests of objects that exist once per process."""
 
 import threading
 import time

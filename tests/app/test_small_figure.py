@@ -1,4 +1,4 @@
-"""A figure in small: what is higher stands higher, on logarithmic axes too, and what cannot be drawn is left out."""
+"""Tests of the small figure: heights follow the values, also on log axes, and undrawable values are left out."""
 
 import base64
 import math
@@ -17,7 +17,7 @@ def svg(address):
 
 
 def paths(address):
-    """Each line's points, without the ground's."""
+    """Return the points of each line by colour, without the background."""
     found = re.findall(r'd="M([\d. L]+)" stroke="(#\w+)" stroke-width', svg(address))
     return {colour: [tuple(map(float, at.split())) for at in points.split("L")] for points, colour in found}
 

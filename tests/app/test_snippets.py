@@ -1,4 +1,4 @@
-"""Every block of Python that a page offers runs, and it is about the input on screen."""
+"""Tests that every Python snippet offered by a page runs, and uses the shown input."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ MORE = {
     "entropy": [{"h_view": "drift", "h_longest": "64", "h_seeds": "1"}],
 }
 WITHOUT = {"home", "error", "timing", "model", "claims", "lessons"}
-"""Pages that offer no Python of their own."""
+"""Pages that offer no Python snippet of their own."""
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def test_code_runs_and_is_about_the_input_on_screen(page, tmp_path, monkeypatch)
         at = open_page(page, view | INPUT)
         assert not at.exception
         seen |= {block.value for block in at.code if "import attention_core" in block.value}
-    own = {code for code in seen if "torch.randn" not in code}  # how a variant is called, whatever the input
+    own = {code for code in seen if "torch.randn" not in code}  # Snippets with random input show how to call a variant.
     assert bool(own) == (page not in WITHOUT)
     for code in seen:
         assert code not in own or source.code in code or "qkv.npz" in code

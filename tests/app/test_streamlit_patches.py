@@ -1,4 +1,4 @@
-"""Patches of Streamlit are applied on the version they were written for, and a warning says which are off."""
+"""Tests that Streamlit is patched on the expected version only, and that a warning lists the skipped patches."""
 
 import asyncio
 import logging
@@ -38,13 +38,13 @@ def restored(monkeypatch):
 
 
 def started():
-    """The replaceable methods after a server started, which is when it applies the patches."""
+    """Return the replaceable methods after a server start, which applies the patches."""
 
     async def begin():
         async with streamlit_app.lifespan(streamlit_app.app):
             pass
 
-    with ThreadPoolExecutor(1) as pool:  # a browser in this process may have a loop in this thread
+    with ThreadPoolExecutor(1) as pool:  # A browser test in this process may have left a loop in this thread.
         pool.submit(asyncio.run, begin()).result()
     return [getattr(place, name) for place, name in REPLACED]
 

@@ -1,4 +1,4 @@
-"""What any page says of a timing run is a function of its numbers: each branch on either side of where it turns."""
+"""Tests of all sentences about a timing run, with numbers on either side of each threshold."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ def sample(word, n, ms, index=0):
 
 
 def series(times, *, sizes=(16, 64), spec=SPEC, live=True):
-    """A run's lines: of each variant the milliseconds of one round, or of several, at every length."""
+    """Return the series of a run; ``times`` maps variants to milliseconds per length, for one or several rounds."""
     spec = dataclasses.replace(spec, variants=tuple(times), sizes=sizes)
     rows = [
         sample(word, n, one, index)

@@ -1,4 +1,4 @@
-"""A link holds the whole state, and nothing in a link is trusted."""
+"""Tests that a link holds the whole state, and that every value in a link is validated."""
 
 import driver
 import pytest
@@ -23,7 +23,7 @@ def defaults():
 
 
 def attentions():
-    """Any variant with any settings within their bounds."""
+    """Return a strategy of variants with any valid settings."""
 
     def value(setting):
         if setting.kind == "choice":
@@ -42,7 +42,7 @@ def attentions():
 
 
 def with_reference(chosen):
-    """The reference always stays among the chosen variants."""
+    """Return the chosen variants, with softmax added if it is missing."""
     return tuple(chosen) if "softmax" in [a.key for a in chosen] else (ac.get("softmax"), *chosen)
 
 
@@ -74,7 +74,7 @@ def test_a_link_brings_back_the_state_it_was_made_of(changed):
 
 
 def test_a_first_visit_may_begin_with_what_no_earlier_link_stood_for():
-    # What an address leaves out stays what it was; an address that says nothing at all stands for a first visit.
+    # An omitted option keeps its old default. An address without options opens the state of a first visit.
     assert KNOWN["special"].default is True
     assert KNOWN["special"].opens() is False
     assert url.link_of(defaults(), KNOWN) == {}
@@ -83,7 +83,7 @@ def test_a_first_visit_may_begin_with_what_no_earlier_link_stood_for():
 
 
 WORDS = ["softmax", "local", "linear", "nystrom~landmarks~16"]
-"""The variants of a first visit, as an address names them."""
+"""The variants of a first visit, as written in an address."""
 
 
 def test_an_empty_address_hides_special_tokens_and_one_that_says_anything_does_what_it_did():
@@ -181,7 +181,7 @@ def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
     ("kind", "word", "told"),
     [
         (url.whole(3, 1, 2048), "2049", "a is “3”, not “2049”: it takes 1 to 2,048."),
-        (url.whole(3, 1, 2048), "2048", "a is “3”, not “2048”."),  # there are fewer on screen
+        (url.whole(3, 1, 2048), "2048", "a is “3”, not “2048”."),  # the current input has fewer
         (url.number(3.0, 0.5, 16.0), "16.5", "a is “3”, not “16.5”: it takes 0.5 to 16."),
         (url.number(3.0, 0.5, 16.0), "16", "a is “3”, not “16”."),
         (url.one_of(3, range(1, url.NAMED)), "0", "not “0”: it takes 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11."),
@@ -222,7 +222,7 @@ def test_a_long_default_is_called_one():
 
 
 def interrupted_page():
-    """A page whose first run ends before it has read what the link says, as when the browser asks twice."""
+    """Draw a page whose first run ends before it has read the link, as when the browser sends two requests."""
     import streamlit as st
 
     from app.state import url

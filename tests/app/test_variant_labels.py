@@ -1,4 +1,4 @@
-"""What variants are called."""
+"""Tests of the labels of variants."""
 
 import attention_core as ac
 from app.words.labels import family_title, label, readable, reference_name, tokens

@@ -1,4 +1,4 @@
-"""What the picker says of variants that are left out."""
+"""Tests of the picker's notes about skipped variants."""
 
 import pytest
 from driver import chosen, open_page

@@ -1,4 +1,4 @@
-"""What a process has looked at before its first visitor comes."""
+"""Tests of the results that a process computes before its first visitor."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from app.state.session import first_variants
 
 
 def test_what_a_class_moves_first_is_computed_before_it_comes(monkeypatch):
-    """Every text and both directions, as a first visit looks at them."""
+    """Check every text, causal and not, as a first visit shows it."""
     monkeypatch.setattr(presets, "texts", lambda: {"short": "A dog barks at a dog.", "other": "It rained."})
     warmup.read_presets()
 
@@ -33,7 +33,7 @@ def test_what_a_class_moves_first_is_computed_before_it_comes(monkeypatch):
 
 
 def test_what_models_read_before_a_class_comes_stays_beside_its_own_texts(monkeypatch):
-    """All texts that a visitor can start from, as each model reads them, in four fifths of what a host keeps."""
+    """Check that the records of all preset texts in each model fit in 80 % of the hosted cache."""
     needed = 0.0
     for model in ac.inputs.models.BUILT_IN:
         short = cached.every_layer(ac.inputs.TextSource("the cat saw the dog", model.key))

@@ -1,4 +1,4 @@
-"""Every word on screen can be translated."""
+"""Tests that every word on screen can be translated."""
 
 import gettext
 import io
@@ -65,7 +65,7 @@ def test_translators_are_given_what_names_the_lines_of_a_claims_figure():
     words = core_words()
     source = UploadSource.of("arrays.npz", to_npz(from_synthetic(SyntheticSpec(n=256, heads=1))))
     for task in claims.tasks(source):
-        if claims.claim(task.key).reads:  # it is about a text in a model, and its lines are named after variants
+        if claims.claim(task.key).reads:  # claims about a text in a model name their lines after variants
             continue
         figure = claims.claim(task.key).figure
         [outcome] = claims.run(task)

@@ -1,4 +1,4 @@
-"""Worker processes: the same rows, a death that costs one task, a stop that costs nobody else's, and timing alone."""
+"""Tests of worker processes: equal rows, a crash that costs one task, stopping one task only, and exclusive timing."""
 
 import errno
 import os
@@ -31,7 +31,7 @@ SOURCE = SyntheticSource(SyntheticSpec(n=24, d=4, heads=2))
 
 @pytest.fixture(scope="module")
 def workers():
-    """Two workers."""
+    """Yield an executor with two workers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
         patch.chdir(Path(__file__).parents[2])
@@ -48,13 +48,13 @@ def line(workers):
 
 @pytest.fixture
 def in_workers(workers, line, monkeypatch):
-    """The app's tasks run in the workers, which here do not step back: other tests may leave no processor idle."""
+    """Run the app's tasks in the workers at normal priority, because other tests may leave no processor idle."""
     monkeypatch.setattr(dispatch, "executor", lambda task: workers)
     monkeypatch.setattr(dispatch, "line", lambda executor: line)
     over = threading.Event()
 
     def lift():
-        while not over.wait(0.05):  # they are begun when they are needed, and step back by themselves
+        while not over.wait(0.05):  # workers start on demand at idle priority
             schedule(workers, os.SCHED_OTHER)
 
     lifting = threading.Thread(target=lift, daemon=True)
@@ -130,7 +130,7 @@ def test_an_upload_travels_with_the_task_and_its_record_is_kept(line, tmp_path):
 def test_a_process_keeps_records_up_to_so_many_bytes():
     one = SOURCE.load()
     size = one.q.nbytes + one.k.nbytes + one.v.nbytes
-    most = 2 * size + 2000  # and not quite three
+    most = 2 * size + 2000  # two records fit, a third one does not
     records = execution.Records(most)
     a, b = records.load(SOURCE), records.load(SOURCE, 12)
     assert records.load(SOURCE) is a
@@ -172,7 +172,7 @@ def test_errors_come_back_as_they_are(line):
 
 class Unreadable:
     def __reduce__(self):
-        return divmod, (1, 0)  # which fails where it is unpickled
+        return divmod, (1, 0)  # raises when it is unpickled
 
 
 def test_a_task_that_a_worker_cannot_read_and_rows_that_cannot_be_sent_name_their_cause(line, workers):
@@ -200,7 +200,7 @@ def test_a_socket_where_nobody_listens_is_not_blamed_on_memory(monkeypatch, tmp_
 
 def test_a_process_that_fails_while_it_warms_up_accepts_no_connection(tmp_path, monkeypatch):
     class FailedError(Exception):
-        """Its warm-up fails."""
+        """The error of a failing warm-up."""
 
     refused = []
 
@@ -264,12 +264,12 @@ def test_an_idle_worker_ends_with_its_connection(workers):
 
 
 def test_what_is_timed_runs_alone_and_says_that_it_has_to_wait(line, workers, tmp_path):
-    # Long enough for a busy machine to see that both others wait.
+    # Long enough for a busy machine to notice that both others wait.
     running = ask(line, "sleep", "other", seconds=4.0, mark=tmp_path / "running")
     seconds_until((tmp_path / "running").exists)
     timed = ask(line, "sleep", seconds=0.3, timed=True)
     seconds_until(lambda: timed.standing().held)
-    second = FairScheduler(Workers(1, workers.start()))  # another server's, whose workers are of the same process
+    second = FairScheduler(Workers(1, workers.start()))  # another server that uses the same worker process
     late = ask(second, "sleep", seconds=0.1)
     seconds_until(lambda: late.standing().held)
     assert timed.standing().timed
@@ -310,10 +310,10 @@ def test_where_no_process_can_be_forked_tasks_run_in_this_one(monkeypatch):
 
 
 def test_the_parent_of_workers_ends_with_its_server_and_is_begun_anew_where_it_is_missed(line, workers):
-    # The last test here, as what is begun anew takes seconds to be warm.
+    # This is the last test here, because the restarted process takes seconds to warm up.
     found(ask(line, "square"))
     first, folder = workers._process, workers.start().parent
-    first.stdin.close()  # as the system does for a server that was killed
+    first.stdin.close()  # as the system does when a server is killed
     assert first.wait(10) == 0
     assert not folder.exists()
     workers.start()

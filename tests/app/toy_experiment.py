@@ -1,4 +1,4 @@
-"""An experiment for workers to be tried with: it is where a worker looks for it once it has read one of its tasks."""
+"""An experiment for the tests of workers, in the module where a worker looks for it after unpickling a task."""
 
 import os
 import resource
@@ -18,7 +18,7 @@ from attention_core.workers import bound_memory
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What a worker shall do: the name of a function below, what it is given, and a file to write its number to."""
+    """A task for a worker: the name of a function below, its arguments, and a file for the process id."""
 
     what: str
     i: int = 0
@@ -39,7 +39,7 @@ def sleep(task, load):
 
 
 def compute(task, load):
-    """What holds the interpreter's lock, as much as anything does."""
+    """Hold the interpreter's lock for ``task.seconds`` and return the process id."""
     until = time.monotonic() + task.seconds
     while time.monotonic() < until:
         sum(range(1000))
@@ -51,7 +51,7 @@ def die(task, load):
 
 
 def fill(task, load):
-    torch.empty(2**33) if task.i else np.empty(2**32)  # 32 GiB, of which nothing is written
+    torch.empty(2**33) if task.i else np.empty(2**32)  # 32 GiB, none of which is written
 
 
 def open_missing(task, load):
@@ -63,7 +63,7 @@ def unsendable(task, load):
 
 
 def hard_limit(task, load):
-    """Whether a worker can start under a limit on its memory that the host has set."""
+    """Return whether a worker starts under the host's hard memory limit, and whether that limit is kept."""
     resource.setrlimit(resource.RLIMIT_DATA, (2**36, 2**36))
     bound_memory(2**30)
     lower = resource.getrlimit(resource.RLIMIT_DATA)[0] < 2**36

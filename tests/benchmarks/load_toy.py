@@ -1,4 +1,4 @@
-"""A small app that does what makes a load client's life hard; what it knows stands in its address."""
+"""A small app with features that are hard for a load client; it writes its state into its address."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A bound does the arithmetic it says, and no more than the variant whose time it is held against."""
+"""Tests of bounds: a bound does the arithmetic that its name says, and no more than the variant that it bounds."""
 
 import pytest
 import torch
@@ -23,11 +23,11 @@ SAID = {
     "bare chunks": lambda n: 2 * D * (n * 64 + (n - 64) * D),
     "bare chunks, forth and back": lambda n: 2 * D * (n * 64 + 2 * (n - 64) * D),
 }
-"""Multiply-adds of one head, worked out by hand."""
+"""The multiply-adds of one head by the name of the bound, derived by hand."""
 
 
 def built(case, n):
-    """The variant's call and its bound's."""
+    """Return the call of the variant and the call of its bound."""
     q, k, v = inputs(HEADS, n)
     own, bound, *_ = subjects([case], dict.fromkeys(case.peers, "left out"))
     assert (own.role, bound.role, bound.name) == ("variant", "bound", case.bound)
@@ -55,6 +55,6 @@ def test_every_bound_belongs_to_a_case():
 
 
 def test_reciprocals_of_pairs_give_tanh():
-    """What the bound of additive attention rests on."""
+    """Check the identity that the bound of additive attention uses."""
     x, y = torch.randn(2, 1000, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 3
     assert torch.allclose(1 - 2 / (1 + (2 * x).exp() * (2 * y).exp()), (x + y).tanh(), atol=1e-12)

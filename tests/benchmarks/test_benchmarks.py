@@ -1,4 +1,4 @@
-"""The benchmark command measures what it is asked to, in full, and judges the targets by what it found."""
+"""Tests of the benchmark command: it measures all requested cases and judges the targets by the measurements."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ MODES = ("one thread", "all cores")
 
 
 def run(*arguments):
-    """Start the command, which sets how many threads torch takes."""
+    """Run the command in a process of its own, because it sets the number of torch threads."""
     return subprocess.run(
         [sys.executable, "-m", "benchmarks", *map(str, arguments)],
         cwd=ROOT,
@@ -39,7 +39,7 @@ def run(*arguments):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """What a quick run of two variants leaves behind."""
+    """Return the folder that a quick run of two variants writes."""
     out = tmp_path_factory.mktemp("out")
     done = run("--quick", "--sizes", *SIZES, "--only", "linear", "--only", "nystrom", "--out", out)
     assert done.returncode == 0, done.stderr
@@ -73,7 +73,7 @@ def test_every_peer_is_measured_or_named_with_the_reason(record):
         assert record["missing"].get(peer) or {(r["n"], r["mode"]) for r in found} == {
             (n, mode) for n in SIZES for mode in MODES
         }
-    # transformers is always here, and its module computes what ours does.
+    # transformers is always installed, and its module computes the same as the variant.
     assert record["checks"]["nystrom 64: transformers Nystromformer"] < 1e-5
 
 
@@ -136,7 +136,7 @@ def row(label, n, seconds, base, *, role="variant", key="local", name=None, peak
 
 @pytest.fixture
 def judged(tmp_path):
-    """Writes the report of a record made up by hand and returns the lines of its tables by their first cell."""
+    """Return a function that writes the report of a made-up record, and returns its table lines by their first cell."""
 
     def write(made, preset="full"):
         rows = [r for part in made for r in part]
@@ -144,14 +144,14 @@ def judged(tmp_path):
         (tmp_path / "results.json").write_text(json.dumps(record), encoding="utf-8")
         main(["--report", "--out", str(tmp_path)])
         lines = (tmp_path / "RESULTS.md").read_text(encoding="utf-8").splitlines()
-        # The first line of a name: that of the time on all cores, where it stands in several tables.
+        # Several tables may have a line of this name; the first is the time on all cores.
         return {line.split("|")[1].strip(): line for line in reversed(lines) if line.startswith("| ")}
 
     return write
 
 
 def test_targets_are_met_or_missed_by_the_ratio_to_the_full_attention_beside(judged):
-    # The machine slows down by four within each run: no ratio may see it.
+    # The machine becomes four times slower within each run; the ratios must not change.
     found = judged(
         [
             row("local ±64", 1024, [0.4, 1.0, 1.6], [1.0, 2.0, 4.0]),
@@ -201,7 +201,7 @@ def test_a_miss_tells_what_its_bound_alone_takes(judged):
 @pytest.mark.parametrize(("seconds", "verdict"), [(1.29, "met"), (1.31, "missed")])
 def test_additive_is_judged_beside_its_bound_round_by_round(judged, seconds, verdict):
     bound = {"role": "bound", "name": "pairs", "key": "additive"}
-    beside = [4.0, 2.0]  # the machine slows down in between
+    beside = [4.0, 2.0]  # The machine becomes slower in between.
     found = judged(
         [
             row("additive", 1024, [2 * seconds, seconds], beside, key="additive"),
@@ -234,7 +234,7 @@ def test_the_exponent_is_the_slope_of_time_over_length(judged, power, verdict):
 
 
 def grown(sizes, time, memory=1.0, *, label="linear elu+1", key="linear"):
-    """Rows that are timed beside linear growth, at these powers of n."""
+    """Return rows whose time and memory grow with these powers of n; the baseline grows linearly."""
     return [row(label, n, [n ** (time - 1)], [1.0], key=key, peak=n**memory) for n in sizes]
 
 
@@ -308,7 +308,7 @@ def test_a_backward_may_hold_three_times_what_that_of_full_attention_does(judged
 
 @pytest.fixture
 def preset(tmp_path):
-    """Runs a preset at small sizes, in this process, and returns its record's rows."""
+    """Return a function that runs a preset at small sizes in this process, and returns the rows of its record."""
     threads = torch.get_num_threads()
 
     def measured(name, *keys):
@@ -324,7 +324,7 @@ def preset(tmp_path):
 
 @pytest.mark.parametrize("name", report.PRESETS)
 def test_a_preset_is_written_to_its_own_folder_and_a_full_run_beside_the_code(name, monkeypatch):
-    """A preset in the full run's place would overwrite the published results."""
+    """Check that a preset does not overwrite the published results of the full run."""
     read, written = [], []
     monkeypatch.setattr(Record, "load", staticmethod(read.append))
     monkeypatch.setattr("benchmarks.__main__.write", lambda record, out: written.append(out))
@@ -355,7 +355,7 @@ def test_decoders_are_timed_beside_their_own_earlier_token(preset):
 def test_bfloat16_holds_half_the_bytes_and_stands_beside_full_attention(preset):
     found = preset("bfloat16", "local")
     assert {label for label, _ in found} == {"full attention", "local ±64", "local ±128"}
-    # The kernel's output in two bytes and its normaliser, a number per row, in four.
+    # The kernel's output takes two bytes per number; its normaliser, one number per row, takes four.
     assert found["full attention", 128]["peak"] == 8 * 128 * (64 * 2 + 4)
 
 
@@ -368,7 +368,7 @@ def test_backwards_are_timed_alone_and_counted_with_their_forward(preset):
 
 
 def test_what_is_missed_has_its_operators_and_what_it_holds(tmp_path):
-    """Of two sizes the longer, unless a call takes too long there; what is met is not looked at."""
+    """Check that the longer of two sizes is profiled, unless its call takes too long; met targets are not profiled."""
     n, rows = 8192, []
     for label, key, seconds in (
         ("taylor2", "taylor2", 1.0),
@@ -401,7 +401,7 @@ def test_what_is_missed_has_its_operators_and_what_it_holds(tmp_path):
 
 
 def test_one_slow_round_does_not_make_a_call_long():
-    """A call is looked at where it is long itself, not where something else took the processor for a moment."""
+    """Check that another process that delays one round does not count as a long call."""
     more = {"label": "linear elu+1", "name": "linear elu+1", "key": "linear", "role": "variant", "mode": "one thread"}
     missed = [
         Row(**more, n=512, seconds=[0.1, 0.1], base=[0.05, 0.05]),

@@ -1,4 +1,4 @@
-"""No variant counts more than its record allows: what a change makes dearer is said here, without a clock."""
+"""Tests that no variant counts more operations or memory than its record allows; no time is measured."""
 
 import json
 
@@ -40,7 +40,7 @@ def test_the_command_writes_the_record_and_names_what_grew(tmp_path, monkeypatch
     assert counts.main(["--out", str(out)]) == 0
     record = json.loads(out.read_text(encoding="utf-8"))
     assert record == counts.load(out)
-    # The factors of the products alone: a forward that is recorded as cheaper than it is must be seen.
+    # Halve only the product of the record: a forward pass that costs more than its record must be reported.
     record["pyramid"]["forward multiply-adds at n = 256"] //= 2
     out.write_text(json.dumps(record), encoding="utf-8")
     assert counts.main(["--out", str(out)]) == 1

@@ -1,4 +1,4 @@
-"""The load client speaks the protocol as a browser does, counts what it says it counts, and keeps to its bounds."""
+"""Tests of the load client: it follows a browser's protocol, counts correctly, and respects its limits."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory):
-    """A server of the small app."""
+    """Yield a server of the small app."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -40,13 +40,14 @@ def toy(tmp_path_factory):
         "--server.headless true --server.fileWatcherType none --browser.gatherUsageStats false"
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(HERE.parents[1]))  # an installed checkout does not offer ``app`` under this name
+        # An installed checkout does not offer ``app`` under this name.
+        patch.setenv("PYTHONPATH", str(HERE.parents[1]))
         with server.started(command, address, tmp_path_factory.mktemp("toy") / "log") as pid:
             yield address, pid
 
 
 def drawn(screen, run, *messages, fragment=""):
-    """A run in which these messages come; returns the hashes that the next request names."""
+    """Process a run with these messages and return the hashes that the next request names."""
     begin, end = ForwardMsg(), ForwardMsg()
     begin.new_session.config.max_cached_message_age = 2
     end.script_finished = ForwardMsg.FINISHED_SUCCESSFULLY
@@ -66,7 +67,7 @@ def test_a_browser_keeps_what_each_run_names_again_and_drops_it_two_runs_after_t
     assert drawn(screen, 0, large) == {"large"}
     for at in range(1, 6):
         assert drawn(screen, at, again) == {"large"}
-    for at in range(6, 12):  # a fragment's runs drop only what the fragment has drawn
+    for at in range(6, 12):  # A fragment's runs drop only messages that the fragment has drawn.
         assert drawn(screen, at, fragment="another") == {"large"}
     assert drawn(screen, 12, again) == {"large"}
     assert drawn(screen, 13) == {"large"}
@@ -74,7 +75,7 @@ def test_a_browser_keeps_what_each_run_names_again_and_drops_it_two_runs_after_t
 
 
 def visit(toy, path, what, query=""):
-    """Open a page in a tab, do something there, close it; returns the tab."""
+    """Open a page in a tab, run ``what`` on it, close the tab and return it."""
 
     async def go():
         tab = Tab(toy[0], path, query)
@@ -90,11 +91,11 @@ def visit(toy, path, what, query=""):
 
 
 async def nothing(_):
-    """Only look."""
+    """Do nothing on the page."""
 
 
 def known(tab):
-    """What the app last wrote into the address."""
+    """Return the query that the app last wrote into the address."""
     return {name: value for name, [value] in parse_qs(tab.screen.query).items()}
 
 
@@ -107,7 +108,7 @@ def keys(tab):
 
 
 async def set_value(tab, name, value):
-    """Move one widget to a value."""
+    """Set one widget to a value."""
     [(widget, fragment)] = [each for each in tab.screen.knobs() if key(each[0].id) == name]
     tab.screen.values[widget.id] = widget.field, value
     await tab.ask(tab.screen.rerun(fragment), fragment)
@@ -157,7 +158,7 @@ def sent(tab):
 
 def test_what_nobody_has_opened_is_not_sent(toy):
     class Inside(random.Random):
-        """Takes what is in the popover first."""
+        """Random numbers that select the widgets inside the popover first."""
 
         def sample(self, population, k):
             return sorted(population, key=len, reverse=True)[:k]
@@ -265,7 +266,7 @@ def test_a_session_that_is_gone_is_counted(toy):
 
     tab = visit(toy, "", drop)
     assert tab.lost == 1
-    assert known(tab)["level"] == "7"  # the browser still holds it
+    assert known(tab)["level"] == "7"  # The browser still has the value.
 
 
 def test_nobody_there_is_an_error_of_its_own():
@@ -285,7 +286,7 @@ def test_the_same_seed_moves_the_same(toy):
 
 
 def live(toy, page, until, act=None, drop=None):
-    """Let a visitor live in a tab until something is so, then send him home; his connection may drop after a move."""
+    """Run a simulated visitor in a tab until a condition on the log is met; the connection may drop after an action."""
 
     async def go(drop=drop):
         log = Log()
@@ -347,7 +348,7 @@ def test_a_connection_lost_otherwise_is_an_error(toy):
 
 @pytest.fixture(scope="module")
 def crowd(toy):
-    """What two visitors leave behind, of whom one opens a page that is not there in time."""
+    """Return the result of two visitors, one of whom opens a page that does not load in time."""
     chosen = Scenario(2, seconds=4, arrival=0.0, thinking=(0.0, 0.1))
     return complete(run("crowd", chosen, [toy[0]], [toy[1]], stamp={"system": "a test"}))
 
@@ -357,7 +358,7 @@ def test_an_overdue_answer_counts_with_the_time_waited(crowd):
     assert crowd.first.overdue >= 1
     assert (
         2 < crowd.first.longest <= crowd.seconds + 0.5
-    )  # an answer that comes takes less, and closing may take a while
+    )  # An answer takes less time than this, and closing may take a while.
     assert crowd.opening.count == crowd.first.count + crowd.change.count
     assert crowd.health.count >= 1
 
@@ -508,7 +509,7 @@ def test_the_report_says_what_was_measured_in_the_scenarios_order():
     assert "| 1.00 GiB | 45 s (0.50 cores) |" in written
     assert "2 × streamlit run: 45 CPU s, 1024 MiB" in written
     assert "Said beside it." in written
-    assert "not known" in written  # of the other one
+    assert "not known" in written  # For the other result.
 
 
 @pytest.mark.parametrize(("last", "verdict"), [(1049, "flat"), (1051, "not flat"), (940, "not flat")])
@@ -579,4 +580,4 @@ def test_workers_are_told_by_what_they_take_of_a_processor():
     assert not server.stepped_back(os.getpid())
     worker.kill()
     worker.communicate()
-    assert not server.stepped_back(worker.pid)  # it is gone
+    assert not server.stepped_back(worker.pid)  # The process is gone.

@@ -1,4 +1,4 @@
-"""One round of a benchmark: each subject's base is full attention just before and just after it."""
+"""Tests of one round of a benchmark: full attention is timed before and after each subject, as its baseline."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ from benchmarks.measure import take_round
 
 
 class Timed:
-    """A subject whose calls take known seconds."""
+    """A subject whose calls take given numbers of seconds."""
 
     def __init__(self, *seconds):
         self.seconds, self.samples, self.base = iter(seconds), [], []

@@ -1,6 +1,7 @@
-"""The contract every variant keeps, as functions that raise AssertionError; tests run them over the whole registry.
+"""The contract of every variant, as functions that raise AssertionError; tests run them over the whole registry.
 
-Each takes the variant with settings, as ``attention_core.get`` returns it, so that a wrong one can be tried as well.
+Each function takes a variant with settings, as ``attention_core.get`` returns it, so that tests can also pass a wrong
+variant.
 """
 
 import ast
@@ -25,30 +26,30 @@ LENGTHS = (1, 2, 7, 33, 128)
 HEAD, VALUE = 8, 5
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 HALF_TOLERANCE = 2.0
-"""Steps of a half precision's own rounding (its eps) that a row may be off by."""
+"""Largest error of a row in half precision, in steps of the type's rounding (its eps)."""
 HALVES = (torch.float16, torch.bfloat16)
 DEVIATIONS = (1, 4, 8)
-"""Standard deviations of queries and keys at which half precision must hold; trained heads reach the second."""
+"""Standard deviations of queries and keys at which half precision must be correct; trained heads reach the second."""
 LARGE = 20_000
-"""Standard deviation of queries and keys at which logits are as large as an upload may bring them: see ``limits``."""
+"""Standard deviation of queries and keys that gives the largest logits of an upload: see ``limits``."""
 REREAD = 1e-7
-"""Relative error of float64 numbers read in another order; keys expanded along d leave singular landmarks behind."""
+"""Relative error of float64 numbers in another memory layout; keys expanded along d make landmarks singular."""
 COUNTED = (509, 1024)
 COUNTED_IN_TURN = (189, 256)
-"""Lengths at which work is counted; shorter where one token is taken after the other, which takes its time."""
+"""Lengths at which work is counted; shorter for variants that process one token after the other, which is slow."""
 IN_TURN = ("heavy_hitters",)
-"""Variants that know no other way."""
+"""Variants that can only process one token after the other."""
 COUNTED_HEAD = 16
 COUNTED_HEADS = (3, 9)
-"""Numbers of heads, beyond one, with which work is counted at the shorter length."""
+"""Numbers of heads, beyond one, for which work is counted at the shorter length."""
 PADDED = ("blocks", "nsa")
-"""Variants that fill tiles of chosen blocks with padding: these grow like n² too, and causal forms have as many."""
+"""Variants that pad tiles of chosen blocks: the padding grows like n² too, and causal forms have as much of it."""
 PEAK_TOLERANCE = 0.15
-"""How far the counted peak may lie from ``cost``'s, relatively; multiply-adds must agree exactly."""
+"""Largest relative difference between the counted peak and that of ``cost``; multiply-adds must agree exactly."""
 
 
 def settings_of(variant: Variant, *, numbers: bool = True) -> Iterator[Params]:
-    """The defaults, then every setting by itself at each of its words, switched, or at its bounds (at most 64)."""
+    """Yield the defaults, then each setting changed separately: every choice, switched, or at its bounds (up to 64)."""
     yield variant.params()
     for s in variant.params.settings():
         if s.kind == "choice":
@@ -69,19 +70,19 @@ def causal_forms(a: Attention) -> tuple[bool, ...]:
 def inputs(
     n: int, dtype: torch.dtype = torch.float64, *, lead: tuple[int, ...] = (2, 3), d: int = HEAD
 ) -> list[Tensor]:
-    """Seeded normal q, k, v, the same numbers in every precision."""
+    """Return seeded normal q, k and v, with the same numbers in every precision."""
     source = torch.Generator().manual_seed(n)
     return [torch.randn(*lead, n, size, generator=source).to(dtype) for size in (d, d, VALUE)]
 
 
 def error(found: Tensor, wanted: Tensor) -> float:
-    """Relative error in the Frobenius norm; not a number where anything is not finite."""
+    """Return the relative error in the Frobenius norm; it is not a number if an entry is not finite."""
     found, wanted = found.double(), wanted.double()
     return ((found - wanted).norm() / wanted.norm().clamp(min=1e-30)).item()
 
 
 def check_faces_agree(a: Attention) -> None:
-    """``weights @ values`` equals ``attend``, at every length, in every precision, with ``d_v != d``."""
+    """Check that ``weights @ values`` equals ``attend``, at every length, in every precision, with ``d_v != d``."""
     for dtype, tolerance in TOLERANCE.items():
         for n in LENGTHS:
             for causal in causal_forms(a):
@@ -109,10 +110,10 @@ def check_definition(a: Attention) -> None:
 
 
 def check_half_precision(variant: Variant) -> None:
-    """Half-precision inputs give what the same numbers give in float64, row by row, to that precision's own rounding.
+    """Check that half-precision inputs give the same rows as in float64, up to the rounding of half precision.
 
-    An output's row is measured by what its weights add up to without signs: where large terms cancel, no result kept
-    in half precision holds more digits.
+    The error of an output's row is relative to the sum of its weights without signs. If large terms cancel, a result in
+    half precision cannot have more correct digits.
     """
     for a in (Attention(variant, p) for p in settings_of(variant, numbers=False)):
         for n, dtype, deviation, causal in itertools.product((1, 7, 128), HALVES, DEVIATIONS, causal_forms(a)):
@@ -135,7 +136,7 @@ def check_half_precision(variant: Variant) -> None:
 
 
 def check_future_hidden(a: Attention) -> None:
-    """No output before t moves when everything from t on changes by a lot; or causal is refused with its reason."""
+    """Check that changes from token t on move no output before t, or that ``causal`` is refused with its reason."""
     if a.variant.causal_reason is not None:
         q, k, v = inputs(4)
         with pytest.raises(NotCausalError, match=re.escape(a.variant.causal_reason)):
@@ -159,7 +160,7 @@ def check_future_hidden(a: Attention) -> None:
 
 
 def check_prefixes(a: Attention) -> None:
-    """When causal, the first t outputs of n tokens are those of t tokens: what is written stays as it was written."""
+    """Check that the first t causal outputs of n tokens equal those of t tokens: later tokens do not change them."""
     if a.variant.causal_reason is not None:
         return
     for n in (2, 7, 33, 128):
@@ -176,7 +177,7 @@ def check_prefixes(a: Attention) -> None:
 
 
 def check_flags(a: Attention) -> None:
-    """``rows_sum_to_one`` and ``signed`` say the truth, both ways round."""
+    """Check that ``rows_sum_to_one`` and ``signed`` are true if and only if the matrices have the property."""
     sums, lowest = [], []
     for n in LENGTHS:
         for causal in causal_forms(a):
@@ -191,7 +192,7 @@ def check_flags(a: Attention) -> None:
 
 
 def check_flags_needed(variant: Variant) -> None:
-    """A flag that warns (negative weights, zero rows, other row sums than one) is true of some settings at least."""
+    """Check that some settings need each warning flag (negative weights, zero rows, row sums other than one)."""
     matrices = [Attention(variant, p).weights(*inputs(n)[:2]) for p in settings_of(variant) for n in LENGTHS if n > 1]
     if variant.zero_rows:
         large = [LARGE * x for x in inputs(7, torch.float32, lead=(64,), d=4)]
@@ -204,7 +205,7 @@ def check_flags_needed(variant: Variant) -> None:
 
 
 def check_random(variant: Variant) -> None:
-    """What draws random numbers does so from its ``seed`` alone, and says so."""
+    """Check that a variant with random numbers draws them only from its ``seed``, and declares ``random``."""
     q, k, v = inputs(33)
     seeded = any(s.name == "seed" for s in variant.params.settings())
     assert bool(variant.random) == seeded, f"random={variant.random}, but seed is {'a' if seeded else 'no'} setting"
@@ -223,7 +224,7 @@ def check_random(variant: Variant) -> None:
 
 
 def check_pure(a: Attention) -> None:
-    """Same answer on every call, no global random state touched, inputs left as they were."""
+    """Check that each call gives the same result, and changes neither the global random state nor the inputs."""
     for causal in causal_forms(a):
         q, k, v = inputs(33)
         kept = [x.clone() for x in (q, k, v)]
@@ -239,7 +240,7 @@ def check_pure(a: Attention) -> None:
 
 
 def check_axes(a: Attention) -> None:
-    """Each example, and each head unless they decide together, gives alone what it gives among others."""
+    """Check that each example gives the same alone as in a batch, and each head too if the variant allows it."""
     for causal in causal_forms(a):
         q, k, v = inputs(33)
         out, matrix = a.attend(q, k, v, causal=causal), a.weights(q, k, causal=causal)
@@ -250,9 +251,9 @@ def check_axes(a: Attention) -> None:
 
 
 def layouts(x: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """The same numbers, or where expanded others, of shape ``[B, H, n, d]``, lying in every way a view can lie."""
+    """Yield views of ``x``, ``[B, H, n, d]``, in every memory layout of a view; expanded views have other numbers."""
     for axis in range(x.ndim):
-        if axis != x.ndim - 1:  # which is innermost anyway
+        if axis != x.ndim - 1:  # The last axis is always innermost.
             yield f"axis {axis} innermost", x.movedim(axis, -1).contiguous().movedim(-1, axis)
         yield f"every other one of axis {axis}", x.repeat_interleave(2, axis).unfold(axis, 1, 2).squeeze(-1)
         yield f"axis {axis} expanded", x.narrow(axis, 0, 1).expand_as(x)
@@ -265,9 +266,9 @@ def faces(a: Attention, x: list[Tensor], *, causal: bool) -> tuple[Tensor, Tenso
 
 
 def check_layouts(variant: Variant) -> None:
-    """How q, k and v lie in memory changes nothing: any axis strided, expanded or sliced, in one of them or in all.
+    """Check that the memory layout of q, k and v has no effect: any axis strided, expanded or sliced, in one or all.
 
-    Equal keys tie every logit, and a pattern found from the data then turns on rounding: those are left out.
+    Equal keys give equal logits, and a pattern found from the data then depends on rounding. These cases are left out.
     """
     for a in (Attention(variant, p) for p in settings_of(variant, numbers=False)):
         for causal in causal_forms(a):
@@ -287,7 +288,7 @@ def check_layouts(variant: Variant) -> None:
 
 
 def check_heads_coupled(variant: Variant) -> None:
-    """``couples_heads`` is said only where a head alone gives something else."""
+    """Check that a variant with ``couples_heads`` gives another result for a head alone."""
     if variant.couples_heads:
         q, k, v = inputs(33)
         assert any(
@@ -297,7 +298,7 @@ def check_heads_coupled(variant: Variant) -> None:
 
 
 def check_gradients(a: Attention) -> None:
-    """Both faces have the same gradients, and these are the slopes of the output."""
+    """Check that ``weights`` and ``attend`` have the same gradients, and that these are the slopes of the output."""
     for n in (1, 7, 33):
         for causal in causal_forms(a):
             q, k, v = (x.requires_grad_() for x in inputs(n, lead=(2,)))
@@ -329,7 +330,7 @@ _LOOSE = {"allow_unused": True, "materialize_grads": True}
 
 
 def check_patterns(a: Attention) -> None:
-    """Nothing outside ``mask`` or ``pattern``, each the union of ``primitives``; a causal one never looks ahead."""
+    """Check that no weight lies outside ``mask`` or ``pattern``, the union of ``primitives``, or ahead if causal."""
     for n in LENGTHS:
         for causal in causal_forms(a):
             q, k, _ = inputs(n)
@@ -350,9 +351,10 @@ def check_patterns(a: Attention) -> None:
 
 
 def check_large_logits(a: Attention) -> None:
-    """Both faces are finite at the largest logits that an upload allows, and rows sum to one where the variant says so.
+    """Check that results are finite at an upload's largest logits, and that rows sum to one if the variant says so.
 
-    Rows are summed in both faces. The last value of each token is 1, so the last output of ``attend`` is its row's sum.
+    Rows are summed in ``weights`` and in ``attend``. The last value of each token is 1, so the last output of
+    ``attend`` is the sum of its row.
     """
     for n, causal in itertools.product((7, 64), causal_forms(a)):
         q, k, v = inputs(n, torch.float32)
@@ -362,7 +364,7 @@ def check_large_logits(a: Attention) -> None:
         assert matrix.isfinite().all(), case + "a weight is not finite"
         assert out.isfinite().all(), case + "an output is not finite"
         off = 0.0 if a.variant.zero_rows else error(out, matrix.double() @ a.values(v).double())
-        assert off <= 1e-3, f"{case}the faces differ by {off:.1e}"  # float32 resolves such logits to about 100
+        assert off <= 1e-3, f"{case}the faces differ by {off:.1e}"  # float32 resolves these logits to about 100.
         if a.variant.rows_sum_to_one:
             sums = [matrix.sum(-1)] if a.variant.values is not None else [matrix.sum(-1), out[..., -1]]
             for name, total in zip(("weights", "attend"), sums, strict=False):
@@ -371,10 +373,9 @@ def check_large_logits(a: Attention) -> None:
 
 
 def off_one(a: Attention, total: Tensor, matrix: Tensor, q: Tensor, k: Tensor, *, causal: bool) -> float:
-    """How far the sums of rows are from one, at most, beyond what rounding the entries of a row may move its sum.
+    """Return the largest distance of row sums from one, minus the possible rounding error of each sum.
 
-    A zero row counts as a sum of 1 where its query may attend to no key, and where the variant says that rows may
-    be zero.
+    A zero row counts as a sum of 1 if its query may attend to no key, or if the variant says that rows may be zero.
     """
     empty = total == 0 if a.variant.zero_rows else ~allowed_pairs(a, q, k, causal=causal).any(-1)
     rounding = 16 * torch.finfo(matrix.dtype).eps * matrix.abs().sum(-1)
@@ -382,7 +383,7 @@ def off_one(a: Attention, total: Tensor, matrix: Tensor, q: Tensor, k: Tensor, *
 
 
 def allowed_pairs(a: Attention, q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
-    """The pairs that may attend, ``bool``, broadcastable to ``[..., n, n]``."""
+    """Return the allowed pairs, ``bool``, broadcastable to ``[..., n, n]``."""
     if a.variant.pattern is not None:
         return a.variant.pattern(q, k, a.params, causal=causal)
     mask = a.mask(q.shape[-2], causal=causal)
@@ -390,12 +391,12 @@ def allowed_pairs(a: Attention, q: Tensor, k: Tensor, *, causal: bool) -> Tensor
 
 
 def check_shift(a: Attention) -> None:
-    """In float32, a variant whose formula ignores a vector added to all keys ignores large vectors, too.
+    """Check in float32 that a variant whose formula ignores a vector added to all keys ignores large vectors, too.
 
-    Adding a vector to all keys adds a constant to all logits of a row, as softmax ignores. Whether a formula ignores it
-    is found in float64 at a moderate vector. Keys and vectors are multiples of 1/64, so that sums are exact in float32.
-    The result may be off by what rounding moves a logit. The last case has the largest logits that an upload allows:
-    there each row's largest logit decides.
+    Adding a vector to all keys adds a constant to all logits of a row, which softmax ignores. A test in float64 with a
+    moderate vector shows whether a formula ignores it. Keys and vectors are multiples of 1/64, so that sums are exact
+    in float32. The tolerance is the effect of rounding on a logit. The last case has the largest logits that an upload
+    allows, at which each row's largest logit dominates.
     """
     for causal in causal_forms(a):
         q, k, v = ((64 * x).round() / 64 for x in inputs(33))
@@ -426,9 +427,9 @@ def counted_lengths(a: Attention) -> tuple[int, int]:
 
 
 def check_cost(a: Attention) -> None:
-    """Counted multiply-adds equal ``cost`` for one head and for several, and counted peaks come close to it.
+    """Check that counted multiply-adds equal ``cost`` for one and several heads, and that peaks are close to it.
 
-    Several heads may hold less than as many times one head: some algorithms take one head after the other.
+    Several heads may need less memory than a multiple of one head, because some algorithms process heads one by one.
     """
     lengths = counted_lengths(a)
     for n, heads in (*((n, 1) for n in lengths), *((min(lengths), heads) for heads in COUNTED_HEADS)):
@@ -443,9 +444,9 @@ def check_cost(a: Attention) -> None:
 
 
 def check_causal_cost(a: Attention) -> None:
-    """A causal form whose cost is quadratic in n costs half, as the blocks of keys ahead of all queries are skipped.
+    """Check that a causal form with quadratic cost costs half: blocks of keys after all queries are skipped.
 
-    Where a product is computed and then hidden, both the count and the formula would include it.
+    If a product is computed and then hidden, both the count and the formula would include it.
     """
     if a.variant.causal_reason is not None or a.key in PADDED:
         return
@@ -456,7 +457,7 @@ def check_causal_cost(a: Attention) -> None:
 
 
 def check_memory(a: Attention) -> None:
-    """``attend`` makes no tensor of n² elements, nor holds as many in all; by default however q, k and v lie."""
+    """Check that ``attend`` holds fewer than n² elements, per tensor and in total; at the defaults, in two layouts."""
     n = max(counted_lengths(a))
     packed = inputs(n, torch.float32, lead=(1,), d=4)
     forms = [packed] if a.params.changed() else [packed, [x.mT.contiguous().mT for x in packed]]
@@ -468,7 +469,7 @@ def check_memory(a: Attention) -> None:
 
 
 def check_state(variant: Variant) -> None:
-    """What a decoder keeps for the next token is as many numbers after 1,000 tokens as after 10."""
+    """Check that the state of a decoder holds as many numbers after 1,000 tokens as after 10."""
     if variant.decoder is None:
         return
     for p in settings_of(variant, numbers=False):
@@ -483,7 +484,7 @@ def check_state(variant: Variant) -> None:
 
 
 def numbers_held(state: object) -> int:
-    """Numbers of the memory that a state's tensors stand in, each place counted once however many views there are."""
+    """Return how many numbers the storages of a state's tensors hold; views of one storage count once."""
     leaves = tree_leaves(state)
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     places = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() // t.itemsize for t in tensors}
@@ -491,7 +492,7 @@ def numbers_held(state: object) -> int:
 
 
 def check_growth(a: Attention) -> None:
-    """Cost grows with the powers of n and d that ``complexity`` promises, memory with the first power of n."""
+    """Check that cost grows with the powers of n and d in ``complexity``, and memory with the first power of n."""
     for causal in causal_forms(a):
         near, far = (a.cost(n, COUNTED_HEAD, causal=causal) for n in (2**20, 2**22))
         promised = power_of(a.variant.complexity, "n")
@@ -503,7 +504,7 @@ def check_growth(a: Attention) -> None:
 
 
 def power_of(complexity: str, symbol: str) -> float:
-    """The power of n or d in a formula such as ``n (w + n / r) d`` or ``n √n d``, the other symbols fixed."""
+    """Return the power of n or d in a formula such as ``n (w + n / r) d`` or ``n √n d``; other symbols are constant."""
     text = complexity.replace("²", "**2").replace("³", "**3").replace("√n", "n**0.5").replace("log n", "1")
     text = re.sub(r"(?<=[\w)])\s+(?=[\w(])", "*", text)
     try:
@@ -524,7 +525,7 @@ def _degree(node: ast.expr, symbol: str) -> float:
 
 
 def check_settings(variant: Variant) -> None:
-    """Every setting has one line of help and bounds that hold; settings survive a link."""
+    """Check that every setting has one line of help and valid bounds, and that settings survive a link."""
     for s in variant.params.settings():
         assert s.help.endswith("."), f"{s.name}: {s.help!r} is no sentence"
         assert "\n" not in s.help
@@ -544,14 +545,14 @@ def check_settings(variant: Variant) -> None:
 
 
 def check_reference_named(variant: Variant) -> None:
-    """What errors are taken against has a name of its own where it is a matrix of its own, and is softmax elsewhere."""
+    """Check that a variant with its own reference matrix names it, and that the reference is softmax otherwise."""
     own = variant.reference is not None
     assert variant.reference_name.strip(), "the reference has no name"
     assert own == (variant.reference_name != SOFTMAX), f"errors are said to be taken against {variant.reference_name!r}"
 
 
 def check_documented(variant: Variant) -> None:
-    """Everything a reader is shown is there: sentences, a formula that closes its braces, a link."""
+    """Check that the texts for a reader are complete: sentences, a formula with balanced braces, a link."""
     for text in (variant.summary, variant.causal_reason or ".", variant.note or "."):
         assert text.endswith("."), text
     assert variant.title

@@ -1,4 +1,4 @@
-"""What a variant shows of its inside is what its matrix is made of: put together again, the parts give the weights."""
+"""Tests of intermediate values (parts): combined by the variant's rule, they give the variant's weights."""
 
 import dataclasses
 import itertools
@@ -17,12 +17,15 @@ Parts = Mapping[str, Tensor]
 
 @dataclasses.dataclass(frozen=True)
 class Inside:
-    """How one variant's parts fit together.
+    """The rule that combines a variant's parts.
 
-    ``whole(parts, again, p, causal)`` is each way of making the matrix from the parts; ``again(n)`` is the anatomy of
-    the first n tokens. ``shapes`` are the documented ones, ``*`` for the leading axes and ``-`` for these without that
-    of heads; ``sizes(n, p)`` gives their letters, ``causal_sizes`` those of the causal form if it has others. ``used``
-    are the parts that the matrix is made of.
+    Attributes:
+        whole: computes the matrix from the parts, in one or several ways; called as ``whole(parts, again, p, causal)``,
+            where ``again(n)`` returns the parts of the first n tokens.
+        shapes: the documented shapes; ``*`` are the leading axes, ``-`` the leading axes without that of heads.
+        sizes: the values of the letters in ``shapes``, called as ``sizes(n, p)``.
+        used: the parts that the matrix is made of.
+        causal_sizes: the values of the letters in the causal form, if they differ.
     """
 
     whole: Callable[..., tuple[Tensor, ...]]
@@ -52,14 +55,14 @@ def above_threshold(parts: Parts, again: object, p: Params, *, causal: bool) -> 
 
 
 def estimated(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    if causal:  # the features' references are not among the parts
+    if causal:  # The references of the features are not among the parts.
         return (rows_over_sums(parts["estimate"].tril()),)
     product = parts["query_features"] @ parts["key_features"].mT
     return rows_over_sums(parts["estimate"]), rows_over_sums(product)
 
 
 def running(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    """Features of queries times those of keys; causal, what the earlier sums lose from token to token fades keys."""
+    """Return the products of query and key features; in the causal form, keys decay as the feature sums do."""
     q, k, sums = parts["query_features"], parts["key_features"], parts["key_sums"]
     rows, held = [], torch.zeros_like(k)
     for i in range(k.shape[-2]):
@@ -76,7 +79,7 @@ def running(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Te
 
 
 def gathered(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    """Two maps; causal, each feature's map is shared out anew among the tokens so far."""
+    """Return the product of the two maps; if causal, each feature's map is normalised over the tokens so far."""
     gather, given = parts["gather"], parts["distribute"]
     if not causal:
         return (given @ gather,)
@@ -90,7 +93,7 @@ def handed_out(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple
 
 
 def survivors_rows(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    """The parts say who stays and how much attention each token received; rows come from plain softmax."""
+    """Check the survivors and the attention that each token received; return rows computed from plain softmax."""
     received, stay = parts["significance"], parts["survivors"]
     full = again.softmax
     order = received.argsort(dim=-1, descending=True, stable=True)[..., : stay.shape[-1]]
@@ -103,9 +106,9 @@ def survivors_rows(parts: Parts, again: object, p: Params, *, causal: bool) -> t
 
 
 def chunks_of_all_pairs(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    """All pairs' softmax kept where some round's chunks are the same or next to each other, each row over its sum.
+    """Return the softmax of all pairs, restricted to equal or adjacent chunks of some round, each row over its sum.
 
-    Causal, the chunks shown are those of the last stretch of queries; an earlier stretch is the last of a shorter text.
+    In the causal form, the parts hold the chunks of the last block of queries. Earlier blocks come from shorter texts.
     """
     n, c = parts["all_pairs"].shape[-1], p.bucket_size
     whole, start, stop = torch.zeros_like(parts["all_pairs"]), 0, 2 * c if causal else n
@@ -127,7 +130,7 @@ def chunks_of_all_pairs(parts: Parts, again: object, p: Params, *, causal: bool)
 
 
 def check_hash(parts: Parts, whole: Tensor, p: Params, *, causal: bool) -> None:
-    """Order, chunks and missed pairs say what the buckets say."""
+    """Check that order, chunks and missed pairs agree with the buckets."""
     buckets, order, n = parts["buckets"], parts["order"], whole.shape[-1]
     place = order.argsort(-1)
     assert torch.equal(place, (buckets * n + torch.arange(n)).argsort(-1).argsort(-1))
@@ -138,7 +141,7 @@ def check_hash(parts: Parts, whole: Tensor, p: Params, *, causal: bool) -> None:
 
 
 def erased(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    """What is written is the values times the right half; token after token, each erases what its key reads."""
+    """Return the read matrix times the writing matrix: each token erases what its key reads before it writes."""
     right = parts["inverse"] @ torch.diag_embed(parts["strength"].squeeze(-1))
     units = torch.eye(right.shape[-1], dtype=right.dtype)
     torch.testing.assert_close((units + parts["overlaps"]) @ parts["inverse"], units.expand_as(right))
@@ -146,7 +149,7 @@ def erased(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Ten
 
 
 def faded(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    """What is read of each token has passed what all later ones keep of its channels."""
+    """Return the read matrix times the strengths; every later token's gate reduces the channels of earlier tokens."""
     passed = parts["kept"].log().cumsum(-2)
     left = (passed.unsqueeze(-2) if causal else passed[..., -1:, :].unsqueeze(-2)) - passed.unsqueeze(-3)
     products = torch.einsum("...ic,...ijc,...jc->...ij", parts["queries"], left.exp(), parts["keys"])
@@ -156,7 +159,7 @@ def faded(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tens
 
 
 def off_the_mean(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    """What the delta rule makes of each value off the mean of those before, and the mean."""
+    """Return the weights of the delta rule on values minus the mean of earlier values, plus the mean."""
     (step,) = erased(parts, again, p, causal=causal)
     n = step.shape[-1]
     mean = torch.ones(n, n, dtype=step.dtype).tril() / torch.arange(1, n + 1, dtype=step.dtype).unsqueeze(-1)
@@ -167,7 +170,7 @@ def off_the_mean(parts: Parts, again: object, p: Params, *, causal: bool) -> tup
 
 
 def along_the_way(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    """By the parts, and by taking each key along: every token after it takes its own direction out of it."""
+    """Return the matrix from the parts, and from keys from which each later token removes its own direction."""
     w, n = parts["directions"], parts["read"].shape[-1]
     torch.testing.assert_close(w.norm(dim=-1), torch.ones(w.shape[:-1], dtype=w.dtype))
     carried, rows = torch.zeros_like(parts["keys"]), []
@@ -181,14 +184,15 @@ def along_the_way(parts: Parts, again: object, p: Params, *, causal: bool) -> tu
 
 
 def least_squares(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    """As it is read, and by solved queries in place of the queries in what linear attention reads."""
+    """Return the matrix that is read, and linear attention's matrix with solved queries in place of the queries."""
     k = parts["keys"]
-    fade = parts["linear"] / (parts["queries"] @ k.mT)  # what is left of each key when its query comes, 0 before it
+    # The factor that remains of each key at a query's position; 0 for earlier queries.
+    fade = parts["linear"] / (parts["queries"] @ k.mT)
     return parts["read"], parts["solved"] @ k.mT * fade
 
 
 def gated_sum(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    """The branches by their gates; the outline is what the compressed one lays on all tokens of a block."""
+    """Return the gated sum of the branches; check the outline: the compressed branch's mass on each block."""
     compressed = parts["compressed"]
     place = torch.arange(compressed.shape[-1]) // p.block
     mass = torch.stack([compressed[..., place == b].sum(-1) for b in range(int(place[-1]) + 1)], -1)
@@ -198,7 +202,7 @@ def gated_sum(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[
 
 
 def chosen_blocks(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
-    """Softmax kept in a query's own block and in those it chose; what should have been chosen has the most mass."""
+    """Return the softmax over a query's own and chosen blocks; check which blocks have the most mass."""
     full, n = again.softmax, again.softmax.shape[-1]
     place, may = torch.arange(n) // p.block, parts["scores"] > -torch.inf
     own = place[:, None] == place
@@ -396,11 +400,11 @@ INSIDES: dict[str, Inside] = {
     ),
 }
 NAMED = [v for v in ac.all_variants() if v.anatomy is not None]
-"""Every variant that can be taken apart, found by walking the registry."""
+"""Every variant with an anatomy."""
 
 
 class Again:
-    """What else a rule may ask for: the anatomy of the first tokens, and plain softmax by its formula."""
+    """Further values for a rule: the anatomy of the first n tokens, and plain softmax by its formula."""
 
     def __init__(self, a: Attention, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> None:
         self._ask = lambda n: a.variant.anatomy(*(x[..., :n, :] for x in (q, k, v)), a.params, causal=causal)
@@ -412,7 +416,7 @@ class Again:
 
 
 def every_setting(variant: Variant) -> Iterator[Params]:
-    """Each setting changed by itself, then words and switches in every combination."""
+    """Yield the parameters with each setting changed separately, then all combinations of choices and switches."""
     yield from settings_of(variant)
     words = {s.name: s.choices or (False, True) for s in variant.params.settings() if s.kind in ("choice", "bool")}
     for values in itertools.product(*words.values()):
@@ -420,7 +424,7 @@ def every_setting(variant: Variant) -> Iterator[Params]:
 
 
 def without_rule(variants: Iterable[Variant]) -> set[str]:
-    """The variants with an anatomy that nobody says how to put together."""
+    """Return the keys of variants that have an anatomy but no rule here."""
     return {v.key for v in variants if v.anatomy is not None} - INSIDES.keys()
 
 
@@ -488,7 +492,7 @@ def test_a_wrong_part_is_noticed(key: str, name: str):
     def wrong(*arguments: Tensor, causal: bool) -> Parts:
         parts = dict(right.variant.anatomy(*arguments, causal=causal))
         part = parts[name]
-        # Numbers a little off, each by something else; what is counted, moved by one token.
+        # Change the numbers slightly, each by a different factor. Counts and indices are moved by one token.
         off = 1 + 1e-4 * torch.arange(part.numel()).cos().reshape(part.shape)
         parts[name] = part * off if part.is_floating_point() else part.roll(1, -1)
         return parts

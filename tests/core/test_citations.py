@@ -1,4 +1,4 @@
-"""Every title that the core cites, compared with the publication's own."""
+"""Tests of every title that the library cites, compared with the title of the publication."""
 
 import pytest
 
@@ -75,7 +75,7 @@ PAPERS = {
     "https://www.evanmiller.org/attention-is-off-by-one.html": ("Attention Is Off By One", 2023),
     # Not on arXiv.
 }
-"""Full title and year of the first version, by arXiv identifier or, for what is not on arXiv, by address."""
+"""Full title and year of the first version, by arXiv identifier, or by address for publications not on arXiv."""
 ARTICLES = {
     "6853": (
         "Born to save: from standard attention to sparse attention",

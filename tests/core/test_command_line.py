@@ -48,7 +48,7 @@ def test_the_columns_of_the_list_are_aligned(capsys):
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["--help"], 0),  # argparse itself ignores the broken pipe
+        (["--help"], 0),  # argparse itself ignores the broken pipe.
         (["list"], 141),
         (["bench", "--variants", "softmax", *TINY, "--out", "run.json"], 141),
         (["claims", "--tokens", "24", "--only", "two_layers"], 141),
@@ -57,7 +57,7 @@ def test_the_columns_of_the_list_are_aligned(capsys):
     ],
 )
 def test_a_reader_that_leaves_ends_a_command_without_a_traceback(tmp_path, monkeypatch, arguments, code):
-    """As in ``python -m attention_core list | head``: the end of the pipe is closed before anything is written."""
+    """Check a reader that closes the pipe before anything is written, like ``python -m attention_core list | head``."""
     monkeypatch.chdir(tmp_path)
     reader, writer = os.pipe()
     os.close(reader)

@@ -1,4 +1,4 @@
-"""Records that hold arrays print in a line, whatever their size."""
+"""Tests that records with arrays of any size print in one line."""
 
 import dataclasses
 import importlib

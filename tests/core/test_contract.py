@@ -1,4 +1,4 @@
-"""Every variant in the registry keeps the contract, with its defaults and with each setting changed by itself."""
+"""Contract tests of every registered variant, with its defaults and with each setting changed separately."""
 
 from collections.abc import Callable
 

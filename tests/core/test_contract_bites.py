@@ -1,4 +1,4 @@
-"""The contract suite bites: each of these wrong variants fails the check that should find it."""
+"""Tests of the contract tests: each of these wrong variants fails the check that should detect it."""
 
 import dataclasses
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def unsafe(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
 
 
 def sparse_unshifted(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Sparsemax whose thresholds are searched next to the logits themselves."""
+    """Return sparsemax weights whose thresholds are searched without shifting the logits first."""
     logits = q @ k.mT / q.shape[-1] ** 0.5
     if causal:
         logits = logits.masked_fill(torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
@@ -51,7 +51,7 @@ def sparse_unshifted(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor
 
 
 def series_multiplied_out(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """The second-order series of softmax with its squares multiplied out, so that large parts cancel."""
+    """Return the second-order series of softmax with its squares expanded, so that large terms cancel."""
     x = q @ k.mT / q.shape[-1] ** 0.5
     mean = x.mean(-1, keepdim=True)
     square = x.square() - 2 * x * mean + mean.square()
@@ -59,7 +59,7 @@ def series_multiplied_out(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> T
 
 
 def by_matrix(weights: Callable[..., Tensor], **changes: Any) -> Variant:
-    """A variant of these weights in both faces."""
+    """Return a variant that uses these weights for its matrix and its output."""
 
     def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
         return weights(q, k, p, causal=causal) @ v
@@ -68,7 +68,7 @@ def by_matrix(weights: Callable[..., Tensor], **changes: Any) -> Variant:
 
 
 def answering(change: Callable[[Tensor], Tensor | float]) -> Variant:
-    """Softmax whose output alone is changed."""
+    """Return softmax with a changed output and an unchanged matrix."""
 
     def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Any:
         return change(explicit(q, k, v, p, causal=causal))
@@ -77,7 +77,7 @@ def answering(change: Callable[[Tensor], Tensor | float]) -> Variant:
 
 
 def weighing(change: Callable[[Tensor, bool], Tensor]) -> Variant:
-    """Softmax whose matrix is changed in both faces."""
+    """Return softmax with a changed matrix, also used for the output."""
 
     def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
         return change(SOFTMAX.weights(q, k, p, causal=causal), causal)
@@ -89,7 +89,7 @@ def weighing(change: Callable[[Tensor, bool], Tensor]) -> Variant:
 
 
 def asking(change: Callable[[Tensor], Tensor], **changes: Any) -> Variant:
-    """Softmax whose queries are changed in both faces."""
+    """Return softmax with changed queries, for the matrix and the output."""
 
     def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
         return full(change(q), k, p, causal=causal)
@@ -101,14 +101,14 @@ def asking(change: Callable[[Tensor], Tensor], **changes: Any) -> Variant:
 
 
 def rounding(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Softmax by the formula in the inputs' own precision."""
+    """Return the output of softmax by its formula, in the precision of the inputs."""
     logits = q @ k.mT / q.shape[-1] ** 0.5
     ahead = torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1)
     return (logits.masked_fill(ahead, -torch.inf) if causal else logits).softmax(-1) @ v
 
 
 def packed_alone(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Softmax of the numbers that lie where the queries' would lie if their last axis had a stride of one."""
+    """Return the output of softmax for numbers that are read as if the queries' last axis had a stride of one."""
     if q.stride(-1) != 1:
         q = q.mT.reshape(q.shape)
     return exact_attention(q, k, v, causal=causal)
@@ -128,7 +128,7 @@ def costing(**factors: int) -> Variant:
 
 
 def remembering(keep: Callable[[Tensor, Tensor], Tensor]) -> Variant:
-    """Softmax with a decoder whose state is what is kept of the keys so far and the next."""
+    """Return softmax with a decoder whose state is ``keep(earlier keys, next key)``."""
 
     def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, Tensor]:
         return v, keep(state, k.unsqueeze(-2))
@@ -138,21 +138,21 @@ def remembering(keep: Callable[[Tensor, Tensor], Tensor]) -> Variant:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Seeded(Params):
-    """A seed that nothing uses."""
+    """Parameters with a seed that nothing uses."""
 
     seed: int = param(0, low=0, high=2**31 - 1, help="Changes the random numbers.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Unexplained(Params):
-    """A setting without a sentence."""
+    """Parameters with a setting whose help is not a sentence."""
 
     window: int = param(8, low=1, high=64, help="window")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Rounded(Params):
-    """A setting that loses digits in a link."""
+    """Parameters with a setting that loses digits in a link."""
 
     rate: float = param(0.5, low=0.26, high=1.0, help="A rate.")
 

@@ -1,4 +1,4 @@
-"""Costs follow one convention: the same mathematics costs the same, whichever algorithm or kernel computes it."""
+"""Tests of the cost convention: the same mathematics costs the same, with any algorithm or kernel."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What is said to be a special case of what: each edge, on random inputs, in both forms, by matrix and output."""
+"""Tests of the family tree: each special case, on random inputs, causal and not, by matrix and output."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ EDGES = {f"{edge.general.key}-{edge.special.key}-{i}": edge for i, edge in enume
 
 
 def values(setting: Setting):
-    """What a setting may be; of numbers those that change something on a few tokens."""
+    """Return a strategy for the values of a setting; for numbers, values that have an effect on a few tokens."""
     if setting.choices:
         return st.sampled_from(setting.choices)
     if setting.kind == "bool":
@@ -43,7 +43,7 @@ def test_a_special_case_is_what_it_is_said_to_be(name, data):
 
 @pytest.mark.parametrize("edge", EDGES.values(), ids=EDGES)
 def test_the_settings_are_what_makes_it_so(edge):
-    """At its defaults, or far from these settings, a variant is not its special case."""
+    """Check that a variant differs from its special case at the defaults."""
     q, k = torch.randn(2, 1, 4, 40, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     _, special = edge.both(40)
     general = registry.get(edge.general.key)

@@ -1,4 +1,4 @@
-"""Counts, bytes, shares and ranges as they are written; `written` itself is tested where claims speak."""
+"""Tests of formatted counts, bytes, shares and ranges; the tests of claims cover `written`."""
 
 import math
 import re
@@ -14,7 +14,7 @@ RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
 
 
 def read_back(words):
-    """The number that is written, exactly."""
+    """Return the exact number that a text represents."""
     found = re.fullmatch(r"([−\d.,]+)(?:\u00a0×\u00a010([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?(%?)", words)
     mantissa = Fraction(found[1].translate(RAISED).replace(",", ""))
     return mantissa * Fraction(10) ** int((found[2] or "0").translate(RAISED)) / (100 if found[3] else 1)

@@ -1,4 +1,4 @@
-"""Each variant's printed formula, evaluated by itself, gives the variant's matrix."""
+"""Tests that each variant's printed formula, evaluated independently, gives the variant's matrix."""
 
 import formulas.cache
 import formulas.dense
@@ -16,9 +16,9 @@ import attention_core as ac
 from attention_core.variant import Attention, Variant
 
 SHAPES = ((1, 4), (2, 3), (7, 8), (33, 5), (40, 16))
-"""Tokens and head sizes: one token, an odd head size, and lengths that no block or stride divides."""
+"""Numbers of tokens and head sizes: one token, an odd head size, and lengths that no block or stride divides."""
 TOLERANCE = 1e-9
-"""Largest difference of two entries, relative to the matrix's largest; both are computed in float64."""
+"""Largest difference between two entries, relative to the largest entry of the matrix; both are float64."""
 
 VARIANTS = ac.all_variants()
 CASES = [Attention(v, p) for v in VARIANTS for p in settings_of(v)]

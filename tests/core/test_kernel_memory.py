@@ -1,7 +1,7 @@
-"""What kernel variants hold, counted: at most twice their output, and in training at most three times full attention's.
+"""Tests of the memory of kernel variants, counted: at most twice their output, in training three times full attention.
 
-Eight heads of 64 numbers at 2,048 tokens, as benchmarks/targets.py asks; the defaults, every word of every setting, and
-as many features and bases as the benchmarks take.
+The tests use eight heads of 64 numbers at 2,048 tokens, like benchmarks/targets.py. They run the defaults, every choice
+of every setting, and the largest numbers of features and bases in the benchmarks.
 """
 
 from functools import cache
@@ -22,7 +22,7 @@ LARGE = [
     *(ac.get("performer", features=256, kind=kind) for kind in ("positive", "hyperbolic", "trig", "relu")),
     ac.get("emanet", bases=64),
 ]
-# All states at once are what cumsum is there to show, and token by token counts like chunks, two thousand times.
+# The mode "cumsum" shows all states in memory, and token by token counts like chunks, two thousand times.
 FORMS = [
     a
     for a in (*(Attention(v, p) for v in KERNEL for p in settings_of(v, numbers=False)), *LARGE)
@@ -37,7 +37,7 @@ def cases(attentions):
 
 @cache
 def held(attention, mode, causal):
-    """Numbers held at the same time, q, k and v left out."""
+    """Return the peak number of elements in memory, without q, k and v."""
     q, k, v = torch.randn(3, 1, HEADS, N, SIZE, generator=torch.Generator().manual_seed(N))
     call = prepare(attention, q, k, v, mode=mode, causal=causal)
     with torch.set_grad_enabled(mode == "backward"):

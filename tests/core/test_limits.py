@@ -1,4 +1,4 @@
-"""Every bound on what a visitor may ask of the machine stands in one place, is used, and is nowhere overruled."""
+"""Tests of limits: each is defined once, is used, and is overridden nowhere."""
 
 import ast
 import itertools
@@ -24,7 +24,7 @@ SMALLER = {
     "Bytes": HOSTED.timed_bytes,
     "Characters": HOSTED.text_characters,
 }
-"""What the smaller profile allows, by the word that a constant's own sentence begins with."""
+"""Limits of the smaller profile, by unit: the first word of a constant's docstring."""
 
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Limits)])
@@ -33,13 +33,13 @@ def test_every_bound_is_used(field):
 
 
 def test_a_shared_server_allows_no_more_than_a_machine_of_ones_own():
-    # More people are served, so more of what they made is kept.
+    # More visitors share the cache, so it holds more results.
     more = {f.name for f in fields(Limits) if getattr(HOSTED, f.name) > getattr(OWN_MACHINE, f.name)}
     assert more == {"cached_results"}
 
 
 def constants(text):
-    """A module's numbers with the first word of the sentence beneath each: ``(name, value, word)``."""
+    """Yield a module's numeric constants as ``(name, value, word)``, with the first word of each docstring."""
     body = ast.parse(text).body
     for node, below in itertools.pairwise(body):
         said = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
@@ -50,7 +50,7 @@ def constants(text):
 
 
 def eval_number(node):
-    """The value of a number or of a product or power of numbers; None for anything else."""
+    """Return the value of a number or of a product or power of numbers; None for anything else."""
     plain = all(isinstance(part, (ast.Constant, ast.BinOp, ast.operator)) for part in ast.walk(node))
     value = eval(compile(ast.Expression(node), "", "eval")) if plain else None
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,4 +1,4 @@
-"""What a pattern is made of: for every variant that names its primitives their union is the pattern, and it bites."""
+"""Tests of primitives: their union is the pattern of every variant that has primitives, and wrong ones are found."""
 
 import ast
 import dataclasses
@@ -17,7 +17,7 @@ NAMED = [v for v in ac.all_variants() if v.primitives is not None]
 
 
 def check_primitives(a: Attention) -> None:
-    """The union of the primitives is the mask or pattern, pair by pair, for every head and length."""
+    """Check that the union of the primitives equals the mask or pattern, for every pair, head and length."""
     for n in LENGTHS:
         for causal in causal_forms(a):
             q, k, _ = inputs(n)
@@ -118,7 +118,7 @@ SYMBOLS = {
 
 
 def value(formula: str, known: dict[str, float]) -> float:
-    """The value of a formula such as ``n (2 w + 1)``."""
+    """Return the value of a formula such as ``n (2 w + 1)``."""
     text = re.sub(r"(?<=[\w)])\s+(?=[\w(])", " * ", formula.replace("²", " ** 2"))
 
     def of(node: ast.expr) -> float:

@@ -1,4 +1,4 @@
-"""Tasks step by step: what watches them is told, and once they are asked to stop, no layer more is computed."""
+"""Tests of progress and cancellation: a task reports its steps, and a cancelled task computes no further layer."""
 
 import threading
 
@@ -16,7 +16,7 @@ TEXT = "The cat sat on the mat, and the cat slept."
 
 @pytest.fixture
 def layers(monkeypatch):
-    """Layers that have attended so far, as the model does or with something else in softmax's place."""
+    """Return the list of layers that have attended so far, with the model's attention or a replacement."""
     seen, exact, other = [], recorder.sdpa_attention_forward, surgery._Swap.__call__
 
     def attend(module, *rest, **more):
@@ -29,7 +29,8 @@ def layers(monkeypatch):
 
     monkeypatch.setattr(recorder, "sdpa_attention_forward", attend)
     monkeypatch.setattr(surgery._Swap, "__call__", instead)
-    surgery.layers_of(models.load("smollm2").model)  # found once, by two tokens
+    # The call runs two tokens through the model once, to find its layers.
+    surgery.layers_of(models.load("smollm2").model)
     seen.clear()
     return seen
 

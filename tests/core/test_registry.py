@@ -1,9 +1,10 @@
-"""Files become variants by being there, and a file that is wrong stops the program instead of vanishing."""
+"""Tests of the registry: it finds variants by their files, and a faulty file raises an error and is never skipped."""
 
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import attention_core as ac
 import attention_core.variants
@@ -16,7 +17,7 @@ GOOD = (Path(attention_core.variants.__path__[0]) / "dense" / "softmax.py").read
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty place for variants, in which the registry looks instead of its own."""
+    """Return an empty folder in which the registry searches for variants instead of its own."""
     package = attention_core.variants
     before = {name: module for name, module in sys.modules.items() if name.startswith(package.__name__ + ".")}
     for name in before:
@@ -152,3 +153,13 @@ def test_snippet_runs():
 
 def test_the_earlier_name_of_model_patching_still_works():
     assert ac.surgery.swapped is ac.model_patching.swapped
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_errors_are_taken_against_softmax_or_against_the_variants_own_reference(causal):
+    q, k = torch.randn(2, 3, 7, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert torch.equal(ac.get("local").reference(q, k, causal=causal), ac.get("softmax").weights(q, k, causal=causal))
+    own = ac.get("reformer")
+    assert torch.equal(own.reference(q, k, causal=causal), own.variant.reference(q, k, own.params, causal=causal))
+    with pytest.raises(ShapeError):
+        own.reference(q, k[..., 1:, :])

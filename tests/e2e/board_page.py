@@ -1,4 +1,4 @@
-"""A page for the browser tests of the board; the address chooses what it shows."""
+"""A Streamlit page for the browser tests of the board; query parameters select what it shows."""
 
 import time
 from dataclasses import replace
@@ -71,4 +71,4 @@ if case == "heads":
         on_choose=lambda choice: state.update(chosen=choice),
     )
     st.text(f"chosen {state.chosen}")
-mounting.mount()  # after the boards, which then wait for it
+mounting.mount()  # This runs after the boards, which then wait for it.

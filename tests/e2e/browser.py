@@ -1,7 +1,8 @@
-"""Any page in Chromium: how it is opened, waited for, read, and what it hands out."""
+"""Helpers for browser tests: open a page, wait for it, read it, and save what it offers for download."""
 
 import csv
 import io
+import math
 import re
 from pathlib import Path
 from urllib.parse import unquote
@@ -11,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 BOARD = ".board:not(.thumbnails)"
-"""The matrix board where there is one; several are told apart by ``[data-board]``."""
+"""Selector of the matrix board; ``[data-board]`` distinguishes several boards."""
 STILL = """() => {
     const { testScriptState, testConnectionState } = document.querySelector("[data-testid=stApp]")?.dataset ?? {};
     const now = performance.now();
@@ -25,21 +26,21 @@ STILL = """() => {
     else window.since ??= now;
     return now - (window.since ?? now) >= 300;
 }"""
-"""Whether nothing has run for a while, and all that has come is drawn."""
+"""JavaScript that returns whether nothing has run for 300 ms and everything that arrived is drawn."""
 NAMED = ".annotation[role=button], .legendtext"
-"""What a line is called on a chart."""
+"""Selector of a line's name on a chart."""
 SIDEWAYS = "document.querySelector('[data-testid=stMain]').scrollWidth"
-"""How wide what a page shows is; more than the window, and it scrolls sideways."""
+"""JavaScript that returns the width of the page's content; if it exceeds the window, the page scrolls sideways."""
 
 
 def settle(page):
-    """Wait until the script has ended and stays so: some widgets tell what they are set to 150 ms later."""
+    """Wait until the script has ended and does not start again; some widgets report their value 150 ms later."""
     page.evaluate("window.since = undefined")
     page.wait_for_function(STILL, polling=50)
 
 
 def visit(page, address, *, until=None):
-    """Open an address and wait until it is drawn, or in the midst of a run until this is seen."""
+    """Open an address and wait until it is drawn, or until the text ``until`` is visible during a run."""
     page.goto(address)
     if until is None:
         page.wait_for_selector('[data-testid="stApp"]')
@@ -49,71 +50,88 @@ def visit(page, address, *, until=None):
 
 
 def query(page):
-    """The address's query as it stands now."""
+    """Return the query of the page's present address."""
     return re.sub(r"^[^?]*\??", "", page.url)
 
 
 def words(page):
-    """The words of the query, each a value's name and its value."""
+    """Return the set of query parameters, each as ``name=value``."""
     return {unquote(word) for word in query(page).split("&")}
 
 
 def press(page, name):
-    """Press a button of the page itself and wait for what follows: the head has a Stop of its own."""
+    """Press a button in the main area and wait for the effect; the header has a Stop button too."""
     page.get_by_test_id("stMain").get_by_role("button", name=name).click()
 
 
 def switch(page, name):
-    """Choose by its words what is chosen by them, and wait for what follows."""
+    """Click the element with this exact text and wait for the effect."""
     page.get_by_text(name, exact=True).first.click()
     settle(page)
 
 
 def board(page, key=None):
-    """A board that is drawn."""
+    """Return the locator of a board that is drawn."""
     return page.locator(f"{BOARD}[data-paints]" if key is None else f'[data-board="{key}"][data-paints]')
 
 
 def values(found):
-    """What the panels of a board, or of the page's only one, tell of the cell pointed at."""
+    """Return the values that the panels of a board, or of the whole page, show for the cell under the pointer."""
     return found.locator(".value").all_inner_texts()
 
 
 def cell(found):
-    """A board's cell pointed at: its row and its column."""
+    """Return the row and column of the cell under the pointer."""
     return tuple(int(i) for i in found.get_attribute("data-cell").split(","))
 
 
 def on(plot, across, down):
-    """A point of a drawing, in shares of its sides."""
+    """Return the point of a drawing at the given shares of its width and height."""
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
     return box["x"] + across * box["width"], box["y"] + down * box["height"]
 
 
 def point_at(plot, across, down):
-    """Point at a place of a drawing and wait until the board has answered."""
+    """Move the pointer to a place of a drawing and wait until the board has responded."""
     plot.page.mouse.move(*on(plot, across, down))
     plot.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def drawn(canvas):
-    """What is drawn on a canvas, as it can be compared."""
+    """Return the content of a canvas in a form that can be compared."""
     return canvas.evaluate("(canvas) => canvas.toDataURL()")
 
 
 def picture(found):
-    """An element as it stands on screen."""
+    """Return a screenshot of an element."""
     return Image.open(io.BytesIO(found.screenshot())).convert("RGB")
 
 
+def pictures(found, parts):
+    """Return pictures of the parts that a selector finds in an element.
+
+    They are cut from one screenshot, because a screenshot of each part takes half a second.
+    """
+    whole = picture(found)
+    boxes = found.evaluate(
+        """(whole, parts) => {
+            const { left, top } = whole.getBoundingClientRect();
+            const boxes = [...whole.querySelectorAll(parts)].map((part) => part.getBoundingClientRect());
+            return boxes.map((box) => [box.left - left, box.top - top, box.right - left, box.bottom - top]);
+        }""",
+        parts,
+    )
+    return [whole.crop((math.floor(a), math.floor(b), math.ceil(c), math.ceil(d))) for a, b, c, d in boxes]
+
+
 def colours(image):
-    """All colours of a picture."""
+    """Return all colours of an image."""
     return {colour for _count, colour in image.getcolors(maxcolors=2**24)}
 
 
 def darken(page, found):
-    """Change over to the dark theme and wait until a board is drawn in it."""
+    """Change to the dark theme and wait until a board is drawn in it."""
     paints = found.get_attribute("data-paints")
     page.emulate_media(color_scheme="dark")
     expect(found).not_to_have_attribute("data-paints", paints)
@@ -121,18 +139,18 @@ def darken(page, found):
 
 
 def chart(page):
-    """The last chart."""
+    """Return the locator of the last chart."""
     return page.locator(".js-plotly-plot").last
 
 
 def legend(page):
-    """What the last chart's lines are called, at their ends or in a legend."""
+    """Return the names of the last chart's lines, which stand at their ends or in a legend."""
     expect(chart(page).locator(NAMED).first).to_be_visible()
     return chart(page).evaluate("(plot) => plot.data.filter(({ showlegend }) => showlegend).map(({ name }) => name)")
 
 
 def saved(page, button):
-    """A file that a button, or an element that acts as one, hands out."""
+    """Return the path of the file that a button, or an element used as one, downloads."""
     found = page.get_by_role("button", name=button) if isinstance(button, str) else button
     with page.expect_download() as waiting:
         found.click()
@@ -140,11 +158,11 @@ def saved(page, button):
 
 
 def rows(path):
-    """The rows of a CSV file by the names of its columns."""
+    """Return the rows of a CSV file as dictionaries."""
     return list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
 
 
 def arrays(path):
-    """The arrays of an NPZ file by their names."""
+    """Return the arrays of an NPZ file by name."""
     with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as found:
         return dict(found)

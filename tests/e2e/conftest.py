@@ -1,4 +1,4 @@
-"""One running app and one Chromium for all browser tests."""
+"""Fixtures for all browser tests: one running app, one Chromium, and their pages."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from filelock import FileLock
 from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
-expect.set_options(timeout=30_000)  # others may be at work on the machine
+expect.set_options(timeout=30_000)  # Other processes may keep the machine busy.
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -30,9 +30,9 @@ QUIET = [
 
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
-"""The first is the one without a window of its own, which each page would open anew."""
+"""Names of browsers, the best first: it opens no window of its own, which the others open for each page."""
 STILL = {"reduced_motion": "reduce"}
-"""What moves only to please is drawn over and over, by the processor."""
+"""Decorative animations would use CPU time all the time."""
 WIDE = {"viewport": {"width": 1400, "height": 1000}, **STILL}
 PHONE = {
     "viewport": {"width": 390, "height": 844},
@@ -48,7 +48,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if here == item.path.parent:
             item.add_marker(pytest.mark.e2e)
-            # A browser on a busy machine may be late once; what fails twice is broken. The summary names it either way.
+            # A browser on a busy machine may be late once; a test that fails twice is broken. The summary lists both
+            # cases.
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
@@ -59,7 +60,7 @@ def free_port():
 
 
 def start(script, port, folder, cwd=ROOT, **how):
-    """Start ``streamlit run`` by its console script, as the README does, and wait until it is healthy."""
+    """Start ``streamlit run`` by its console script, as the README does, and wait until the server is healthy."""
     command = [str(Path(sys.executable).parent / "streamlit"), "run", str(script), f"--server.port={port}"]
     return serve([*command, "--server.headless=true", "--server.address=127.0.0.1"], port, folder, cwd=cwd, **how)
 
@@ -84,10 +85,10 @@ def serve(command, port, folder, **how):
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
-    """The app's address: whichever worker needs it first starts it, the last one ends it."""
+    """Yield the app's address. The first pytest worker that needs the app starts it, and the last worker stops it."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent  # of all workers
+        folder = folder.parent  # The folder is shared by all workers.
     kept, lock = folder / "server.json", FileLock(folder / "server.lock")
     with lock:
         running = json.loads(kept.read_text()) if kept.exists() else {"port": free_port(), "users": 0}
@@ -116,13 +117,13 @@ def chromium():
 
 @pytest.fixture(scope="session")
 def window(chromium):
-    """Where pages open that keep what the browser has loaded once."""
+    """Return a browser context that caches what its pages have loaded."""
     return listening(chromium.new_context(**WIDE))
 
 
 @pytest.fixture
 def page(window):
-    """A page 1400 wide, one after the other in the same tab, which has parsed the scripts of all before."""
+    """Yield a page 1400 pixels wide, always in the same tab, so that the scripts are parsed only once."""
     page = tab(window)
     page.set_viewport_size(WIDE["viewport"])
     page.emulate_media(color_scheme="light")
@@ -131,7 +132,7 @@ def page(window):
 
 @pytest.fixture
 def newly_opened(window):
-    """A page in a tab without a history, of which a test may change what it is."""
+    """Yield a page in a new tab without history; a test may change its viewport and media settings."""
     page = window.new_page()
     yield from watched(page)
     page.close()
@@ -139,7 +140,7 @@ def newly_opened(window):
 
 @pytest.fixture(scope="session")
 def other_window(chromium):
-    """Another browser, whose pages find nothing that one before has kept but the scripts that it has loaded."""
+    """Return the context of another browser, in which only the loaded scripts outlast a page."""
     context = listening(chromium.new_context(**WIDE))
     context.add_init_script("if (location.host) for (const kept of [localStorage, sessionStorage]) kept.clear();")
     return context
@@ -147,30 +148,30 @@ def other_window(chromium):
 
 @pytest.fixture
 def elsewhere(other_window):
-    """A page of another browser, which knows nothing of what was done in this one."""
+    """Yield a page of another browser, which shares no storage with ``page``."""
     other_window.clear_cookies()
     yield from watched(tab(other_window))
 
 
 @pytest.fixture(scope="session")
 def pocket(chromium):
-    """The browser of a phone."""
+    """Return the browser context of a phone."""
     return listening(chromium.new_context(**PHONE))
 
 
 @pytest.fixture
 def phone(pocket):
-    """A page of a phone."""
+    """Yield a page of a phone."""
     yield from watched(tab(pocket))
 
 
 def tab(context):
-    """The tab that a context has, or its first: a new one would have to parse every script again."""
+    """Return the tab of a context, or open its first one; a new tab would have to parse every script again."""
     return next(iter(context.pages), None) or context.new_page()
 
 
 def listening(context):
-    """A context whose pages know when the server owes them an answer, for ``settle``."""
+    """Return the context, set up so that its pages record when the server owes an answer; ``settle`` needs this."""
     context.set_default_timeout(60_000)
     context.add_init_script(
         """const send = WebSocket.prototype.send;
@@ -185,7 +186,7 @@ def listening(context):
 
 
 def watched(page):
-    """A page that fails its test if the browser or the app reports an error; it is empty afterwards."""
+    """Yield a page that fails its test if the browser or the app reports an error; the page is empty afterwards."""
     errors = []
 
     def heard(message):
@@ -207,5 +208,5 @@ def watched(page):
 
 
 def is_error(message):
-    # Streamlit probes its health addresses below the page's own path first, and a deep link answers those with 404.
+    # Streamlit probes its health addresses below the page's own path first. For a deep link, these answer with 404.
     return message.type == "error" and "/_stcore/" not in str(message.location) and "404" not in message.text

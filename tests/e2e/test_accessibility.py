@@ -1,4 +1,4 @@
-"""Every page and view for everyone: nothing that axe-core calls serious, words with contrast, keys, small screens."""
+"""Accessibility tests of every page and view: axe-core's serious faults, text contrast, the keyboard, small screens."""
 
 from contextlib import suppress
 
@@ -14,11 +14,12 @@ AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 SMALL = "input=synthetic&n=24&heads=2&variants=softmax&variants=local&variants=nystrom&h_longest=128&h_seeds=1"
 OTHERWISE = {
     ("claims", "board"): "claim=nystrom_all_landmarks",
-    ("model", "continuation"): "m_view=continuation&m_text=repeats&m_words=none",  # what is written is never recorded
+    # Text that the model writes is not recorded.
+    ("model", "continuation"): "m_view=continuation&m_text=repeats&m_words=none",
 }
-"""What opens a view that no single option names, or that takes long."""
+"""Query parameters for views that no single option selects, or that are slow by default."""
 SCREENS = ((390, 844), (1024, 768), (1280, 720))
-"""A phone, an old projector, and one of 1920 × 1080 at a zoom of 150%."""
+"""Sizes of a phone, an old projector, and a screen of 1920 × 1080 at a zoom of 150 %."""
 SERIOUS = """async () => {
     const rules = { region: { enabled: false } }; // moderate, and costly
     const options = { rules, resultTypes: ["violations"], selectors: false, preload: false };
@@ -59,7 +60,7 @@ PALE = """() => {
         })
         .map((text) => `${getComputedStyle(text).fill}: ${text.textContent}`);
 }"""
-"""Words on a chart whose contrast to the page is below 4.5 to 1, which axe does not look at."""
+"""JavaScript that returns chart texts whose contrast to the page is below 4.5 to 1; axe does not check them."""
 FOCUS = """() => {
     let found = document.activeElement;
     while (found?.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;
@@ -67,11 +68,11 @@ FOCUS = """() => {
     if (found.matches("main")) return "the page, which the arrows scroll";
     return found.getAttribute("aria-label") || found.labels?.[0]?.innerText || found.textContent.trim();
 }"""
-"""What the keys would act on."""
+"""JavaScript that returns the name of the element with the keyboard focus, or null."""
 
 
 def views():
-    """Every view of every page, as page, view and address; a page's first one needs no word."""
+    """Yield the page, view and address of every view; a page's first view needs no query parameter."""
     for key, page in discover().items():
         for view in page.views:
             plain = f"{page.view.name}={view}" if isinstance(page.view, Control) else ""
@@ -94,7 +95,7 @@ def drawn(page):
 
 
 def unfold(page):
-    """What is folded up is built once it is unfolded, and may have something folded up in it."""
+    """Open all expanders. The content of an expander is built when it is opened, and may contain more expanders."""
     folded = page.locator("[data-testid=stExpander] details:not([open]) > summary")
     for _ in range(9):
         if not folded.count():
@@ -109,7 +110,7 @@ def flaws(page):
     page.evaluate(AXE.read_text("utf-8"))
     found = page.evaluate(SERIOUS)
     with suppress(TimeoutError):
-        page.wait_for_function(f"() => !({PALE})().length", timeout=10_000)  # charts follow the theme a little later
+        page.wait_for_function(f"() => !({PALE})().length", timeout=10_000)  # Charts follow the theme a little later.
     return found + page.evaluate(PALE)
 
 
@@ -124,22 +125,22 @@ def test_a_view_can_be_read_by_everyone_everywhere(page, server, view):
     assert flaws(page) == []
     for width, height in SCREENS:
         page.set_viewport_size({"width": width, "height": height})
-        fits = f"() => {SIDEWAYS} <= {width}"  # a function, as an expression is one that the page's policy forbids
+        fits = f"() => {SIDEWAYS} <= {width}"  # The page's policy forbids an expression here, so this is a function.
         with suppress(TimeoutError):
-            page.wait_for_function(fits, timeout=3_000)  # charts follow a little later
+            page.wait_for_function(fits, timeout=3_000)  # Charts follow a little later.
         assert page.evaluate(fits), f"{width} pixels are scrolled sideways"
     if view in FIRST:
         page.set_viewport_size(WIDE["viewport"])
         page.emulate_media(color_scheme="dark")
         page.wait_for_function(DARK)
-        page.reload()  # a chart that was just being drawn keeps its letters as they were until it is drawn anew
+        page.reload()  # A chart that is being drawn keeps its text colours until it is drawn again.
         drawn(page)
         unfold(page)
         assert flaws(page) == [], "in the dark"
 
 
 def reached(page, most=120):
-    """What the tabulator reaches from the top of a page to its end, in order."""
+    """Yield the names of the elements that the Tab key reaches, from the top of a page to its end."""
     page.evaluate("document.activeElement?.blur()")
     for _ in range(most):
         page.keyboard.press("Tab")

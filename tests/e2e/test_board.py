@@ -1,4 +1,4 @@
-"""The matrix board and the miniatures in Chromium: numbers, links between panels, hands, keyboard, phone, files."""
+"""Browser tests of the matrix board and the miniatures: numbers, linked panels, pointer, keyboard, phone, files."""
 
 import os
 import re
@@ -17,9 +17,9 @@ from playwright.sync_api import expect
 def boards(tmp_path_factory):
     port = free_port()
     script = Path(__file__).with_name("board_page.py")
-    imports = os.environ | {"PYTHONPATH": str(ROOT)}  # an installed checkout does not offer ``app`` under this name
+    imports = os.environ | {"PYTHONPATH": str(ROOT)}  # An installed checkout does not offer ``app`` under this name.
     folder = tmp_path_factory.mktemp("boards")
-    process = start(script, port, folder, cwd=ROOT / "app", env=imports)  # the folder's settings are the server's
+    process = start(script, port, folder, cwd=ROOT / "app", env=imports)  # Streamlit reads the settings in this folder.
     yield f"http://127.0.0.1:{port}"
     process.terminate()
     process.wait(20)
@@ -139,7 +139,7 @@ def test_keys_go_from_matrix_to_matrix_of_any_shape(page, boards):
     for key, place, read in (
         ("ArrowDown", (0, 0), [True, True, False]),
         ("End", (0, 11), [True, True, False]),
-        ("p", (0, 4), [False, False, True]),  # the last, which has five columns
+        ("p", (0, 4), [False, False, True]),  # The last panel, which has five columns.
         ("ArrowDown", (1, 4), [False, False, True]),
         ("n", (1, 4), [True, True, False]),
     ):
@@ -163,7 +163,7 @@ def test_zoom_and_pan_are_linked_and_outlive_new_values(page, boards):
     page.wait_for_timeout(500)
     point_at(plot(page, 0), 0.8, 0.7)
     assert cell(shown) == here, "the cell zoomed at stays where it was"
-    expect(shown).to_have_attribute("data-pinned", "3")  # its two clicks pinned nothing
+    expect(shown).to_have_attribute("data-pinned", "3")  # The two clicks of the double click pinned nothing.
     corners = []
     for panel in range(2):
         point_at(plot(page, panel), 0.99, 0.99)
@@ -277,7 +277,7 @@ def test_the_theme_is_followed(page, boards):
     light = picture(plot(page, 0))
     darken(page, shown)
     dark = picture(plot(page, 0))
-    spot = (round(0.9 * light.width), round(0.2 * light.height))  # masked
+    spot = (round(0.9 * light.width), round(0.2 * light.height))  # A masked cell.
     assert sum(light.getpixel(spot)) > 600
     assert sum(dark.getpixel(spot)) < 250
     assert sum(dark.getpixel((2, dark.height - 3))) < 150, "the page's own ground beside the axes"
@@ -342,7 +342,7 @@ def test_on_a_phone_taps_read_and_pin_and_one_finger_scrolls(phone, boards):
     x, y = on(plot(phone, 0), 0.5, 0.6)
 
     def drag(*fingers):
-        """Each finger from its first to its second point."""
+        """Move each finger from its first point to its second."""
         for step in range(11):
             points = [
                 {"x": a + (c - a) * step / 10, "y": b + (d - b) * step / 10, "id": i}

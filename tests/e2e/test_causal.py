@@ -1,4 +1,4 @@
-"""The Causal page in Chromium: a leak clicked on the map, a state that plays and stops, a link that shows it again."""
+"""Browser tests of the Causal page: a leak clicked on the map, a state that plays and stops, a link to it."""
 
 import re
 
@@ -45,7 +45,8 @@ def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
 
 
 def test_the_state_plays_stops_and_stands_in_the_link(page, server, phone):
-    visit(page, f"{server}/causal{LINK.replace('n=24', 'n=400')}&c_view=state&c_at=2")  # longer than it is watched
+    # The animation lasts longer than the test watches it.
+    visit(page, f"{server}/causal{LINK.replace('n=24', 'n=400')}&c_view=state&c_at=2")
     expect(page.get_by_text("72 numbers stand for 3 tokens")).to_be_visible()
     switch(page, "Retention")
     assert "c_state=retention" in query(page)
@@ -92,7 +93,7 @@ def test_a_decay_changes_which_tokens_survive(page, server):
     names = page.locator(".js-plotly-plot").first.locator(NAMED)
     fixed = ["Softmax", "Linear", "Retention, γ = 0.8", "Retention, γ = 0.95"]
     names_of = [*fixed, "Gate by surprise", "fixed at its mean, γ = 0.938", "even share, 1 / (i + 1)"]
-    # A mark stands before each, and a long one is broken into lines.
+    # A mark precedes each name, and a long name is broken into lines.
     broken = [r"\s*".join(map(re.escape, name.split())) for name in names_of]
     expect(names).to_have_text([re.compile(rf"^(\S )?{name}$") for name in broken])
     page.get_by_role("button", name="Curves").click()

@@ -1,4 +1,4 @@
-"""The Claims page as a visitor uses it: checked by itself, one claim opened in its place, its numbers, a link to it."""
+"""Browser tests of the Claims page: claims check themselves, a claim opens in place, its numbers, a link to it."""
 
 import re
 import time
@@ -16,7 +16,7 @@ COUNT = len(claims.all_claims())
 
 SEEN = """(({ top }) => top >= 0 && top <= innerHeight / 2)(
     document.querySelector(".st-key-claims-panel-cosine_closest").getBoundingClientRect())"""
-"""Whether the opened panel begins on the screen's upper half."""
+"""JavaScript that returns whether the opened panel begins in the upper half of the screen."""
 SENTENCE = re.compile(r"On this input \d+ of \d+ claims hold, \d+ partly and \d+ not\.")
 
 
@@ -79,7 +79,7 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
 
 
 def test_checks_can_be_stopped_and_taken_up_again(page, server):
-    # An input that nothing has checked before, also where this test runs for the second time.
+    # The input has to be new, also when this test runs a second time, so that no result is cached.
     visit(page, f"{server}/claims?input=synthetic&n=512&head=-1&seed={time.time_ns() % 2**31}", until=SENTENCE)
     stopped = page.get_by_text(re.compile(rf"Stopped at \d+ of {COUNT - 1}"))
     press(page, "Stop")

@@ -1,4 +1,4 @@
-"""From numbers to colours: the board's pure functions, evaluated where they run."""
+"""Tests of the board's colour scale: its pure JavaScript functions, evaluated in the browser."""
 
 import pytest
 from conftest import ROOT
@@ -23,7 +23,7 @@ def scale(evaluate):
 
 @pytest.fixture
 def colour(evaluate):
-    """The colour of a number on a scale, and those of the light palette's ends."""
+    """Return a function that computes the colour of a number on a scale, and the end colours of the light palette."""
     table = """(() => {
         const [facts, value] = given;
         const palette = PALETTES.light;

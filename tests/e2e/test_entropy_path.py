@@ -1,4 +1,4 @@
-"""The Entropy page as a visitor uses it: from a link, over its three views, to a file of numbers; a sweep stopped."""
+"""Browser tests of the Entropy page: from a link through three views to a file; a stopped sweep."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ LINK = "?input=synthetic&heads=2&variants=softmax&variants=local&h_longest=256&h
 
 
 def taken(page, name):
-    """The last chart as a picture, by its button."""
+    """Return the last chart as an image file, downloaded with the chart's button."""
     with page.expect_download() as waiting:
         chart(page).hover()
         chart(page).locator(".modebar-btn").first.click()
@@ -29,12 +29,12 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
 
     name, lit = chart(page).locator(NAMED).first, chart(page).locator(".trace.lit")
     name.focus()
-    expect(lit).to_have_count(2)  # the line and its band
+    expect(lit).to_have_count(2)  # The line and its band.
     opaque = "(band) => Number(getComputedStyle(band).opacity)"
     assert [band.evaluate(opaque) > 0 for band in chart(page).locator(".trace.band").all()] == [True, False, False]
     name.press("Enter")
     name.blur()
-    expect(lit).to_have_count(2)  # it was pressed
+    expect(lit).to_have_count(2)  # The click has pinned the line.
     name.press("Enter")
     name.blur()
     expect(lit).to_have_count(0)

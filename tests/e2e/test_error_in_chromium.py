@@ -1,4 +1,4 @@
-"""The Error page as a visitor uses it: from a link, over every view, to a file of numbers."""
+"""Browser tests of the Error page: from a link, through every view, to a file of numbers."""
 
 import re
 
@@ -17,7 +17,7 @@ LAST = """(plot, name) => {
     ].at(-1).getBoundingClientRect();
     return [[x + width / 2, y + height / 2], plot.data.find((trace) => trace.name === name).meta.ways.at(-1)];
 }"""
-"""Where the last point of a line is, and which variant it stands for."""
+"""JavaScript that returns the position of a line's last point, and the variant that the point represents."""
 
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server):
@@ -58,7 +58,7 @@ def test_a_point_tells_its_numbers_lights_its_line_and_leads_to_its_matrix(page,
     place, word = chart(page).evaluate(LAST, "Nyström")
     page.mouse.move(*place)
     lit = chart(page).locator(".trace.lit")
-    expect(lit).to_have_count(1)  # it has no band
+    expect(lit).to_have_count(1)  # This line has no band.
     expect(chart(page).get_by_text("click: this matrix")).to_be_visible()
     page.mouse.click(*place)
     expect(page.get_by_text("Where does each variant look?").first).to_be_visible()

@@ -1,7 +1,7 @@
-"""Windows high contrast: with forced colours the browser drops backgrounds, and states and weights stay visible."""
+"""Browser tests of Windows high contrast: forced colours remove backgrounds, but states and weights stay visible."""
 
 import pytest
-from browser import colours, picture, settle, visit
+from browser import colours, picture, pictures, settle, visit
 from conftest import WIDE, watched
 from playwright.sync_api import expect
 
@@ -15,14 +15,13 @@ def forced(chromium, request):
     context.close()
 
 
-def commonest(found):
-    """The colour that most of an element is drawn in."""
-    image = picture(found)
+def commonest(image):
+    """Return the most frequent colour of a picture."""
     return max(image.getcolors(maxcolors=2**24))[1]
 
 
 def contrast(one, other):
-    """The contrast of two colours as WCAG 2 defines it."""
+    """Return the contrast of two colours as WCAG 2 defines it."""
 
     def luminance(colour):
         shares = [value / 255 for value in colour]
@@ -32,61 +31,64 @@ def contrast(one, other):
     return max(luminance(one), luminance(other)) / min(luminance(one), luminance(other))
 
 
-def readable(found):
-    """Whether a word stands out: some of its pixels have enough contrast to the colour behind it."""
-    ground = commonest(found)
-    return max(contrast(ground, each) for each in colours(picture(found))) >= 4.5
+def readable(image):
+    """Return whether some pixels of a word have a contrast of at least 4.5 to the background."""
+    ground = commonest(image)
+    return max(contrast(ground, each) for each in colours(image)) >= 4.5
 
 
 def test_the_chosen_segment_and_the_causal_switch_are_seen(forced, server):
     visit(forced, f"{server}/matrices?input=synthetic&n=16&heads=1&variants=softmax")
     group = forced.get_by_role("radiogroup", name="Input", exact=True)
     chosen, other = group.get_by_role("radio", name="Synthetic"), group.get_by_role("radio", name="Upload")
-    assert contrast(commonest(chosen), commonest(other)) > 2
-    assert readable(chosen)
+    assert contrast(commonest(picture(chosen)), commonest(picture(other))) > 2
+    assert readable(picture(chosen))
     switch = forced.locator(SWITCH)
-    off = commonest(switch)
+    off = commonest(picture(switch))
     assert len(colours(picture(switch))) > 1
     forced.get_by_role("switch", name="Causal").press("Space")
     settle(forced)
-    assert contrast(commonest(switch), off) > 2
+    assert contrast(commonest(picture(switch)), off) > 2
 
 
 def test_the_word_strips_show_weights_in_colours_on_which_words_are_readable(forced, server):
     visit(forced, f"{server}/matrices?variants=softmax&variants=local")
-    words = forced.locator(".strips .text").first.locator(".word")
-    expect(words.first).to_be_visible()
-    grounds = {commonest(words.nth(i)) for i in range(words.count())}
-    assert len(grounds) > 4
-    assert all(readable(words.nth(i)) for i in range(words.count()))
+    text = forced.locator(".strips .text").first
+    expect(text.locator(".word").first).to_be_visible()
+    words = pictures(text, ".word")
+    assert len({commonest(word) for word in words}) > 4
+    assert all(readable(word) for word in words)
 
 
 def test_the_sentence_on_home_shows_weights_behind_its_words(forced, server):
     visit(forced, server)
-    words = forced.locator(".sentence .text").first.locator(".word")
-    assert len({commonest(words.nth(i)) for i in range(words.count())}) > 2
-    assert all(readable(words.nth(i)) for i in range(words.count()))
+    words = pictures(forced.locator(".sentence .text").first, ".word")
+    assert len({commonest(word) for word in words}) > 2
+    assert all(readable(word) for word in words)
 
 
 def test_losses_the_chosen_row_and_the_range_of_layers_are_seen_on_model(forced, server):
     visit(forced, f"{server}/model")
-    ground = commonest(forced.locator(".told"))
+    ground = commonest(picture(forced.locator(".told")))
     tall = forced.locator(".bars i:last-child").filter(visible=True)
     bars = [tall.nth(i) for i in range(40) if tall.nth(i).bounding_box()["height"] >= 6]
     assert bars
-    assert all(contrast(commonest(bar), ground) > 2 for bar in bars)
+    assert all(contrast(commonest(picture(bar)), ground) > 2 for bar in bars)
     rows = forced.locator(".reader[role=radio]")
-    assert contrast(commonest(rows.nth(0)), commonest(rows.nth(1))) > 2
-    assert readable(rows.nth(0))
+    chosen, other = picture(rows.nth(0)), picture(rows.nth(1))
+    assert contrast(commonest(chosen), commonest(other)) > 2
+    assert readable(chosen)
     tokens = forced.locator(".token")
-    assert len({commonest(tokens.nth(i)) for i in range(70, 85)}) > 3  # a window of 64 changes none of the first tokens
+    late = [picture(tokens.nth(i)) for i in range(70, 85)]  # A window of 64 does not change the first tokens.
+    assert len({commonest(token) for token in late}) > 3
     thumbs = forced.locator('[data-testid="stSlider"] [role="group"] > div > [data-rac]')
-    assert contrast(commonest(thumbs.first), ground) > 2
+    assert contrast(commonest(picture(thumbs.first)), ground) > 2
 
 
 def test_the_words_on_inside_keep_the_colours_of_their_groups(forced, server):
     visit(forced, f"{server}/inside?variants=nystrom")
-    words = forced.locator(".token-kinds").first.locator("span[data-token]")
-    expect(words.first).to_be_visible()
-    assert len({commonest(words.nth(i)) for i in range(min(12, words.count()))}) > 1
-    assert all(readable(words.nth(i)) for i in range(min(12, words.count())))
+    text = forced.locator(".token-kinds").first
+    expect(text.locator("span[data-token]").first).to_be_visible()
+    words = pictures(text, "span[data-token]")
+    assert len({commonest(word) for word in words}) > 1
+    assert all(readable(word) for word in words)

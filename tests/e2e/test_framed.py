@@ -1,4 +1,4 @@
-"""The lab inside a page of another site."""
+"""Browser tests of the lab in a frame of another site's page."""
 
 import io
 import threading
@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 @pytest.fixture
 def course(server):
-    """The address of a page that shows the lab in a frame; to a browser, its site is another than the lab's."""
+    """Yield the address of a page that shows the lab in a frame; for a browser, this page belongs to another site."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -34,7 +34,7 @@ def course(server):
 
 @pytest.fixture
 def secure(chromium):
-    """A page whose requests come to the lab as if through a proxy that speaks https."""
+    """Yield a page whose requests reach the lab as if they came through an https proxy."""
     context = listening(chromium.new_context(**WIDE, extra_http_headers={"X-Forwarded-Proto": "https"}))
     yield from watched(context.new_page())
     context.close()

@@ -1,4 +1,4 @@
-"""Back and forward in the browser: one step for each thing a visitor did."""
+"""Browser tests of back and forward: each action of a visitor is one step of the browser's history."""
 
 from browser import query, settle, switch, visit
 from playwright.sync_api import expect
@@ -13,7 +13,7 @@ def entries(page):
 
 
 def step(page, by):
-    """One press of the browser's own button."""
+    """Press the browser's back or forward button once."""
     page.go_back() if by < 0 else page.go_forward()
     page.wait_for_timeout(300)
     settle(page)
@@ -80,7 +80,7 @@ def test_a_link_that_is_put_right_leaves_no_step_behind(newly_opened, server):
 def test_on_a_phone_too_a_notice_stands_until_something_is_moved(phone, server):
     told = phone.get_by_text("The link carried values that do not fit")
     visit(phone, f"{server}/causal?c_at=zz&input=synthetic&n=24&heads=2")
-    settle(phone)  # the screen has told that it is narrow, and names beside lines have moved below
+    settle(phone)  # The browser has reported a narrow screen, and line labels have moved below the chart.
     expect(told).to_be_visible()
     assert "c_at" not in query(phone)
     switch(phone, "2 · Generation")

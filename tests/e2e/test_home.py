@@ -1,4 +1,4 @@
-"""Home's sentence in Chromium: a drag asks nothing of the server, and whatever hands do is seen, heard and taken on."""
+"""Browser tests of Home's sentence: dragging sends no request, and each change is shown, announced and kept."""
 
 import math
 import re
@@ -22,36 +22,36 @@ LABELS = ["The", "animal", "it", "."]
 
 
 def compared(word):
-    """A variant on Home's sentence."""
+    """Return the comparison of a variant with softmax on Home's sentence."""
     qkv = ac.inputs.from_text(presets.SENTENCE, layer=presets.SENTENCE_LAYER)
     return compare(qkv, ac.from_word(word), head=presets.SENTENCE_HEAD, causal=False, special=False)
 
 
 def matrix(word):
-    """A variant's weights between the words of Home's sentence."""
+    """Return a variant's attention weights between the words of Home's sentence."""
     return compared(word).weights
 
 
 def counters(word):
-    """The error and the cost next to a variant's row."""
+    """Return the texts for the error and the cost next to a variant's row."""
     n = ac.inputs.from_text(presets.SENTENCE).n
     full, own = (attention.cost(n, 32, heads=12).multiply_adds for attention in (ac.get("softmax"), ac.from_word(word)))
     return f"off by {compared(word).output_error:.0%}", f"{own / full:.0%} of softmax’s cost", f"both at {n} tokens"
 
 
 def numbers(page, variant):
-    """What stands below the words of one row."""
+    """Return the numbers that the page shows below the words of a variant's row."""
     return page.locator(f'[data-variant="{variant}"] .number').all_inner_texts()
 
 
 def written(row):
-    """The same as the core has it."""
+    """Return a row of weights, formatted as the page shows it."""
     return ["" if not abs(x) >= 0.01 else f"{round(100 * x)}%".replace("-", "\N{MINUS SIGN}") for x in row.tolist()]
 
 
 def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(page, server):
     asked = []
-    # The front end's own scripts come when it needs them.
+    # The front end loads its own scripts when it needs them.
     page.on("request", lambda request: "/static/" in request.url or asked.append(request.url))
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: asked.append(frame)))
     page.set_viewport_size({"width": 1280, "height": 720})
@@ -69,7 +69,7 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     for place in range(8, 28):
         page.mouse.move(*on(window, place / 28, 0.5))
     expect(told).to_contain_text("keeps it at 77%")
-    page.wait_for_timeout(600)  # longer than hands may rest before the server is told
+    page.wait_for_timeout(600)  # This is longer than the pause in a drag after which the browser reports to the server.
     assert len(asked) == before, "arcs follow the hand without a request"
     page.mouse.up()
     at = int(window.input_value()) + 1
@@ -123,7 +123,7 @@ def test_a_right_to_left_sentence_keeps_numbers_and_signs_in_order(page, server)
 
 @pytest.fixture(scope="module")
 def told(window):
-    """Tells the story of some weights."""
+    """Yield a function that returns the story of given weights, computed in the browser."""
     page, words = window.new_page(), _words()
 
     def story(*rows):

@@ -1,4 +1,4 @@
-"""The Inside page as a visitor uses it, in Chromium: from one step to the next, another variant, a knob, a file."""
+"""Browser tests of the Inside page: from one step to the next, another variant, a setting, a file."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The lab as a package: built, installed beside nothing of its checkout, and started from an empty folder."""
+"""Tests of the installed package: it is built, installed away from the checkout, and started from an empty folder."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from attention_core.inputs.models import minilm, smollm2
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A folder that holds the built package and nothing else; what lies about untracked has no part in it."""
+    """Return a folder that holds only the package, built from the tracked files."""
     source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
     for name in tracked():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def test_the_package_holds_every_file_that_runs_under_two_names(installed):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A visitor's own project, whose modules are named like ours."""
+    """Return the folder of a visitor's own project, whose modules have the names of the lab's modules."""
     own = tmp_path / "own"
     for name in ("app.py", "pages/__init__.py", "pages/page.py"):
         (own / name).parent.mkdir(parents=True, exist_ok=True)
@@ -54,13 +54,13 @@ def folder(tmp_path):
 
 
 def environment(*folders):
-    """Where Python finds packages; the interpreter beneath the environment does not see the checkout."""
+    """Return an environment with folders and the installed packages, but not the checkout, on Python's path."""
     return os.environ | {"PYTHONPATH": os.pathsep.join([*map(str, folders), sysconfig.get_path("purelib")])}
 
 
 @contextmanager
 def running(command, folder, tmp_path, environment):
-    """The address of a server that a command starts in a folder."""
+    """Run a command that starts a server in a folder, and yield the server's address."""
     port = free_port()
     command = [sys._base_executable, *command, f"--server.port={port}", "--server.headless=true"]
     process = serve([*command, "--server.address=127.0.0.1"], port, tmp_path, cwd=folder, env=environment)
@@ -83,7 +83,7 @@ def test_it_starts_beside_a_users_own_app_and_pages_and_draws_a_page(installed, 
         visit(page, f"{address}/masks?input=synthetic&n=12&heads=1")
         expect(page.get_by_text("Who may look at whom, and how far?").first).to_be_visible()
         visit(page, f"{address}/masks?input=upload")
-        expect(page.get_by_text("64MB")).to_be_visible()  # the settings came along
+        expect(page.get_by_text("64MB")).to_be_visible()  # Streamlit's settings are part of the package.
     assert files(folder) == before
 
 
@@ -107,7 +107,7 @@ def test_without_weights_its_workers_compute_synthetic_input(installed, folder, 
     command = [str(installed / "bin" / "attention-lab")]
     with running(
         command, folder, tmp_path, settings
-    ) as address:  # ``serve`` leaves the number of workers at its default
+    ) as address:  # ``serve`` leaves the number of workers at its default.
         visit(page, f"{address}/error?input=synthetic&n=24&d=4&heads=2")
         expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
         assert page.get_by_text("ended unexpectedly").count() == 0

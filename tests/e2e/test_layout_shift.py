@@ -1,10 +1,10 @@
-"""What has been drawn stays where it is while the rest of a page loads."""
+"""A browser test of layout shift: elements that are drawn do not move while the rest of a page loads."""
 
 import pytest
 from browser import visit
 
 POOR = 0.25
-"""Layout shift above which a page's loading is called poor (web.dev, Cumulative Layout Shift)."""
+"""Layout shift above which loading is rated poor (web.dev, Cumulative Layout Shift)."""
 SHIFTS = """
     window.shift = 0;
     new PerformanceObserver((list) => {

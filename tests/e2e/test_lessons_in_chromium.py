@@ -1,4 +1,4 @@
-"""Lessons as a student takes them and a teacher shows them."""
+"""Browser tests of lessons, as a student takes them and as a teacher presents them."""
 
 import re
 
@@ -14,7 +14,7 @@ def card(page):
 
 
 def answered(page):
-    """What is said once the answer has come."""
+    """Return the text that the card shows after an answer."""
     answer = card(page).locator("p.answer")
     expect(answer).to_be_visible(timeout=60_000)
     return answer.inner_text().replace("\N{NO-BREAK SPACE}", " ")
@@ -57,7 +57,7 @@ def test_a_class_is_shown_a_lesson_by_the_arrow_keys(page, server):
     expect(page.get_by_test_id("stSidebar")).not_to_be_visible()
     assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") > 16
     for place in (2, 3, 4):
-        expect(board(page, "masks.board")).to_be_visible(timeout=60_000)  # the page's script has come
+        expect(board(page, "masks.board")).to_be_visible(timeout=60_000)  # The page's script has loaded by now.
         settle(page)
         page.keyboard.press("ArrowRight")
         expect(card(page)).to_contain_text(f"Step {place} of 4")
@@ -75,7 +75,7 @@ def test_a_class_is_shown_a_lesson_by_the_arrow_keys(page, server):
 
 
 def figure_in_view(page):
-    """Whether a figure, or the table that the step asks about, is in view next to the lesson's card."""
+    """Return whether a figure, or the table that the step asks about, is in view next to the lesson's card."""
     return page.evaluate(
         """() => {
             const table = document.querySelector(".st-key-lesson [data-figure=table]");

@@ -1,4 +1,4 @@
-"""The Masks page in Chromium: patterns by primitive, a composed stack, a front that plays, hashed order, files."""
+"""Browser tests of the Masks page: patterns by primitive, a composed stack, the moving front, hashed order, files."""
 
 import re
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""The app as a visitor uses it, in Chromium: the whole path over the Matrices page, and the way in from Home."""
+"""Browser tests of the Matrices page: a visitor's whole path over the page, and the link from Home."""
 
 import io
 import re
@@ -129,7 +129,7 @@ def test_a_knob_repaints_its_panel_alone_and_enters_the_link(page, server):
     assert query(page) == link, "while it is held its panel alone is drawn"
     told = page.locator(".st-key-row-overall > *").filter(has_text="closest to softmax")
     notes = page.locator(".strip .note")
-    expect(told).to_have_css("opacity", "0.35")  # it speaks of the window as it was
+    expect(told).to_have_css("opacity", "0.35")  # The sentence still describes the earlier window.
     assert [bool(note) for note in notes.all_text_contents()] == [
         title != "Local" for title in page.locator(".strip .title").all_text_contents()
     ]
@@ -148,7 +148,7 @@ def test_a_knob_repaints_its_panel_alone_and_enters_the_link(page, server):
 def test_settings_open_above_the_board_and_never_over_it(page, server):
     matrices(page, server, SMALL + "&variants=softmax&variants=local&variants=nystrom~landmarks~7")
     gears = page.get_by_role("button", name=re.compile("^Settings of"))
-    expect(gears).to_have_count(2)  # of softmax its temperature; the window has its slider on the panel
+    expect(gears).to_have_count(2)  # Softmax has its temperature there; the window's slider is on the panel.
     gears.last.click()
     knob = page.get_by_role("slider", name=re.compile("^Landmarks"))
     expect(knob).to_have_attribute("aria-valuetext", "7")

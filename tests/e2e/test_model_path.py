@@ -1,4 +1,4 @@
-"""The Model page as a teacher uses it: a window, the same with a sink, the copy test, a token, a link."""
+"""Browser tests of the Model page as a teacher uses it: a window, a sink, the copy test, a token, a link."""
 
 import re
 

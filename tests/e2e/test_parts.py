@@ -1,4 +1,4 @@
-"""What a move draws again: the part it stands in, or the whole page where more depends on it."""
+"""Tests of partial reruns: a changed widget redraws its own part, or the whole page if more depends on the widget."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -9,17 +9,21 @@ import pytest
 from benchmarks.load.tab import Tab
 
 PANEL = 1
-"""The first number of the places in the panel on the left."""
+"""The first number in the path of every element in the left panel."""
 MOVES = [
     ("matrices", "view", ["difference"], False),
     ("masks", "masks_part", ["Numbers"], False),
-    ("masks", "picture", ["SVG"], True),  # which the way to another page in the panel carries
-    ("inside", "step", ["2 · Three factors"], True),  # a page whose runs may be long, so that a move breaks them off
+    ("masks", "picture", ["SVG"], True),  # The panel's link to another page contains this option.
+    # Runs of this page may be long, so a changed widget interrupts them.
+    ("inside", "step", ["2 · Three factors"], True),
 ]
 
 
 async def turn(tab, name, value):
-    """Move a widget; the places that are drawn again, once the panel on the left is among them or a second is over."""
+    """Set a widget and return the paths of the elements that are drawn again.
+
+    The function waits until one of them is in the left panel, at most one second.
+    """
     before = dict(tab.screen.nodes)
     [(widget, fragment)] = [each for each in tab.screen.knobs() if each[0].id.rpartition("-")[2] == name]
     tab.screen.values[widget.id] = widget.field, value
@@ -45,11 +49,11 @@ def test_a_move_draws_the_panel_on_the_left_again_only_where_something_there_dep
         await tab.open()
         own = await turn(tab, name, value)
         address = tab.screen.query
-        causal = await turn(tab, "causal", True)  # its small pictures of all heads do
+        causal = await turn(tab, "causal", True)  # The small pictures of all heads depend on it.
         await tab.close()
         return own, address, causal, tab.screen.query
 
-    with ThreadPoolExecutor(1) as apart:  # the thread of a browser has a loop of events of its own
+    with ThreadPoolExecutor(1) as apart:  # The thread of a Playwright browser has its own event loop.
         own, address, causal, after = apart.submit(asyncio.run, asyncio.wait_for(go(), 90)).result()
     assert len(own) > 10
     assert (PANEL in {path[0] for path in own}) == all_of_it

@@ -1,4 +1,4 @@
-"""Two replicas behind the proxy, from the one command: what a visitor sees of a replica that dies."""
+"""Browser tests of two replicas behind the proxy, started by one command: what a visitor sees when a replica dies."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """The command's process, its address, its log and its temporary folder."""
+    """Yield the process of the command, its address and the path of its log."""
     port, folder = free_port(), tmp_path_factory.mktemp("pair")
     command = [str(Path(sys.executable).parent / "attention-lab"), "--replicas=2", f"--port={port}"]
     environment = os.environ | {"TMPDIR": str(folder)}
@@ -47,7 +47,7 @@ def socket_of_workers(log):
 
 
 def kind(pid, log):
-    """What one of the command's processes is: the proxy, the parent of all workers, or a replica."""
+    """Return the kind of a process of the command: ``proxy``, ``parent`` (of all workers) or ``replica``."""
     if b"haproxy" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]:
         return "proxy"
     sockets = map(str.split, Path("/proc/net/unix").read_text().splitlines())
@@ -57,11 +57,11 @@ def kind(pid, log):
 
 
 def kinds(pair):
-    """The command's processes by what they are."""
+    """Return the process ids of the command's processes by kind."""
     process, _, log = pair
     found = {"proxy": [], "parent": [], "replica": []}
     for pid in children(process.pid):
-        with suppress(FileNotFoundError):  # it ends at this moment
+        with suppress(FileNotFoundError):  # The process may end at this moment.
             found[kind(pid, log)].append(pid)
     return found
 
@@ -73,7 +73,8 @@ def test_a_visitor_goes_on_where_he_was_when_his_replica_dies(pair, page):
     before = words(page)
     replicas, ended = kinds(pair)["replica"], log.read_text().count("started again")
     assert len(replicas) == 2
-    for dead, pid in enumerate(replicas, ended + 1):  # one of them is his, and he is with the other then
+    # After the first kill, the visitor is on the replica that is killed second.
+    for dead, pid in enumerate(replicas, ended + 1):
         os.kill(pid, signal.SIGKILL)
         until(lambda: log.read_text().count("started again") == dead)  # noqa: B023
         until(lambda: len(kinds(pair)["replica"]) == 2)
@@ -81,7 +82,8 @@ def test_a_visitor_goes_on_where_he_was_when_his_replica_dies(pair, page):
         settle(page)
     assert words(page) == before
     expect(page.locator(BOARD)).to_be_visible()
-    for view in ("weights", "difference", "weights"):  # the first is lost: to a new session, the address is what counts
+    # The first change is lost: a new session starts from the address.
+    for view in ("weights", "difference", "weights"):
         switch(page, view)
     expect(page).not_to_have_url(re.compile("view="))
     assert words(page) == before - {"view=difference"}
@@ -117,6 +119,7 @@ def test_all_end_with_the_command(pair):
     process.terminate()
     assert process.wait(20) == 0
     assert not [pid for pid in left if Path(f"/proc/{pid}").exists()]
-    until(lambda: not [pid for pid in workers if Path(f"/proc/{pid}").exists()])  # nobody waits for them
+    # Workers end when no session waits for them.
+    until(lambda: not [pid for pid in workers if Path(f"/proc/{pid}").exists()])
     left_over = [found.name for found in log.parent.glob("attention-lab-*")]
     assert left_over == [f"attention-lab-{os.getuid()}.lock"], "which is of all servers of this user"

@@ -1,4 +1,4 @@
-"""Sentences that are filled in the browser show every value exactly as it is."""
+"""A browser test of sentence templates that are filled in the browser: every value appears unchanged."""
 
 import pytest
 from conftest import ROOT

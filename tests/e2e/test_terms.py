@@ -1,4 +1,4 @@
-"""Words of the glossary explain themselves to a pointer and to the keys, and what was typed is left as it is."""
+"""Browser tests of glossary words: they are explained on hover and on focus, but not in text that a visitor typed."""
 
 from browser import settle, switch, visit
 from playwright.sync_api import expect
@@ -29,7 +29,7 @@ def test_a_term_explains_itself_and_what_was_typed_is_left_alone(page, server):
     page.keyboard.press("Escape")
     expect(bubble).to_have_count(0)
 
-    switch(page, "log n (n₀ = 512)")  # Streamlit writes the sentence anew: nothing of the old one stays behind
+    switch(page, "log n (n₀ = 512)")  # Streamlit replaces the sentence; no part of the old one remains.
     expect(sentence).not_to_have_text(told)
     assert sentence.inner_text() == told.partition("; with the log n")[0] + "."
     switch(page, "log n (n₀ = 512)")
@@ -39,7 +39,7 @@ def test_a_term_explains_itself_and_what_was_typed_is_left_alone(page, server):
     settle(page)
     quoted = page.get_by_test_id("stMain").get_by_text("“head”").first
     expect(quoted).to_be_visible()
-    page.wait_for_timeout(600)  # longer than the script waits before it looks
+    page.wait_for_timeout(600)  # This is longer than the interval at which the script looks for new words.
     assert (
         terms(page).evaluate_all("(found) => found.filter((each) => each.previousSibling?.data.endsWith('“')).length")
         == 0

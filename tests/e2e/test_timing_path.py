@@ -1,4 +1,4 @@
-"""The Timing page in the browser: a recorded answer, a live run with its stop, a file saved and loaded, a link."""
+"""Browser tests of the Timing page: the recorded run, a live run that is stopped, saving and loading a file, a link."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
     mine = saved(page, "Save the live run (JSON)")
     run = json.loads(mine.read_text())
     samples = sum(len(point["ms"]) for point in run["points"])
-    assert 0 < samples < 25 * 9 * 4  # three variants, and the mask of one
+    assert 0 < samples < 25 * 9 * 4  # Three variants, and the mask of one of them.
 
     page.locator('input[type="file"]').set_input_files(
         {"name": "mine.json", "mimeType": "application/json", "buffer": mine.read_bytes()}
@@ -70,10 +70,10 @@ def test_the_only_stop_is_the_one_after_which_a_run_can_go_on_and_a_lost_connect
     visit(page, f"{server}/timing?{TINY}&t_from=256&t_to=8192&t_rounds=25")
     press(page, "Run on this machine")
     expect(page.get_by_text("samples · about").first).to_be_visible()
-    expect(page.get_by_test_id("stStatusWidget")).to_be_visible()  # it says that something runs
+    expect(page.get_by_test_id("stStatusWidget")).to_be_visible()  # The page shows that something is running.
     expect(page.get_by_role("button", name="Stop")).to_have_count(1)
     for _again in range(2):
-        expect(page.get_by_text("On this machine,").first).to_be_visible()  # there is something to go on from
+        expect(page.get_by_text("On this machine,").first).to_be_visible()  # At least one measurement has arrived.
         press(page, "Stop")
         expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
         settle(page)

@@ -1,4 +1,4 @@
-"""What a browser hears of the server, and that it takes over the scripts of another version."""
+"""Tests of what Streamlit sends a browser about the server, and of the reload when the server's version changes."""
 
 import platform
 
@@ -36,7 +36,7 @@ def test_a_page_that_meets_another_version_is_loaded_anew_and_shows_the_same(new
         head, told, tail = component.js_content.partition('const SERVER = "')
         if told:
             component.js_content = head + told + other + tail[len(other) :]
-            message.hash = "0" * 32  # by which the browser keeps it
+            message.hash = "0" * 32  # The browser caches the message under this hash.
         return message.SerializeToString()
 
     def connect(socket):

@@ -1,11 +1,11 @@
-"""A visitor who presses whatever is on a page, over the real websocket, waiting for the answer or not.
+"""A simulated visitor who uses every widget of a page over the real websocket, with or without waiting for the answer.
 
-    PYTHONPATH=. python tests/fuzz/press.py          every page for five minutes, by either kind of visitor in turn
+    PYTHONPATH=. python tests/fuzz/press.py          every page for five minutes, half of it with waiting
     PYTHONPATH=. python tests/fuzz/press.py entropy --seconds 60 --seed 7
     PYTHONPATH=. python tests/fuzz/press.py --url ws://localhost:8501/_stcore/stream
 
-Without ``--url`` it starts a server of its own, with the hosted profile. It ends with 1 where a page showed an
-exception or an address that was written opens with a warning, and names the moves that led there.
+Without ``--url``, the program starts its own server with the hosted profile. It exits with status 1 if a page shows an
+exception, or if an address that the page wrote opens with a warning. It then prints the actions that led there.
 """
 
 import argparse
@@ -34,19 +34,19 @@ TEXTS = (
     *("نص عربي قصير", "图书管理员", "\x00\u202e\U0001f642<b>"),
 )
 WAITED = 60
-"""Seconds after which a page without an answer counts as stuck."""
+"""Seconds without an answer after which a page counts as stuck."""
 
 
 class PageError(Exception):
-    """What a visitor must never meet."""
+    """A fault that a visitor must never see."""
 
 
 class Visitor:
-    """One session: a tab's screen, and what stood on it before its last run.
+    """One session: the screen of a tab, and the widgets that were on it before its last run.
 
     Attributes:
-        moves: what was pressed, newest last.
-        warnings: what the last run has warned of.
+        moves: the actions so far, newest last.
+        warnings: the warnings that the last run has shown.
     """
 
     def __init__(self, stream, random_):
@@ -56,7 +56,7 @@ class Visitor:
         self.finished, self.heard = asyncio.Event(), time.monotonic()
 
     async def listen(self):
-        """Take in what the server sends, for ever."""
+        """Read the server's messages until the connection closes."""
         async for raw in self.stream:
             self.heard, message = time.monotonic(), ForwardMsg.FromString(raw)
             if message.WhichOneof("type") == "new_session":
@@ -76,7 +76,7 @@ class Visitor:
                 self.finished.set()
 
     def widgets(self):
-        """What can be pressed, each with its place and the state that it was last in."""
+        """Return the widgets that can be used, each with its path and its last state."""
         screen = self.screen
         shown = [(node.widget, path) for path, node in screen.nodes.items() if node.widget]
         return {
@@ -86,7 +86,7 @@ class Visitor:
         }
 
     async def ask(self, request):
-        """Send a request, with what stood on the page before it as well, as a browser does that is not yet told."""
+        """Send a request that also contains the earlier widgets, like a browser that has not read the newest ones."""
         sent = {state.id for state in request.rerun_script.widget_states.widgets}
         for widget, _, state in self.older.values():
             if state and widget.id not in sent | set(self.screen.values):
@@ -96,7 +96,7 @@ class Visitor:
         await self.stream.send(request.SerializeToString())
 
     async def move(self):
-        """Press something; whether there was anything to press."""
+        """Use a random widget; return whether there was one."""
         known = self.widgets()
         if self.random.random() < 0.2:
             known = {**self.older, **known}
@@ -120,7 +120,7 @@ class Visitor:
         node = self.screen.nodes.get(path)
         if node and node.widget and node.widget.id == key:
             request, _ = self.screen.touch(path, pressed)
-        else:  # it is gone, and the browser does not know it yet
+        else:  # The widget is gone, and the browser does not know it yet.
             if pressed:
                 self.older[key] = widget, path, pressed
             request = self.screen.rerun()
@@ -130,7 +130,7 @@ class Visitor:
         return True
 
     async def settle(self):
-        """Wait until the page stands still."""
+        """Wait until the page has finished its run."""
         while not self.finished.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.finished.wait(), 1)
@@ -170,24 +170,24 @@ MOVES = {
     "text_input": lambda told, r: ("string_value", r.choice(TEXTS)),
     "button": lambda told, r: "trigger",
 }
-"""What a visitor can do with each kind of widget: the state it then sends, or that it is a button."""
+"""For each kind of widget, a function that returns a random state to send, or ``"trigger"`` for a button."""
 
 
 async def press(url, page, seconds, seed, *, waits):
-    """Visit one page and press.
+    """Visit one page and use random widgets.
 
     Args:
-        url: of the server's stream.
-        page: its path.
-        seconds: for how long.
-        seed: of the moves.
+        url: the address of the server's stream.
+        page: the page's path.
+        seconds: the duration.
+        seed: the seed of the random actions.
         waits: whether the visitor waits for each answer.
 
     Returns:
-        The number of moves.
+        The number of actions.
 
     Raises:
-        PageError: with the last moves, where the page showed what it must not.
+        PageError: if the page shows a fault; the message ends with the last actions.
     """
     random_ = random.Random(f"{page} {seed} {waits}")
     async with connect(url, subprotocols=["streamlit"], max_size=None) as stream:
@@ -231,7 +231,7 @@ async def _visit(visitor, page):
 
 
 async def _opens(url, page, visitor):
-    """Open the address that was written last in a session of its own: nothing in it may be refused."""
+    """Open the last address that the page wrote in a new session, and check that every part of it is accepted."""
     async with connect(url, subprotocols=["streamlit"], max_size=None) as stream:
         other = Visitor(stream, visitor.random)
         other.screen.query, other.screen.page = visitor.screen.query, visitor.screen.page
@@ -251,7 +251,7 @@ async def _opens(url, page, visitor):
 
 @contextmanager
 def server(port):
-    """A server of one's own; its stream's address."""
+    """Start a server and yield the address of its stream."""
     environment = os.environ | {"ATTENTION_LAB_PROFILE": "hosted", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "streamlit", "run", "app", "--server.port", str(port), "--server.headless", "true"]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
@@ -276,7 +276,7 @@ def _free_port():
 
 
 def main():
-    """Press on all pages asked for and tell what was met."""
+    """Run the visitors on the requested pages and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", default=discover(), metavar="page", help=f"of {', '.join(discover())}")
     parser.add_argument("--seconds", type=float, default=300.0, help="on each page")

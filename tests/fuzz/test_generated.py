@@ -1,6 +1,7 @@
-"""Generated texts, settings, links, files and moves: whatever comes in, nothing but a ``LabError`` comes out.
+"""Fuzz tests with generated texts, settings, links, files and widget changes: only ``LabError`` may be raised.
 
-A few hundred inputs by default, the same each time. Ten thousand of them, others at each run:
+By default, the tests generate a few hundred inputs, the same each time. To generate more than ten thousand inputs,
+different in each run:
 
     HYPOTHESIS_PROFILE=fuzz pytest tests/fuzz
 """
@@ -40,24 +41,24 @@ generated = settings(
     max_examples=2000 if FUZZ else 60, derandomize=not FUZZ, deadline=None, suppress_health_check=list(HealthCheck)
 )
 ROOM = 2**28
-"""Bytes that the process may grow by while one input is read: a bomb is gigabytes."""
+"""Bytes by which the process may grow while it reads one input; a decompression bomb takes gigabytes."""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def hosted():
-    """The profile that strangers meet."""
+    """Select the profile for public servers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTENTION_LAB_PROFILE", "hosted")
         yield
 
 
 def peak():
-    """Bytes that this process has held at most."""
+    """Return the peak memory of this process in bytes."""
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def refused(act, *given):
-    """Let an input be refused by a sentence; any other exception fails the test, and so does memory that it takes."""
+    """Check that an input is accepted or rejected with a ``LabError`` that has a message, within bounded memory."""
     told, before = "taken", peak()
     try:
         act(*given)
@@ -118,7 +119,7 @@ KEYS = st.sampled_from([variant.key for variant in ac.all_variants()])
 
 @st.composite
 def variants(draw):
-    """A variant's word, most often one that nearly fits."""
+    """Generate a variant in link form, most often one that is almost valid."""
     key = draw(KEYS | st.text(CHARACTERS, max_size=12))
     own = [s.name for v in ac.all_variants() if v.key == key for s in v.params.settings()]
     name = st.sampled_from(own) if own else NAMES
@@ -143,7 +144,7 @@ FIELDS = Options.shared() | {name: kind for page in discover().values() for name
 
 
 def packed(text):
-    """A text as links hold it."""
+    """Return a text in the encoding that links use."""
     return urlsafe_b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode().rstrip("=")
 
 
@@ -195,7 +196,7 @@ ARRAYS = ["q.npy", "k.npy", "v.npy", "tokens.npy", "causal.npy", "../q.npy", "/e
 
 @st.composite
 def members(draw):
-    """One ``.npy`` member: an array, or a header that need not be true before data that need not fit."""
+    """Generate one ``.npy`` member: a valid array, or an arbitrary header and data that need not match it."""
     if draw(st.booleans()):
         shape = draw(st.sampled_from([(3, 2), (3, 2), (1, 3, 2), (2, 3, 2), (3,), (), (0, 2)]))
         array = np.full(shape, draw(st.floats(-3, 3, width=16) | st.floats(width=16)), draw(FLOATS))
@@ -215,7 +216,7 @@ def members(draw):
 
 @st.composite
 def archives(draw):
-    """A zip of such members, whole or damaged."""
+    """Generate a zip archive of such members, complete or damaged."""
     out = io.BytesIO()
     packing = draw(st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2]))
     whole = draw(st.booleans())
@@ -254,7 +255,7 @@ JUNK = st.recursive(
 
 @st.composite
 def runs(draw):
-    """A recorded run with some of it changed, cut or repeated."""
+    """Generate a recorded run with one part changed, cut off or repeated."""
     run = json.loads(json.dumps(RUN))
     run["points"] = run["points"][: draw(st.integers(0, 9))]
     for _ in range(draw(st.integers(1, 4))):
@@ -288,7 +289,7 @@ SEEDS = range(40 if FUZZ else 1)
 
 @pytest.mark.parametrize("page", discover())
 def test_moves(page, monkeypatch):
-    """A visitor who sets whatever there is to whatever it offers, and does not always wait for what is new there."""
+    """Set random widgets to random values, sometimes before the page has shown all new widgets."""
     without_a_model(monkeypatch)
     for seed in SEEDS:
         random_ = random.Random(f"{page} {seed}")
@@ -306,7 +307,7 @@ def test_moves(page, monkeypatch):
 
 
 def told(word):
-    """A word as an address can hold it."""
+    """Return a text as an address can contain it."""
     return word.encode("utf-8", "replace").decode()
 
 

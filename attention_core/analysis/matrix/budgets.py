@@ -8,7 +8,6 @@ from attention_core import registry
 from attention_core.analysis.matrix.compare import keep_tokens, visible
 from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
-from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
 from attention_core.metrics.error import relative_error
 from attention_core.variant import SOFTMAX, Attention
@@ -95,7 +94,7 @@ def settings(attention: Attention, n: int) -> tuple[Attention, ...]:
 
 def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
     seen, place = (qkv, head) if attention.variant.couples_heads else (qkv.of_head(head), 0)
-    reference = reference_of(attention, seen.q, seen.k, causal=False)[place]
+    reference = attention.reference(seen.q, seen.k)[place]
     v = seen.v[place]
     size = qkv.q.shape[-1]
     full = registry.get(SOFTMAX).cost(qkv.n, size, heads=qkv.heads).multiply_adds

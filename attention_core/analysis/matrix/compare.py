@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from attention_core.compact_repr import CompactRepr
-from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
 from attention_core.metrics.error import relative_error
 from attention_core.metrics.passport import Passport, Ranks, passport
@@ -51,7 +50,7 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     kept = shown(qkv, special=special)
     every = slice(None) if head is None else slice(head, head + 1)
     own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
-    reference = reference_of(attention, qkv.q, qkv.k, causal=causal)[every]
+    reference = attention.reference(qkv.q, qkv.k, causal=causal)[every]
     allowed = visible(qkv, attention, causal=causal)[every].any(0)
     future_hidden = causal_mask(qkv.n) if causal else torch.ones_like(allowed)
     v = qkv.v[every]

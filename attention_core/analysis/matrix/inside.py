@@ -4,7 +4,6 @@ import numpy as np
 from torch import Tensor
 
 from attention_core.compact_repr import CompactRepr
-from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 
@@ -47,7 +46,7 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
     return Inside(
         parts={name: part.numpy() for name, part in attention.anatomy(q, k, v, causal=causal).items()},
         weights=own(weights),
-        reference=own(reference_of(attention, q, k, causal=causal)),
+        reference=own(attention.reference(q, k, causal=causal)),
     )
 
 

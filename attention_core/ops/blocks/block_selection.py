@@ -1,4 +1,4 @@
-"""Softmax over a query's own block of keys and the few others that score best: as a pattern, and without a matrix."""
+"""Softmax over a query's own block of keys and the few others that score best, as a pattern and without a matrix."""
 
 from dataclasses import dataclass
 
@@ -12,19 +12,18 @@ from attention_core.ops.pattern.parts import own_block
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.partial import merged
-from attention_core.variant import Cost
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which blocks are chosen.
+    """A rule that chooses blocks of keys for each query.
 
     Attributes:
         block: tokens in a block, counted from the first.
-        number: blocks each query looks at beside its own.
-        score: what ranks them, one of ``key_blocks.SCORES``.
-        rank: of the random indexer.
-        seed: of the random indexer.
+        number: how many blocks each query attends to in addition to its own.
+        score: the score that ranks the blocks, one of ``key_blocks.SCORES``.
+        rank: the rank of the random indexer.
+        seed: the seed of the random indexer.
     """
 
     block: int
@@ -34,7 +33,7 @@ class Selection:
     seed: int = 0
 
     def choose(self, q: Tensor, k: Tensor, *, causal: bool, score: str = "") -> tuple[Tensor, Tensor]:
-        """The blocks chosen beside a query's own and which of them count, as of ``key_blocks.choose``."""
+        """Return the chosen blocks of each query and which of them are valid, see ``key_blocks.choose``."""
         return key_blocks.choose(
             q,
             k,
@@ -47,7 +46,7 @@ class Selection:
         )
 
     def primitives(self, q: Tensor, k: Tensor, *, causal: bool) -> dict[str, Tensor]:
-        """Pairs within a block, and those of a query with the blocks it chose, ``bool [..., n, n]``."""
+        """Return the pairs within a block, and the pairs of a query with its chosen blocks, ``bool [..., n, n]``."""
         n = q.shape[-2]
         place = torch.arange(n, device=q.device) // self.block
         own = place[:, None] == place
@@ -55,7 +54,7 @@ class Selection:
         return {"block": own.tril() if causal else own, "chosen": chosen.repeat_interleave(self.block, -1)[..., :n]}
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
-        """Own and chosen blocks apart, merged: O(n (m + 1) b d) time beside the scores', O(n (m + d)) memory."""
+        """Merge attention to own and to chosen blocks: O(n (m + 1) b d) time plus the scores, O(n (m + d)) memory."""
         if self.number >= block_count(q.shape[-2], self.block) - 1:
             return exact_attention(q, k, v, causal=causal)
         own = own_block(q, k, v, block=self.block, causal=causal)
@@ -70,19 +69,17 @@ class Selection:
             outs.append(merged([(out, lse), *chosen_parts(some, keys, values, q.shape[-2], *chosen)]))
         return outs[0] if len(outs) == 1 else torch.cat(outs, -2)
 
-    def cost(self, n: int, d: int, *, causal: bool) -> Cost:
-        """Two products over all blocks looked at, and their scores; the parts' outputs and one step of tiles."""
+    def cost(self, n: int, d: int, *, causal: bool) -> tuple[int, int]:
+        """Count the multiply-adds of two products over all chosen blocks and of the scores, and the peak elements."""
         if self.number >= block_count(n, self.block) - 1:
-            return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
+            return 2 * d * pairs(n, causal=causal), n * (d + 1)
         own = 2 * d * block_pairs(n, self.block, causal=causal)
         if self.number == 0:
-            return Cost(multiply_adds=own, peak_elements=n * (d + 2) + (n * (d + 1) if n % self.block else 0))
+            return own, n * (d + 2) + (n * (d + 1) if n % self.block else 0)
         scoring = key_blocks.scoring_multiply_adds(
             n, d, self.number, block=self.block, causal=causal, score=self.score, rank=self.rank
         )
         scored = key_blocks.scoring_elements(n, d, block=self.block, score=self.score, rank=self.rank)
         chosen = chosen_elements(n, d, self.number, block=self.block)
-        return Cost(
-            multiply_adds=own + scoring + chosen_multiply_adds(n, d, self.number, block=self.block),
-            peak_elements=n * (d + 1) + 9 * n * self.number // 4 + max(scored, chosen),
-        )
+        attending = chosen_multiply_adds(n, d, self.number, block=self.block)
+        return own + scoring + attending, n * (d + 1) + 9 * n * self.number // 4 + max(scored, chosen)

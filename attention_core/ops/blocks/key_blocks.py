@@ -1,6 +1,7 @@
-"""Blocks of keys of which each query looks at a few: how they are scored and chosen, and attention to those chosen.
+"""Blocks of keys: scores of blocks, the choice of a few blocks for each query, and attention to the chosen blocks.
 
-A query's own block is not scored. Causal, only blocks that end before it are, so that a later token changes nothing.
+A query's own block is not scored. If causal, only blocks before the query's own are scored, so that a later token
+changes no earlier choice.
 """
 
 import math
@@ -16,44 +17,44 @@ from attention_core.ops.softmax.masked import widened
 from attention_core.ops.softmax.partial import Part, partial_attention
 
 ROWS = 256
-"""Queries scored at once against one number for each block; fewer where a score looks at every key or direction."""
+"""Queries scored in one step; a quarter of these where the score needs every key or direction of a block."""
 CHOICES = 2**13
-"""Choices of a query and a block served at once, for each head."""
+"""Pairs of a query and a chosen block that are computed in one step, for each head."""
 STEP = 2**15
-"""Pairs of query and key attended at once, over all heads."""
+"""Pairs of query and key that are computed in one step, over all heads."""
 MEAN, SECOND, BOUND, INDEXER, MASS = SCORES = ("mean key", "second order", "bound", "random indexer", "true mass")
 Score = Callable[[Tensor, int], Tensor]
-"""``q [..., rows, d], b -> [..., rows, b]``, against the first b blocks."""
+"""``q [..., rows, d], b -> [..., rows, b]``, the scores of the first b blocks."""
 
 
 def block_count(n: int, block: int) -> int:
-    """How many blocks n tokens fill; the last may be short."""
+    """Return the number of blocks that n tokens fill; the last may be short."""
     return -(-n // block)
 
 
 def cut(x: Tensor, block: int) -> Tensor:
-    """The tokens in blocks, ``[..., blocks, block, d]``, zeros behind the last."""
+    """Cut the tokens into blocks, ``[..., blocks, block, d]``, padded with zeros."""
     return F.pad(x, (0, 0, 0, -x.shape[-2] % block)).unflatten(-2, (-1, block))
 
 
 def filled(n: int, block: int, device: torch.device) -> Tensor:
-    """Which places of the blocks hold a token, ``bool [blocks, block]``."""
+    """Return which positions in the blocks hold a token, ``bool [blocks, block]``."""
     return (torch.arange(block_count(n, block) * block, device=device) < n).unflatten(0, (-1, block))
 
 
 def scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> Score:
-    """How queries score each block of keys, with q over √d throughout.
+    """Return the function by which queries score blocks of keys; all scores use q divided by √d.
 
-    ``mean key`` is q·k̄, ``second order`` q·k̄ + ½ qᵀΣq, the second-order logarithm of the mean of exp(q·k). ``bound`` is
-    Σ_c max(q_c max k_c, q_c min k_c), which no q·k of the block exceeds. ``random indexer`` is the largest q·k of the
-    block after a random projection to ``rank`` numbers, ``true mass`` log Σ exp(q·k).
+    ``mean key`` is q·k̄. ``second order`` is q·k̄ + ½ qᵀΣq, the second-order expansion of the logarithm of the mean of
+    exp(q·k). ``bound`` is Σ_c max(q_c max k_c, q_c min k_c), an upper bound of q·k in the block. ``random indexer`` is
+    the largest q·k of the block after a random projection to ``rank`` numbers. ``true mass`` is log Σ exp(q·k).
 
     Args:
         k: ``[..., n, d]``, float32 or float64.
         block: tokens in a block.
         score: one of ``SCORES``.
-        rank: of the random indexer.
-        seed: of the random indexer.
+        rank: the rank of the random indexer.
+        seed: the seed of the random indexer.
     """
     scale, held, keys = k.shape[-1] ** -0.5, filled(k.shape[-2], block, k.device), cut(k, block)
     if score == BOUND:
@@ -72,7 +73,7 @@ def scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> Score:
     if score == MEAN:
         return lambda q, b: q @ mean[..., :b, :].mT
     spread = (scale * keys - mean.unsqueeze(-2)) * (held / count.sqrt()).to(k).unsqueeze(-1)
-    # Σ = CᵀC = RᵀR: of more keys than dimensions, R is the smaller.
+    # Σ = CᵀC = RᵀR; with more keys than dimensions, R is smaller than C.
     factor = spread if block <= k.shape[-1] else torch.linalg.qr(spread, mode="r").R
 
     def second(q: Tensor, b: int) -> Tensor:
@@ -83,20 +84,20 @@ def scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> Score:
 
 
 def _each(q: Tensor, keys: Tensor, held: Tensor, b: int) -> Tensor:
-    """``q·k`` of every key of the first blocks, ``[..., rows, b, block]``; ``-inf`` where no token is."""
+    """Compute ``q·k`` of every key of the first b blocks, ``[..., rows, b, block]``; ``-inf`` for padding."""
     some = keys[..., :b, :, :].flatten(-3, -2)
     return (q @ some.mT).unflatten(-1, (b, -1)).masked_fill_(~held[:b], -math.inf)
 
 
 def scoring_multiply_adds(n: int, d: int, m: int, *, block: int, causal: bool, score: str, rank: int) -> int:
-    """Multiply-adds of ``choose``'s scores for one head."""
+    """Count the multiply-adds of the scores in ``choose`` for one head."""
     scored = sum((rows.stop - rows.start) * b for rows, b in steps(n, m, block=block, causal=causal, score=score))
     each = {MEAN: d, SECOND: d * (1 + min(block, d)), BOUND: 2 * d, INDEXER: block * rank, MASS: block * d}[score]
     return scored * each + ((n + block_count(n, block) * block) * d * rank if score == INDEXER else 0)
 
 
 def scoring_elements(n: int, d: int, *, block: int, score: str, rank: int) -> int:
-    """Most numbers alive in ``choose`` for one head, but for what it returns."""
+    """Return the most numbers alive in ``choose`` for one head, without the result."""
     blocks, rows = block_count(n, block), min(at_once(score), n)
     size = blocks * block
     summary = {
@@ -114,24 +115,24 @@ def scoring_elements(n: int, d: int, *, block: int, score: str, rank: int) -> in
 def choose(
     q: Tensor, k: Tensor, *, block: int, number: int, causal: bool, score: str, rank: int, seed: int
 ) -> tuple[Tensor, Tensor]:
-    """The blocks that each query looks at beside its own, best first; of two that tie the earlier.
+    """Choose the blocks that each query attends to in addition to its own, best first; on a tie the earlier block.
 
     Args:
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         block: tokens in a block, counted from the first.
-        number: how many blocks, at most.
-        causal: whether only blocks that end before the query's own may be chosen.
-        score: as of ``scorer``, and so are ``rank`` and ``seed``.
-        rank: likewise.
-        seed: likewise.
+        number: the most blocks to choose.
+        causal: whether only blocks before the query's own may be chosen.
+        score: as in ``scorer``.
+        rank: as in ``scorer``.
+        seed: as in ``scorer``.
 
     Returns:
-        Numbers of blocks, ``int64 [..., n, m]`` with ``m = min(number, blocks - 1)``, and which of them are chosen,
-        ``bool [..., n, m]``: a causal query may have fewer blocks before it.
+        The indices of blocks, ``int64 [..., n, m]`` with ``m = min(number, blocks - 1)``, and which of them are valid,
+        ``bool [..., n, m]``, since a causal query may have fewer earlier blocks.
     """
     q, k = widened(q), widened(k)
-    # Every score of a query moves by the same number, and a large common part of the keys costs no digits.
+    # This adds the same number to all scores of a query, and a large common part of the keys then costs no digits.
     k = k - k[..., :1, :]
     n, blocks = q.shape[-2], block_count(q.shape[-2], block)
     m = min(number, blocks - 1)
@@ -144,30 +145,32 @@ def choose(
     place = torch.arange(blocks, device=q.device)
     for rows, b in steps(n, m, block=block, causal=causal, score=score):
         scores = score_of(q[..., rows, :], b)
-        near = slice(rows.start // block, b if causal else (rows.stop - 1) // block + 1)  # what lies before, all may
+        near = slice(
+            rows.start // block, b if causal else (rows.stop - 1) // block + 1
+        )  # all queries may choose earlier blocks
         hidden = others(rows, place[near], block=block, causal=causal).logical_not_()
         scores[..., near].masked_fill_(hidden, -math.inf)
         values, index[..., rows, :] = best(scores, m)
         found[..., rows, :] = values > -math.inf
-        del scores, hidden  # before the next are made
+        del scores, hidden  # free their memory before the next step
     return index, found
 
 
 def at_once(score: str) -> int:
-    """How many queries are scored at once."""
+    """Return the number of queries scored in one step."""
     return ROWS if score in (MEAN, BOUND) else ROWS // 4
 
 
 def steps(n: int, m: int, *, block: int, causal: bool, score: str) -> Iterator[tuple[slice, int]]:
-    """Queries scored at once, and how many of the blocks they are scored against: all, or the m or more before them."""
+    """Yield the queries of each step and the number of blocks to score: all, or if causal at least m earlier blocks."""
     for start in range(0, n, at_once(score)):
         stop = min(start + at_once(score), n)
         yield slice(start, stop), max((stop - 1) // block, m) if causal else block_count(n, block)
 
 
 def best(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
-    """The m largest of the last axis, best first, and where they are; of two that tie the earlier, unless both -inf."""
-    if m < scores.shape[-1] and not scores.is_meta:  # which has no ties to look for
+    """Return the m largest entries of the last axis, in order, and their indices; finite ties go to the earlier."""
+    if m < scores.shape[-1] and not scores.is_meta:  # meta tensors have no ties
         values, index = scores.topk(m + 1)
         last, next_ = values[..., m - 1], values[..., m]
         if not ((last == next_) & (last > -math.inf)).any():
@@ -179,43 +182,43 @@ def best(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
 
 
 def others(rows: slice, place: Tensor, *, block: int, causal: bool) -> Tensor:
-    """The blocks that some queries may choose, ``bool [rows, blocks]``: all but their own, or those before."""
+    """Return the blocks that some queries may choose, ``bool [rows, blocks]``: all others, or all earlier if causal."""
     own = torch.arange(rows.start, rows.stop, device=place.device)[:, None] // block
     return place < own if causal else place != own
 
 
 def as_mask(index: Tensor, found: Tensor, *, blocks: int) -> Tensor:
-    """The chosen blocks, ``bool [..., n, blocks]``, from what ``choose`` returns."""
+    """Convert the result of ``choose`` to a mask of blocks, ``bool [..., n, blocks]``."""
     mask = torch.zeros(*index.shape[:-1], blocks, dtype=torch.bool, device=index.device)
     return mask.scatter_(-1, index, found)
 
 
 def stretches(n: int, m: int) -> list[slice]:
-    """Queries that are served at once, where each looks at m blocks."""
+    """Return the queries of each step of attention to m chosen blocks."""
     rows = max(1, CHOICES // m)
     return [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
 
 
 def chosen_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, found: Tensor) -> list[Part]:
-    """Attention to the chosen blocks, one part for each place in the order of choice.
+    """Compute attention to the chosen blocks, one part for each rank in the order of choice.
 
-    All queries that chose a block meet it in tiles of as many queries as it has keys, so that no key is copied once for
-    each query.
+    Queries that chose the same block are collected in tiles of as many queries as a block has keys, so that keys are
+    copied once for each tile, not for each query.
 
     Args:
         q: ``[..., rows, d]``, some queries.
-        k: ``[..., blocks, block, d]`` as of ``cut``, all keys.
-        v: ``[..., blocks, block, d_v]``, likewise.
+        k: ``[..., blocks, block, d]``, all keys, from ``cut``.
+        v: ``[..., blocks, block, d_v]``, all values, from ``cut``.
         n: number of tokens in the blocks.
-        index: ``int64 [..., rows, m]`` as of ``choose``, m >= 1.
-        found: ``bool [..., rows, m]``, likewise.
+        index: ``int64 [..., rows, m]``, m >= 1, from ``choose``.
+        found: ``bool [..., rows, m]``, from ``choose``.
     """
     (rows, m), (blocks, block) = index.shape[-2:], k.shape[-3:-1]
     bucket = index.reshape(-1, rows * m)
     heads = torch.arange(len(bucket), device=q.device)[:, None]
     tiles = bucket_chunks(bucket, blocks, block)
     slot = (tiles.slot + heads * (tiles.rows * tiles.size)).flatten()
-    asked = slot.new_zeros(len(heads) * tiles.rows * tiles.size)  # the query at each place of the tiles
+    asked = slot.new_zeros(len(heads) * tiles.rows * tiles.size)  # the query in each slot of the tiles
     asked[slot] = (heads * rows + torch.arange(rows * m, device=q.device) // m).flatten()
     met = slot.new_zeros(len(heads) * tiles.rows)  # the block of each tile
     met[slot // tiles.size] = (heads * blocks + bucket).flatten()
@@ -243,19 +246,19 @@ def chosen_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, found: 
 
 
 def chosen_multiply_adds(n: int, d: int, m: int, *, block: int) -> int:
-    """Multiply-adds of ``chosen_parts`` over all ``stretches`` for one head."""
+    """Count the multiply-adds of ``chosen_parts`` over all ``stretches`` for one head."""
     pairs = [(rows.stop - rows.start) * m for rows in stretches(n, m)]
     return 2 * d * block * sum(tile_places(pair, n, block) for pair in pairs)
 
 
 def tile_places(choices: int, n: int, block: int) -> int:
-    """Places in the tiles of so many choices of a query and a block."""
+    """Return the number of slots in the tiles of this many pairs of a query and a chosen block."""
     size = min(block, choices)
     return chunk_rows(choices, block_count(n, block), size) * size
 
 
 def chosen_elements(n: int, d: int, m: int, *, block: int) -> int:
-    """Most numbers alive in ``chosen_parts`` for one head: places in tiles, and one step's tiles or all outputs."""
+    """Return the most numbers alive in ``chosen_parts`` for one head: slots, and one step's tiles or all outputs."""
     choices = m * min(n, max(1, CHOICES // m))
     places = tile_places(choices, n, block)
     at_once = min(places, max(1, STEP // block**2) * min(block, choices))

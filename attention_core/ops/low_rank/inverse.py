@@ -1,4 +1,4 @@
-"""Pseudo-inverses of small matrices, by iteration or by singular values."""
+"""Pseudo-inverses of small matrices, by iteration or by singular value decomposition."""
 
 from collections.abc import Iterator
 
@@ -6,15 +6,15 @@ import torch
 from torch import Tensor
 
 RCOND = 1e-10
-"""Singular values under this share of the largest are rounding, not information: float64 holds 16 digits."""
+"""Singular values under this share of the largest are treated as rounding errors of float64."""
 
 
 def inverse_steps(a: Tensor, iterations: int) -> Iterator[Tensor]:
-    """Approximations ``V_0, ..., V_T`` of the pseudo-inverse of ``a``, ``[..., m, m]`` each, third order in the error.
+    """Yield approximations ``V_0, ..., V_T`` of the pseudo-inverse of ``a``, ``[..., m, m]`` each, of third order.
 
-    ``V_0 = aᵀ / (‖a‖₁ ‖a‖_∞)`` with norms of each matrix by itself: one maximum over the whole batch, as other
-    implementations take it, would let one example change another's output.
-    ``V ← ¼ V (13 I - aV (15 I - aV (7 I - aV)))``.
+    ``V_0 = aᵀ / (‖a‖₁ ‖a‖_∞)``, then ``V ← ¼ V (13 I - aV (15 I - aV (7 I - aV)))``. Each matrix has norms
+    of its own. Other implementations take their maximum over the whole batch, so that one example changes another's
+    output.
 
     Source: Razavi et al. 2014; Xiong et al. 2021, arXiv 2102.03902.
     """
@@ -30,8 +30,9 @@ def inverse_steps(a: Tensor, iterations: int) -> Iterator[Tensor]:
 
 
 def exact_inverse(a: Tensor) -> Tensor:
-    """The pseudo-inverse by singular values; ``a`` should be float64, its entries may reach the inverse of rounding.
+    """Compute the pseudo-inverse by singular value decomposition, ``[..., c, r]`` for ``[..., r, c]``.
 
-    Singular values under ``RCOND`` of the largest are dropped. For ``[..., r, c]`` the inverse is ``[..., c, r]``.
+    Singular values under ``RCOND`` times the largest are dropped. ``a`` should be float64, since the inverse may have
+    entries up to ``1 / RCOND``.
     """
     return torch.linalg.pinv(a, rtol=RCOND)

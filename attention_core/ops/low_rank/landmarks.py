@@ -1,4 +1,4 @@
-"""A few means of tokens that stand for all tokens."""
+"""Landmarks: a few means of tokens that represent all tokens."""
 
 import torch
 from torch import Tensor
@@ -8,23 +8,23 @@ from attention_core.ops.low_rank.pooling import even_segments, pool
 METHODS = ("segment_means", "kmeans")
 
 LLOYD_ROUNDS = 4
-"""Rounds of k-means: from segment means the centres hardly move after these."""
+"""Rounds of k-means, which starts from segment means; further rounds hardly move the centres."""
 
 
 def landmarks(x: Tensor, m: int, method: str) -> Tensor:
-    """Landmarks of ``[..., n, d]``, ``[..., min(m, n), d]``, the same on every call.
+    """Compute the landmarks of ``[..., n, d]``, ``[..., min(m, n), d]``, without random numbers.
 
     Args:
         x: queries or keys.
-        m: how many; with ``m >= n`` every token is its own.
-        method: ``"segment_means"``: means of neighbours, segments differing by at most one token in length;
-            ``"kmeans"``: from there, a few rounds of k-means. The gradient goes through the means; which token belongs
-            to which centre has none, and a centre that loses all its tokens stays where it was.
+        m: number of landmarks; with ``m >= n`` every token is its own landmark.
+        method: ``"segment_means"``: means of neighbours, in segments whose lengths differ by at most one token;
+            ``"kmeans"``: a few rounds of k-means from there. The gradient flows through the means, but not through the
+            assignment of tokens to centres. A centre that loses all its tokens does not move.
     """
     centres = pool(x, even_segments(x.shape[-2], m))
     if method == "segment_means" or m >= x.shape[-2]:
         return centres
-    # Relative to their mean: squares of a large common part would leave no digits for the distances.
+    # Tokens are taken relative to their mean: squares of a large common part would cost the distances their digits.
     mean = x.mean(-2, keepdim=True)
     x, centres = x - mean, centres - mean
     for _ in range(LLOYD_ROUNDS):
@@ -33,9 +33,9 @@ def landmarks(x: Tensor, m: int, method: str) -> Tensor:
 
 
 def _moved(centres: Tensor, x: Tensor) -> Tensor:
-    """One round of k-means: each centre goes to the mean of the tokens nearest to it."""
+    """Run one round of k-means: move each centre to the mean of its nearest tokens."""
     with torch.no_grad():
-        # |x - c|² less the |x|² that all centres share.
+        # |x - c|² without |x|², which is the same for all centres.
         distance = (x @ centres.mT).mul_(-2).add_(centres.square().sum(-1).unsqueeze(-2))
         nearest = distance.argmin(-1, keepdim=True)
         member = distance.zero_().scatter_(-1, nearest, 1.0).mT
@@ -44,5 +44,5 @@ def _moved(centres: Tensor, x: Tensor) -> Tensor:
 
 
 def landmark_multiply_adds(n: int, m: int, d: int, method: str) -> int:
-    """Multiply-adds of ``landmarks`` for one head."""
+    """Count the multiply-adds of ``landmarks`` for one head."""
     return 0 if method == "segment_means" or m >= n else 2 * LLOYD_ROUNDS * n * m * d

@@ -1,7 +1,7 @@
-"""Pooling neighbouring tokens into segments whose sizes differ by at most one, and spreading the result back.
+"""Pooling of neighbouring tokens into segments whose sizes differ by at most one, and the repetition of the result.
 
-Zeros up to the next multiple, as many papers pad, would bias the last mean; sizes that differ by one do not, and cost
-one more reshape instead of a scatter.
+Many papers pad with zeros to the next multiple of the segment size, which biases the last mean. Sizes that differ by
+one avoid this, and cost one more reshape but no scatter.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 class Run(NamedTuple):
-    """Neighbouring segments of one size."""
+    """Consecutive segments of one size."""
 
     number: int
     size: int
@@ -41,9 +41,9 @@ def pool(x: Tensor, segments: Segments, how: str = "mean") -> Tensor:
 
     Args:
         x: ``[..., n, d]``.
-        segments: of the n tokens.
-        how: ``"mean"``; ``"max"`` of each component apart; ``"conv"``: a mean in which a segment's middle counts most,
-            as a convolution as wide as its stride gives with one fixed triangular window.
+        segments: the segments of the n tokens.
+        how: ``"mean"``; ``"max"``, of each component separately; ``"conv"``, a weighted mean with a triangular window,
+            as a convolution gives whose window is as wide as its stride.
     """
     if how == "max":
         parts = [rows.amax(-2) for rows in _by_run(x, segments)]
@@ -65,25 +65,25 @@ def spread(x: Tensor, segments: Segments) -> Tensor:
 
 
 def pooling_matrix(segments: Segments, like: Tensor, how: str = "mean") -> Tensor:
-    """``P`` with ``P x = pool(x)``, ``[m, n]``: row by row, how much of each token a pooled one holds.
+    """Return ``P`` with ``P x = pool(x)``, ``[m, n]``: each row holds the weights of one segment's tokens.
 
     Args:
-        segments: of the n tokens.
+        segments: the segments of the n tokens.
         like: the tensor whose device and dtype the matrix takes.
-        how: ``"mean"`` or ``"conv"``; a maximum is no matrix.
+        how: ``"mean"`` or ``"conv"``; a maximum is not linear.
     """
     n = sum(run.number * run.size for run in segments)
     return pool(torch.eye(n, device=like.device, dtype=like.dtype), segments, how)
 
 
 def spreading_matrix(segments: Segments, like: Tensor) -> Tensor:
-    """``R`` with ``R x = spread(x)``, ``[n, m]``, ones and zeros."""
+    """Return ``R`` with ``R x = spread(x)``, ``[n, m]``, ones and zeros."""
     m = sum(run.number for run in segments)
     return spread(torch.eye(m, device=like.device, dtype=like.dtype), segments)
 
 
 def _by_run(x: Tensor, segments: Segments) -> Iterator[Tensor]:
-    """The tokens of each run as a view, ``[..., number, size, d]``."""
+    """Yield the tokens of each run as a view, ``[..., number, size, d]``."""
     start = 0
     for run in segments:
         stop = start + run.number * run.size
@@ -92,7 +92,7 @@ def _by_run(x: Tensor, segments: Segments) -> Iterator[Tensor]:
 
 
 def _triangle(size: int, like: Tensor) -> Tensor:
-    """Weights in proportion 1, 2, ..., 2, 1 that sum to one, ``[size, 1]``."""
+    """Return weights in proportion 1, 2, ..., 2, 1 that sum to one, ``[size, 1]``."""
     place = torch.arange(size, dtype=torch.float64, device=like.device)[:, None]
     window = torch.minimum(place + 1, size - place)
     return (window / window.sum()).to(like.dtype)

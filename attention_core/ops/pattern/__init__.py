@@ -1,1 +1,1 @@
-"""Sparse attention whose pairs are known in advance, computed without an n × n matrix."""
+"""Sparse attention with pairs that are known in advance, computed without an n × n matrix."""

@@ -1,4 +1,4 @@
-"""Neighbours joined with anchors: the first tokens of the sequence, which every token sees."""
+"""Patterns with anchors: the first tokens of the sequence, to which every token attends."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -18,15 +18,18 @@ def anchored(
     seen: int | None = None,
     allowed: Callable[[Tensor], Tensor] | None = None,
 ) -> Iterator[Piece]:
-    """Every query sees the anchors and what ``rest`` adds; each pair is in one piece.
+    """Yield the pieces of a pattern in which every query attends to the anchors and to the pairs of ``rest``.
+
+    Each pair is in exactly one piece.
 
     Args:
         like: queries ``[X, n, d]``, for their sizes and device.
-        anchors: how many first tokens are anchors; those beyond n do not exist.
-        causal: whether query i sees keys 0..i only; the anchors then see just one another.
-        rest: the pieces of the other queries and keys, given those queries.
-        seen: how many keys, from the first, the anchors' own queries see at most, if not causal; None means all.
-        allowed: which of these, of positions ``[r, 1]``; None means all.
+        anchors: how many first tokens are anchors; at most n of them are used.
+        causal: whether query i attends to keys 0..i only; the anchors then attend to one another alone.
+        rest: returns the pieces among the other tokens, given their queries.
+        seen: the number of keys, from the first, to which the anchors' own queries attend at most, if not causal; None
+            means all.
+        allowed: returns which of these keys are allowed, given query positions ``[r, 1]``; None means all.
     """
     n = like.shape[-2]
     anchors = min(anchors, n)
@@ -41,26 +44,26 @@ def anchored(
 
 
 def anchor_pairs(n: int, anchors: int, *, first_keys: int, causal: bool) -> int:
-    """Pairs of query and key that ``anchored`` holds besides ``rest``.
+    """Return the number of pairs in the pieces of ``anchored``, without ``rest``.
 
     Args:
         n: number of tokens.
         anchors: how many first tokens are anchors, at most n.
-        first_keys: keys that the anchors see.
-        causal: whether query i sees keys 0..i only.
+        first_keys: the number of keys to which each anchor attends.
+        causal: whether query i attends to keys 0..i only.
     """
     return (pairs(anchors, causal=True) if causal else anchors * first_keys) + (n - anchors) * anchors
 
 
 def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> int:
-    """Most numbers alive for one head.
+    """Return the most numbers alive for one head.
 
     Args:
         n: number of tokens.
         d: head size.
         anchors: how many first tokens are anchors, at most n.
-        rows: queries in the largest piece of ``rest``.
-        mask: pairs in the largest mask.
+        rows: the number of queries in the largest piece of ``rest``.
+        mask: the number of pairs in the largest mask.
     """
     merged = min(columns_rows(n), n - anchors) if anchors else 0
     return union_elements(n, d, rows=max(anchors, rows), mask=mask, again=merged)

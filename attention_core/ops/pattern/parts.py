@@ -1,4 +1,4 @@
-"""Partial attention by pattern: to the keys of a query's own block, of earlier blocks."""
+"""Partial attention to the keys of a query's own block, and to one key for each earlier block."""
 
 from collections.abc import Iterator
 
@@ -9,28 +9,28 @@ from attention_core.ops.softmax.partial import Part, partial_attention, placed
 
 
 def own_block(q: Tensor, k: Tensor, v: Tensor, *, block: int, causal: bool) -> Part:
-    """Partial attention to the keys of the query's own block, O(n b d).
+    """Compute partial attention to the keys of the query's own block, O(n b d).
 
     Args:
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.
         block: tokens per block, counted from the first; the last may have fewer.
-        causal: whether a query sees the keys up to its own only.
+        causal: whether a query attends to the keys up to its own only.
     """
     groups = windows(q, k, v, block=block)
     return placed((partial_attention(g.q, g.k, g.v, causal=causal) for g in groups), lambda outs: gathered(outs, q))
 
 
 def earlier_blocks(q: Tensor, k: Tensor, v: Tensor, *, block: int) -> Part:
-    """Partial attention of every query behind the first block to one key for each block before its own, O(n² d / b).
+    """Compute partial attention of each query after the first block to one key for each earlier block, O(n² d / b).
 
-    The queries at one place of their blocks, the first of each say, see one key more from block to block: with the
-    future hidden among them, no mask is needed.
+    The queries at the same place in their blocks, for example the first of each, form a causal attention matrix over
+    the blocks' keys: one more key is visible from block to block. So the causal kernel needs no mask.
 
     Args:
         q: ``[..., n, d]``, n > ``block``.
-        k: ``[..., m, d]``, one key per block, the last block's unseen.
+        k: ``[..., m, d]``, one key per block; the last block's key is not used.
         v: ``[..., m, d_v]``.
         block: tokens per block, counted from the first; the last may have fewer.
 

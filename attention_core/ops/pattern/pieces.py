@@ -1,4 +1,4 @@
-"""The pieces that patterns are cut into: blocks of a band, classes of residues, a few columns, a share at a time."""
+"""Pieces of a pattern, each small enough to compute in one step: blocks of a band, classes of residues, columns."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,18 +11,18 @@ from attention_core.ops.softmax.partial import lowest_bias
 from attention_core.ops.softmax.union import Piece
 
 SHARE = 8
-"""Pieces hold about one part in so many of all queries, so that what is made of one is little beside the output."""
+"""A piece has about one in ``SHARE`` of all queries, so that it needs little memory compared with the output."""
 ROWS = 128
-"""Queries whose masks over the columns are held at once."""
+"""Queries for which a mask over columns is made in one step."""
 
 
 def share(n: int) -> int:
-    """Tokens of a head that one piece may hold."""
+    """Return the number of tokens of one head in a piece."""
     return max(1, n // SHARE)
 
 
 def shares(heads: int, blocks: int, most: int) -> Iterator[tuple[slice, range]]:
-    """Cut ``heads`` times ``blocks`` into pieces of so many blocks: all heads at a few blocks, or fewer heads."""
+    """Cut ``heads`` times ``blocks`` into pieces of at most ``most``: all heads of a few blocks, or fewer heads."""
     together = max(1, most // heads)
     some = heads if most >= heads else max(1, most)
     for head in range(0, heads, some):
@@ -40,21 +40,21 @@ def band(
     block: int = BLOCK,
     causal: bool = False,
 ) -> Iterator[Piece]:
-    """Blocks of queries, each with the keys from ``before`` ahead of it to ``after`` behind it.
+    """Yield blocks of queries, each with the keys from ``before`` tokens before it to ``after`` tokens after it.
 
     Args:
         like: queries ``[X, n, d]``, for their sizes and device.
-        before: keys ahead of a block's first query.
-        after: keys behind a block's last query.
-        allowed: says of the distances ``i - j``, a tensor of whole numbers, which pairs may look; None means all.
-        backward: whether the keys' gradients are held, too.
+        before: the number of keys before a block's first query.
+        after: the number of keys after a block's last query.
+        allowed: returns which pairs are allowed, given a tensor of the distances ``i - j``; None means all.
+        backward: whether memory is also needed for the keys' gradients.
         block: queries per block.
-        causal: whether a query sees the keys up to its own only, where there are none but its block's.
+        causal: whether a query attends to the keys up to its own only; requires ``before = after = 0``.
     """
     heads, n = like.shape[:2]
     for first, last in runs(n, block, before, after):
         rows, columns = extent(first, n, block, before, after)
-        bias = None  # that of the last run is gone by now
+        bias = None  # free the bias of the previous run
         if allowed is not None:
             bias = _by_distance(allowed, rows, columns, like)
         most = heads * share(n) // len(rows)
@@ -72,28 +72,28 @@ def band(
 
 
 def _by_distance(allowed: Callable[[Tensor], Tensor], rows: range, columns: range, like: Tensor) -> Tensor:
-    """The bias ``[r, c]`` that lets the allowed pairs look; each distance is asked about once."""
+    """Return the bias ``[r, c]`` that excludes all other pairs; ``allowed`` is evaluated once for each distance."""
     nearest, furthest = rows.start - columns.stop + 1, rows.stop - columns.start
     known = lowest_bias(allowed(torch.arange(furthest - 1, nearest - 1, -1, device=like.device)), like)
     return known.unfold(0, len(columns), 1).index_select(0, torch.arange(len(rows) - 1, -1, -1, device=like.device))
 
 
 def band_elements(n: int, reach: int, *, block: int = BLOCK) -> tuple[int, int]:
-    """Queries in the largest piece of one head's ``band``, and pairs in its mask; ``reach`` is ``before + after``."""
-    if n <= 0:  # the anchors are all there is
+    """Return the queries in one head's largest piece of ``band`` and the pairs in its mask; reach is before + after."""
+    if n <= 0:  # all tokens are anchors
         return 0, 0
     block = min(block, n)
     return max(share(n) // block, 1) * block, block * min(block + reach, n)
 
 
 def _windows(heads: slice, extent: range, blocks: range, step: int) -> Callable[[Tensor], Tensor]:
-    """Views of equal extents, one for each block, ``[X, n, e] -> [x, blocks, len(extent), e]``."""
+    """Return a function that views an extent of tokens for each block, ``[X, n, e] -> [x, blocks, len(extent), e]``."""
     start, stop = extent.start + blocks.start * step, extent.stop + blocks[-1] * step
     return lambda x: x[heads, start:stop].unfold(-2, len(extent), step).mT
 
 
 def _added(view: Callable[[Tensor], Tensor], apart: int = 1) -> Callable[[Tensor, Tensor], None]:
-    """Adds to a view in which blocks so far apart share no token."""
+    """Return a function that adds to a view; blocks ``apart`` positions apart must share no token."""
 
     def add(into: Tensor, what: Tensor) -> None:
         for first in range(min(apart, what.shape[1])):
@@ -103,9 +103,9 @@ def _added(view: Callable[[Tensor], Tensor], apart: int = 1) -> Callable[[Tensor
 
 
 def classes(like: Tensor, stride: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Tokens a multiple of the stride apart, which see one another.
+    """Yield classes of tokens a multiple of the stride apart, which attend to one another.
 
-    Two groups of classes at most: the first ``n mod stride`` are one token longer than the others.
+    There are at most two groups of classes: the first ``n mod stride`` classes are one token longer than the others.
     """
     heads, n = like.shape[:2]
     longer = n % stride
@@ -120,13 +120,13 @@ def classes(like: Tensor, stride: int, *, causal: bool, backward: bool) -> Itera
 
 
 def class_elements(n: int, stride: int) -> int:
-    """Queries in the largest piece of one head's ``classes``."""
+    """Return the number of queries in the largest piece of one head's ``classes``."""
     length = -(-n // stride)
     return max(share(n) // length, 1) * length
 
 
 def _class_view(heads: slice, start: int, size: int, stride: int, chosen: range) -> Callable[[Tensor], Tensor]:
-    # A window per round of the stride holds a group's classes: [x, length, e, classes].
+    # One window for each multiple of the stride contains all classes of the group: [x, length, e, classes].
     return lambda x: x[heads, start:].unfold(-2, size, stride).permute(0, 3, 1, 2)[:, chosen.start : chosen.stop]
 
 
@@ -139,15 +139,15 @@ def columns(
     seen: Callable[[int], int] | None = None,
     causal: bool = False,
 ) -> Iterator[Piece]:
-    """Queries that all look at the same keys.
+    """Yield pieces of queries that all attend to the same keys.
 
     Args:
         like: queries ``[X, n, d]``, for their sizes and device.
         chosen: the keys: their positions, or a slice.
-        rows: the queries' positions, one after the other; None means all.
-        allowed: says of query positions ``[r, 1]`` which of the keys may be seen, ``[r, S]``; None means all.
-        seen: says how many of the keys, from the first, the queries before a position see; None means all.
-        causal: whether query i sees keys 0..i of these only; rows then stay together.
+        rows: the queries' consecutive positions; None means all.
+        allowed: returns which keys are allowed, ``[r, S]``, given query positions ``[r, 1]``; None means all.
+        seen: returns the number of keys, from the first, that are visible to queries before a position; None means all.
+        causal: whether query i attends to keys 0..i of these only; all rows are then in one piece.
     """
     n = like.shape[-2]
     rows = range(n) if rows is None else rows
@@ -177,7 +177,7 @@ def columns(
 
 
 def columns_rows(n: int) -> int:
-    """Queries in a piece of ``columns`` without a mask."""
+    """Return the number of queries in a piece of ``columns`` without a mask."""
     return max(share(n), BLOCK)
 
 

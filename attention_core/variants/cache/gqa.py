@@ -1,14 +1,14 @@
-"""Grouped-query attention: neighbouring heads share keys and values, here the mean of their own.
+"""Grouped-query attention: neighbouring heads share keys and values, here the mean over the heads of a group.
 
-A model made so learns one key and one value for each group; one that was not is turned into it by pooling its heads, as
-the article does before it trains on. One group for all heads is multi-query attention.
+A model designed for it learns one key and one value for each group. Other models are converted by averaging their
+heads, as in the article, which then continues training. One group for all heads is multi-query attention.
 """
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from attention_core.ops.low_rank.pooling import even_segments, pool, spread
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import masked_softmax, scores, visible, widened
@@ -31,37 +31,37 @@ class GqaParams(Params):
 
 
 def shared(x: Tensor, p: GqaParams) -> Tensor:
-    """Each head's keys or values as the mean over its group of heads (axis -3), ``[..., n, d]``."""
+    """Replace each head's keys or values by the mean over its group of heads (axis -3), ``[..., H, n, d]``."""
     if x.ndim == 2 or p.groups >= x.shape[-3]:
         return x
-    groups = even_segments(x.shape[-3], p.groups)
-    return spread(pool(x.transpose(-3, -2), groups), groups).transpose(-3, -2)
+    groups = x.tensor_split(p.groups, -3)
+    return torch.cat([group.mean(-3, keepdim=True).expand_as(group) for group in groups], -3)
 
 
 def weights(q: Tensor, k: Tensor, p: GqaParams, *, causal: bool) -> Tensor:
-    """``S(q_h k_g(h)ᵀ / √d)``, ``[..., n, n]``."""
+    """Compute ``S(q_h k_g(h)ᵀ / √d)``, ``[..., n, n]``."""
     return masked_softmax(scores(q, shared(k, p)), visible(q, causal=causal))
 
 
 def values(v: Tensor, p: GqaParams) -> Tensor:
-    """``v_g(h)``, ``[..., n, d_v]``."""
+    """Return ``v_g(h)``, ``[..., n, d_v]``."""
     return shared(widened(v), p).to(v.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: GqaParams, *, causal: bool) -> Tensor:
-    """The same through the fused kernel: O(n² d) time, O(n d) memory."""
+    """Compute the same with the fused kernel: O(n² d) time, O(n d) memory."""
     return exact_attention(widened(q), shared(widened(k), p), shared(widened(v), p), causal=causal).to(v.dtype)
 
 
 def cost(n: int, d: int, p: GqaParams, *, causal: bool, heads: int) -> Cost:
-    """Softmax's multiply-adds: what is saved is the cache, not the products; pooled keys and values if heads share."""
+    """Count softmax's multiply-adds, since only the cache shrinks; memory for pooled keys and values if heads share."""
     adds = 2 * d * pairs(n, causal=causal)
     pooled = 2 * n * d if p.groups < heads else 0
     return Cost(multiply_adds=heads * adds, peak_elements=heads * (n * (d + 1) + pooled))
 
 
 def cache(heads: int, d: int, d_v: int, p: GqaParams) -> Cache:
-    """A key and a value for each group."""
+    """Return the numbers cached: a key and a value for each group."""
     return Cache(token=min(p.groups, heads) * (d + d_v))
 
 

@@ -1,8 +1,9 @@
-"""Heavy hitters: a cache of fixed size keeps the last tokens and those that earlier queries looked at most.
+"""Heavy hitters: a cache of fixed size holds the last tokens and those that received most attention so far.
 
-What leaves the window of the last tokens competes with the heavy hitters by the attention each has received since it
-came; the one that received least is dropped, the later one of two that tie, and never comes back. Nothing of the future
-is asked. Without a causal mask the text is read once in order, then every query reads what the cache holds in the end.
+A token that leaves the window of the last tokens competes with the heavy hitters by the attention that each has
+received since it was read. The token that received least is evicted, on a tie the later one, and never comes back.
+Future tokens play no part. Without a causal mask the text is read once in order, then every query reads the final
+cache.
 """
 
 from dataclasses import dataclass
@@ -35,15 +36,15 @@ class HeavyHittersParams(Params):
 
 
 class Held(NamedTuple):
-    """The cache: first the heavy hitters' places, then those of the last tokens, taken in turn.
+    """The cache: first the slots of the heavy hitters, then those of the last tokens, a ring buffer.
 
     Attributes:
         keys: ``[..., c, d]``.
         values: ``[..., c, d_v]``.
-        received: attention so far, ``float64 [..., c]``; -1 where a place is empty.
-        position: of the token, ``int64 [..., c]``; -1 where a place is empty.
-        tokens: how many were read.
-        heavy: how many places are the heavy hitters'.
+        received: attention so far, ``float64 [..., c]``; -1 in an empty slot.
+        position: the token's position, ``int64 [..., c]``; -1 in an empty slot.
+        tokens: how many tokens were read.
+        heavy: how many slots belong to the heavy hitters.
     """
 
     keys: Tensor
@@ -55,7 +56,7 @@ class Held(NamedTuple):
 
 
 def empty(q: Tensor, v: Tensor, recent: int, heavy: int) -> Held:
-    """A cache of so many places, for one token's ``[..., d]`` and ``[..., d_v]``."""
+    """Return an empty cache of ``recent + heavy`` slots, given one token's ``[..., d]`` and ``[..., d_v]``."""
     lead, size = q.shape[:-1], recent + heavy
     keys, values = (widened(x).new_zeros(*lead, size, x.shape[-1]) for x in (q, v))
     received = torch.full_like(keys[..., 0], -1.0, dtype=torch.float64)
@@ -63,12 +64,12 @@ def empty(q: Tensor, v: Tensor, recent: int, heavy: int) -> Held:
 
 
 def init_state(q: Tensor, v: Tensor, p: HeavyHittersParams) -> Held:
-    """The cache before any token, for one token's ``[..., d]`` and ``[..., d_v]``."""
+    """Return the cache before any token, given one token's ``[..., d]`` and ``[..., d_v]``."""
     return empty(q, v, p.recent, p.heavy)
 
 
 def step(state: Held, q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams) -> tuple[Tensor, Held]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next cache."""
+    """Read one token, ``[..., d]`` and ``[..., d_v]``; return its output and the next cache."""
     heavy, size = state.heavy, state.keys.shape[-2]
     place = heavy + state.tokens % (size - heavy)
     keys, values, received, position = state.keys, state.values, state.received, state.position
@@ -83,19 +84,21 @@ def step(state: Held, q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams) ->
 
 
 def weigh(q: Tensor, keys: Tensor, position: Tensor) -> Tensor:
-    """What one query gives each place, ``float64 [..., c]``; small weights decide who is dropped: rounded, many tie.
+    """Compute the weights of one query over the slots, ``float64 [..., c]``.
+
+    Small weights decide which token is evicted; in float32 many would tie.
 
     Args:
         q: ``float64 [..., d]``.
         keys: ``float64 [..., c, d]``.
-        position: as in ``Held``; an empty place gets nothing.
+        position: as in ``Held``; an empty slot gets weight 0.
     """
     logits = (keys @ q.unsqueeze(-1)).squeeze(-1) * q.shape[-1] ** -0.5
     return logits.masked_fill(position < 0, -torch.inf).softmax(-1)
 
 
 def dropped(received: Tensor, position: Tensor, place: int, heavy: int) -> Tensor:
-    """The place that is given up as the token at ``place`` leaves the last ones, ``int64 [..., 1]``: its own, maybe."""
+    """Return the slot to give up when the token in slot ``place`` leaves the window, ``int64 [..., 1]``."""
     received, position = (torch.cat((x[..., :heavy], x[..., place : place + 1]), -1) for x in (received, position))
     least = received == received.amin(-1, keepdim=True)
     worst = position.masked_fill(~least, -2).argmax(-1, keepdim=True)
@@ -103,7 +106,7 @@ def dropped(received: Tensor, position: Tensor, place: int, heavy: int) -> Tenso
 
 
 def _moved(x: Tensor, place: int, into: Tensor) -> Tensor:
-    """What stands at one place written to another, ``[..., c, e]`` or ``[..., c]``."""
+    """Copy the entry of slot ``place`` to the slots ``into``, ``[..., c, e]`` or ``[..., c]``."""
     if x.ndim == into.ndim:
         return x.scatter(-1, into, x[..., place : place + 1])
     index = into.unsqueeze(-1).expand(*into.shape, x.shape[-1])
@@ -120,9 +123,9 @@ def _written(x: Tensor, place: int, new: Tensor | float) -> Tensor:
 
 
 def read(q: Tensor, k: Tensor, p: HeavyHittersParams) -> Tensor:
-    """The positions that the cache holds as each query of a text reads it, ``int64 [..., n, c]``; -1 for none.
+    """Return the positions in the cache when each query reads it, ``int64 [..., n, c]``; -1 in an empty slot.
 
-    What ``step`` does, but that keys stay in their text and are only pointed at, where each step copies its cache.
+    This follows ``step``, but gathers the keys from the text, where ``step`` copies its cache.
     """
     n, size = q.shape[-2], k.shape[-1]
     recent = min(p.recent, n)
@@ -145,7 +148,7 @@ def read(q: Tensor, k: Tensor, p: HeavyHittersParams) -> Tensor:
 
 
 def primitives(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> dict[str, Tensor]:
-    """Pairs with the last tokens and with heavy hitters, ``bool [..., n, n]``."""
+    """Return the pairs with the last tokens and with heavy hitters, ``bool [..., n, n]``."""
     n = q.shape[-2]
     positions = read(q.detach(), k.detach(), p)
     if not causal:
@@ -158,18 +161,36 @@ def primitives(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> 
 
 
 def pattern(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
-    """The pairs that may look, ``bool [..., n, n]``."""
+    """Return the allowed pairs, ``bool [..., n, n]``."""
     found = primitives(q, k, p, causal=causal)
     return found["window"] | found["heavy hitter"]
 
 
 def weights(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
-    """Softmax over what the cache holds, ``[..., n, n]``."""
+    """Compute softmax over the tokens in the cache, ``[..., n, n]``."""
     return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
+    """Read the text token by token and let each query attend to the tokens in the cache, ``[..., n, d_v]``."""
+    logits, caches = scores(q, k), []
+    cached = torch.zeros_like(logits[..., 0, :], dtype=torch.bool)  # [..., n], the tokens in the cache
+    received = torch.zeros_like(logits[..., 0, :])  # [..., n], the attention of each token so far
+    for t in range(q.shape[-2]):
+        cached[..., t] = True
+        older = max(0, t + 1 - p.recent)  # tokens before the window
+        if older > p.heavy:  # one more than may stay
+            rivals = received[..., :older].masked_fill(~cached[..., :older], torch.inf)
+            evicted = older - 1 - rivals.flip(-1).argmin(-1, keepdim=True)  # the least, on a tie the later one
+            cached.scatter_(-1, evicted, False)
+        caches.append(cached.clone())
+        received += masked_softmax(logits[..., t, :], cached)
+    allowed = torch.stack(caches, -2)  # [..., n, n]
+    return masked_softmax(logits, allowed if causal else allowed[..., -1:, :]) @ v
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
-    """Token by token against the cache: O(n (w + s) d) time, O(n d) memory."""
+    """Attend token by token to the cache: O(n (w + s) d) time, O(n d) memory."""
     if p.recent + p.heavy >= q.shape[-2]:
         return exact_attention(q, k, v, causal=causal)
     state = init_state(q[..., 0, :], v[..., 0, :], p)
@@ -181,7 +202,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal: bo
 
 
 def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:
-    """Two products for every token and place, and as many again where all read the end; a few copies of the cache."""
+    """Count two products over tokens and slots, twice if not causal; memory for a few copies of the cache."""
     size = p.recent + p.heavy
     if size >= n:
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
@@ -203,6 +224,7 @@ VARIANT = Variant(
     params=HeavyHittersParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     pattern=pattern,
     primitives=primitives,

@@ -1,8 +1,8 @@
-"""Multi-head latent attention: keys and values of all heads through a few numbers per token, which alone are kept.
+"""Multi-head latent attention: a few numbers per token, the latent, represent the keys and values of all heads.
 
-Here the latents are those that lose least: the truncated singular value decomposition of all heads' keys side by side,
-and of their values. Keys and values have a latent each, so that where one looks follows from queries and keys alone;
-models learn one latent for both.
+The cache holds the latents alone. Here they are the latents with the least error: the truncated singular value
+decomposition of all heads' keys side by side, and of their values. Keys and values have separate latents, so that the
+weights depend on queries and keys alone; models learn one latent for both.
 """
 
 import math
@@ -20,7 +20,7 @@ from attention_core.ops.softmax.masked import masked_softmax, scores, widened
 from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 SAMPLES = 16
-"""Ranks at which the anatomy tells the error."""
+"""Ranks at which the anatomy computes the error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +39,12 @@ class MlaParams(Params):
 
 
 def side_by_side(x: Tensor) -> Tensor:
-    """All heads (axis -3) of a token in one row, ``[..., n, H d]``."""
+    """Join all heads (axis -3) of each token into one row, ``[..., n, H d]``."""
     return x if x.ndim == 2 else x.transpose(-3, -2).flatten(-2)
 
 
 def through_latents(x: Tensor, rank: int) -> Tensor:
-    """The nearest to all heads' ``[..., H, n, d]`` among what has this rank, at least float32."""
+    """Return the best approximation of this rank to all heads' ``[..., H, n, d]``, in at least float32."""
     x = widened(x)
     rows = side_by_side(x)
     if rank >= min(rows.shape[-2:]):
@@ -55,12 +55,12 @@ def through_latents(x: Tensor, rank: int) -> Tensor:
 
 
 def _by_head(rows: Tensor, like: Tensor) -> Tensor:
-    """The inverse of ``side_by_side``, ``[..., H, n, d]``."""
+    """Undo ``side_by_side``, ``[..., H, n, d]``."""
     return rows.unflatten(-1, (like.shape[-3], -1)).transpose(-3, -2)
 
 
 class _Leading(torch.autograd.Function):
-    """The projection onto the leading eigenvectors of a symmetric matrix, whichever basis spans them."""
+    """The projection onto the leading eigenvectors of a symmetric matrix; its gradient does not depend on the basis."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, rank: int) -> Tensor:  # noqa: ANN401 - torch's own context
@@ -82,22 +82,34 @@ class _Leading(torch.autograd.Function):
 
 
 def weights(q: Tensor, k: Tensor, p: MlaParams, *, causal: bool) -> Tensor:
-    """``S(q k'ᵀ / √d)`` with the keys that the latents give back, ``[..., n, n]``."""
+    """Compute ``S(q k'ᵀ / √d)`` with the keys reconstructed from the latents, ``[..., n, n]``."""
     return masked_softmax(scores(q, through_latents(k, p.rank)), None)
 
 
 def values(v: Tensor, p: MlaParams) -> Tensor:
-    """The values that the latents give back, ``[..., n, d_v]``."""
+    """Return the values reconstructed from the latents, ``[..., n, d_v]``."""
     return through_latents(v, p.rank).to(v.dtype)
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> Tensor:
+    """Compute softmax attention to keys and values truncated to rank r over all heads, ``[..., n, d_v]``."""
+    truncated = []
+    for x in (k, v):
+        U, S, Vh = torch.linalg.svd(side_by_side(x), full_matrices=False)
+        latents = U[..., : p.rank] * S[..., None, : p.rank]  # [..., n, r], what a model caches
+        rows = latents @ Vh[..., : p.rank, :]  # [..., n, H d]
+        truncated.append(rows if x.ndim == 2 else _by_head(rows, x))
+    keys, values = truncated
+    return scores(q, keys).softmax(-1) @ values
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> Tensor:
-    """The same through the fused kernel: O(n² d + n d²) time, O(n d + d²) memory."""
+    """Compute the same with the fused kernel: O(n² d + n d²) time, O(n d + d²) memory."""
     return exact_attention(widened(q), through_latents(k, p.rank), through_latents(v, p.rank)).to(v.dtype)
 
 
 def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int) -> Cost:
-    """Softmax's, and for the keys and values of all heads side by side their Gram matrix and a projection.
+    """Count softmax's products, and for keys and values of all heads side by side a Gram matrix and a projection.
 
     The eigenvectors of the Gram matrix are not counted.
     """
@@ -106,24 +118,24 @@ def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int) -> Cost:
         return Cost(multiply_adds=2 * n * n * columns, peak_elements=n * (columns + heads))
     size, square = n * columns, columns**2
     latents = 2 * n * square + square * p.rank
-    # Several heads side by side are a copy; next to it are the keys in float64, or eigenvectors and workspace.
+    # Joining several heads copies them; in addition there are the keys in float64, or eigenvectors and workspace.
     peak = size * (heads > 1) + max(4 * size + square, 3 * size + 6 * square)
     return Cost(multiply_adds=2 * n * size + 2 * latents, peak_elements=peak)
 
 
 def cache(heads: int, d: int, d_v: int, p: MlaParams) -> Cache:
-    """Both latents, and what makes keys and values of them."""
+    """Return the numbers cached: both latents, and once the matrices that reconstruct keys and values."""
     of_keys, of_values = (min(p.rank, heads * size) for size in (d, d_v))
     return Cache(token=of_keys + of_values, once=heads * (of_keys * d + of_values * d_v))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> dict[str, Tensor]:
-    """What the rank costs, over all heads.
+    """Return the logits, the singular values, and the error at several ranks.
 
-    ``logits``, ``q k'ᵀ / √d``, ``[..., n, n]``; without the axis of heads ``key_sizes`` and ``value_sizes``, the
-    singular values of all heads' keys and values side by side, zeros behind the last, ``[..., n]``; ``ranks``, some
-    from 1 to the keys' full one, ``int64 [16]``, and ``errors``, how far they leave the weights from softmax's,
-    as a share of these in the Frobenius norm, ``[..., 16]``.
+    ``logits`` is ``q k'ᵀ / √d``, ``[..., n, n]``. The others have no head axis. ``key_sizes`` and ``value_sizes``,
+    ``[..., n]``, are the singular values of all heads' keys and values side by side, followed by zeros. ``ranks``,
+    ``int64 [16]``, run from 1 to the keys' full rank. ``errors``, ``[..., 16]``, are the relative errors of the weights
+    at these ranks against softmax, in the Frobenius norm.
     """
     q, k, v = widened(q), widened(k), widened(v)
     n, exact = q.shape[-2], masked_softmax(scores(q, k), None)
@@ -158,6 +170,7 @@ VARIANT = Variant(
     weights=weights,
     values=values,
     attend=attend,
+    definition=definition,
     cost=cost,
     cache=cache,
     approximates="softmax",

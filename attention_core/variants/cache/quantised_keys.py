@@ -1,8 +1,9 @@
-"""Quantised keys: each key is replaced by the nearest of a few codes, and attention becomes linear in n.
+"""Quantised keys: each key is replaced by the nearest of a few codes, so that attention is linear in n.
 
-All tokens of one code share their logit, so their values are summed up first and a query meets the codes alone. The
-codes are k-means centres of the head's own keys: drawn one after the other, the likelier the farther from those before,
-then moved a fixed number of times. Where no more keys differ than there are codes, each key is its own code.
+All tokens of one code share their logit, so that their values are summed first and a query attends to the codes alone.
+The codes are k-means centres of the head's own keys. They are initialised by k-means++, which prefers keys far from the
+codes drawn before, and moved a fixed number of times. If there are at most as many distinct keys as codes, each key is
+its own code.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from attention_core.ops.softmax.masked import masked_softmax, scores, widened
 from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 ROUNDS = 8
-"""How often the codes move to the mean of their keys."""
+"""How often k-means moves the codes to the mean of their keys."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +31,13 @@ class QuantisedKeysParams(Params):
 
 
 def far(k: Tensor, codes: Tensor) -> Tensor:
-    """Squared distances, ``[..., n, c]``, never negative."""
+    """Return the squared distances of keys and codes, ``[..., n, c]``, never negative."""
     return torch.cdist(k, codes, compute_mode="donot_use_mm_for_euclid_dist").square()
 
 
 @torch.no_grad()
 def first_codes(k: Tensor, p: QuantisedKeysParams) -> Tensor:
-    """Positions of the keys that the codes begin as, ``int64 [..., c]``: k-means++, all heads by the same draws."""
+    """Draw the positions of the codes' first keys by k-means++, ``int64 [..., c]``; all heads share the draws."""
     n, count = k.shape[-2], min(p.codes, k.shape[-2])
     draws = torch.rand(count, generator=generator(p.seed), dtype=torch.float64).tolist()
     at = torch.full(k.shape[:-2], int(draws[0] * n), dtype=torch.int64, device=k.device)
@@ -51,9 +52,9 @@ def first_codes(k: Tensor, p: QuantisedKeysParams) -> Tensor:
 
 
 def quantised(k: Tensor, p: QuantisedKeysParams) -> tuple[Tensor, Tensor]:
-    """The codes, ``[..., c, d]``, and each key's own, ``int64 [..., n]``.
+    """Return the codes, ``[..., c, d]``, and the code of each key, ``int64 [..., n]``.
 
-    A code is the mean of the keys that were nearest to it before its last move; one that has none stays.
+    A code is the mean of the keys that were nearest to it before its last move; a code without keys does not move.
     """
     codes = k.take_along_dim(first_codes(k, p).unsqueeze(-1), -2)
     nearest = far(k.detach(), codes.detach()).argmin(-1)
@@ -67,7 +68,7 @@ def quantised(k: Tensor, p: QuantisedKeysParams) -> tuple[Tensor, Tensor]:
 
 
 def gathered(x: Tensor, nearest: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The sum of each code's rows, ``[..., c, d]``, and how many there are, ``[..., c, 1]``."""
+    """Return the sum of each code's rows, ``[..., c, d]``, and their number, ``[..., c, 1]``."""
     index = nearest.unsqueeze(-1)
     sums = x.new_zeros(*x.shape[:-2], count, x.shape[-1]).scatter_add(-2, index.expand_as(x), x)
     ones = torch.ones_like(x[..., :1])
@@ -75,32 +76,32 @@ def gathered(x: Tensor, nearest: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def weights(q: Tensor, k: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:
-    """Softmax over the codes in the keys' places, ``[..., n, n]``."""
+    """Compute softmax with each key replaced by its code, ``[..., n, n]``."""
     codes, nearest = quantised(k, p)
-    # One logit per code: products with copies of a code may be rounded differently, which large logits would show.
+    # Each code's logit is computed once: products with copies of a code may round differently, visibly at large logits.
     logits = scores(q, codes).take_along_dim(nearest.unsqueeze(-2), -1)
     return masked_softmax(logits, None)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:
-    """Values summed up by code, then queries against the codes: O(n c d) time, O(n (c + d)) memory."""
+    """Sum the values of each code, then attend to the codes: O(n c d) time, O(n (c + d)) memory."""
     q, k, values = widened(q), widened(k), widened(v)
     codes, nearest = quantised(k, p)
     sums, count = gathered(values, nearest, codes.shape[-2])
-    shares = (scores(q, codes) + count.log().mT).softmax(-1)  # what the tokens of a code have together
+    shares = (scores(q, codes) + count.log().mT).softmax(-1)  # the weight of all tokens of a code together
     return (shares @ (sums / count.clamp(min=1))).to(v.dtype)
 
 
 def cost(n: int, d: int, p: QuantisedKeysParams, *, causal: bool) -> Cost:
-    """Distances of the keys to the codes in k-means, queries times codes, and the shares times values."""
+    """Count the distances of keys and codes in k-means, queries times codes, and weights times values."""
     c = min(p.codes, n)
-    # The first codes are drawn by c - 1 distances of each key; then each key finds its code, again after each move.
+    # k-means++ computes c - 1 distances of each key; then each key finds its code, and again after each move.
     distances = (c - 1) + c * (1 + ROUNDS * (p.codes < n))
     return Cost(multiply_adds=n * d * (distances + 2 * c), peak_elements=n * (c + max(c, d) + 3))
 
 
 def cache(heads: int, d: int, d_v: int, p: QuantisedKeysParams) -> Cache:
-    """For each code its key, the sum of its values, and their number."""
+    """Return the numbers cached: for each code its key, the sum of its values, and their number."""
     return Cache(token=0, once=heads * p.codes * (d + d_v + 1))
 
 

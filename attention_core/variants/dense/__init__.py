@@ -1,1 +1,1 @@
-"""Dense variants: every query looks at every key."""
+"""Dense variants: every query attends to every key."""

@@ -1,4 +1,4 @@
-"""Additive attention: a small network, not an inner product, judges how well query and key fit."""
+"""Additive attention: a one-layer network scores each pair of query and key, in place of an inner product."""
 
 from dataclasses import dataclass
 
@@ -19,29 +19,36 @@ class AdditiveParams(Params):
 
 
 def _judge(q: Tensor, p: AdditiveParams) -> Tensor:
-    """w, ``[d, 1]``: one for all batches and heads, with variance 1/d."""
+    """Draw w, ``[d, 1]``, with variance 1/d; all batches and heads share it."""
     d = q.shape[-1]
     return normal((d, 1), p.seed, q) * d**-0.5
 
 
 def _logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
-    """``wᵀ tanh(q_i + k_j)`` up to a constant that softmax cancels, ``[..., size, keys]``."""
-    # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a seventh of its tanh's time.
+    """Compute ``wᵀ tanh(q_i + k_j)`` up to a constant that softmax cancels, ``[..., size, keys]``."""
+    # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a seventh of the time of its tanh.
     doubled = torch.add((2 * q).unsqueeze(-2), k.unsqueeze(-3), alpha=2)  # [..., size, keys, d]
     return (doubled.sigmoid_() @ (2 * w)).squeeze(-1)
 
 
 def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
-    """``S(wᵀ tanh(q_i + k_j))``, ``[..., n, n]``, row by row: n² d numbers at once would not fit."""
+    """Compute ``S(wᵀ tanh(q_i + k_j))``, ``[..., n, n]``, row by row, since n² d numbers together would not fit."""
     w = _judge(q, p)  # [d, 1]
     logits = w.new_empty(*q.shape[:-1], k.shape[-2])  # [..., n, n]
     for i, row in enumerate(q.split(1, -2)):
-        logits[..., i : i + 1, :] = _logits(row, k, w)  # pieces kept for a cat would scatter the heap
+        logits[..., i : i + 1, :] = _logits(row, k, w)  # pieces collected for torch.cat fragment the heap
     return masked_softmax(logits, visible(q, causal=causal))
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
+    """Compute ``S(wᵀ tanh(q_i + k_j)) v``, ``[..., n, d_v]``, with n² d numbers in memory."""
+    hidden = torch.tanh(q.unsqueeze(-2) + k.unsqueeze(-3))  # [..., n, n, d]
+    logits = (hidden @ _judge(q, p)).squeeze(-1)  # [..., n, n]
+    return masked_softmax(logits, visible(q, causal=causal)) @ v
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
-    """The same a few queries at a time: O(n² d) time, n² d of it sigmoids, and O(n d) memory."""
+    """Compute the same in blocks of queries: O(n² d) time, with n² d sigmoids, and O(n d) memory."""
     w = _judge(widened(q), p)
 
     def weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
@@ -51,7 +58,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) 
 
 
 def cost(n: int, d: int, p: AdditiveParams, *, causal: bool) -> Cost:
-    """The contraction with w and the product with v; n² d sigmoids, dearer than either, are not counted."""
+    """Count the contraction with w and the product with v; the n² d sigmoids, slower than both, are not counted."""
     return Cost(
         multiply_adds=2 * d * pairs(n, causal=causal, width=d),
         peak_elements=n * d + (d + 2) * largest_block(n, width=d),
@@ -69,6 +76,7 @@ VARIANT = Variant(
     params=AdditiveParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     source=Paper(
         "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"

@@ -1,4 +1,4 @@
-"""ALiBi: softmax whose logits fall with distance, in place of positions in queries and keys."""
+"""ALiBi: softmax with logits that decrease with distance, in place of position embeddings."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -21,25 +21,25 @@ class AlibiParams(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: AlibiParams, *, causal: bool) -> Tensor:
-    """``S(q kᵀ / √d - m |i - j|)``, ``[..., n, n]``."""
+    """Compute ``S(q kᵀ / √d - m |i - j|)``, ``[..., n, n]``."""
     logits = scores(q, k) - p.slope * distances(q.shape[-2], q.device).abs().to(q)
     return masked_softmax(logits, visible(q, causal=causal))
 
 
 def _weigh(q: Tensor, k: Tensor, rows: Rows, p: AlibiParams) -> Tensor:
-    """Some rows of the matrix, ``[..., size, keys]``."""
+    """Compute some rows of the matrix, ``[..., size, keys]``."""
     i = torch.arange(rows.start, rows.stop, device=q.device)[:, None]
     away = (i - torch.arange(rows.keys, device=q.device)).abs().to(q)
     return rows.softmax(scores(q, k) - p.slope * away)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AlibiParams, *, causal: bool) -> Tensor:
-    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
     return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: AlibiParams, *, causal: bool) -> Cost:
-    """Two products over the pairs in the blocks; the output, a block and its distances."""
+    """Count two products over the pairs in the blocks; memory for the output, a block and its distances."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
 
 

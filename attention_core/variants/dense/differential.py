@@ -1,7 +1,7 @@
-"""Differential attention: a second softmax, of the other half of each head, is taken from the first.
+"""Differential attention: each head is cut in half, and the softmax of the second half is subtracted from the first.
 
-What both halves look at alike, noise, cancels; what only the first looks at stays, and what only the second looks at
-becomes negative.
+Weight that both halves give to a key is noise and cancels. Weight of the first half alone remains; weight of the second
+half alone becomes negative.
 """
 
 from dataclasses import dataclass
@@ -29,28 +29,28 @@ class DifferentialParams(Params):
 
 
 def halves(q: Tensor, k: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor], float]:
-    """Queries and keys of each half, ``[..., n, d / 2]``, and the scale of both; an odd entry is the first's."""
+    """Return queries and keys of each half, ``[..., n, d / 2]``, and their scale; an odd entry belongs to the first."""
     d = q.shape[-1]
     half = (d + 1) // 2
     return (q[..., :half], k[..., :half]), (q[..., half:], k[..., half:]), (d / 2) ** -0.5
 
 
 def weights(q: Tensor, k: Tensor, p: DifferentialParams, *, causal: bool) -> Tensor:
-    """``S(q₁ k₁ᵀ / √(d/2)) - λ S(q₂ k₂ᵀ / √(d/2))``, ``[..., n, n]``."""
+    """Compute ``S(q₁ k₁ᵀ / √(d/2)) - λ S(q₂ k₂ᵀ / √(d/2))``, ``[..., n, n]``."""
     (q1, k1), (q2, k2), scale = halves(q, k)
     seen = visible(q, causal=causal)
     return masked_softmax(q1 @ k1.mT * scale, seen) - p.taken * masked_softmax(q2 @ k2.mT * scale, seen)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: DifferentialParams, *, causal: bool) -> Tensor:
-    """Both through the fused kernel: O(n² d) time, O(n d) memory."""
+    """Compute both halves with the fused kernel: O(n² d) time, O(n d) memory."""
     (q1, k1), (q2, k2), scale = halves(q, k)
     first = exact_attention(q1, k1, v, causal=causal, scale=scale)
     return first - p.taken * exact_attention(q2, k2, v, causal=causal, scale=scale)
 
 
 def cost(n: int, d: int, p: DifferentialParams, *, causal: bool) -> Cost:
-    """Two attentions of two products over the pairs each, the halves made as wide as the values."""
+    """Count two attentions of two products over the pairs each; the kernel pads the halves to the values' width."""
     return Cost(multiply_adds=4 * d * pairs(n, causal=causal), peak_elements=n * (4 * d + 1))
 
 

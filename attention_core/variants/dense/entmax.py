@@ -1,7 +1,7 @@
-"""Entmax: between softmax and its projection onto the simplex, so that small weights are exactly zero.
+"""Entmax: a family between softmax (α → 1) and sparsemax (α = 2) that sets small weights to exactly zero.
 
-α = 2 is sparsemax, and towards α = 1 the rows become softmax's. The threshold τ below which nothing is left has no
-formula for most α; Newton's steps find it from below, as the sum of a row is convex in it.
+Sparsemax is the projection of the logits onto the simplex. The threshold τ under which a weight is zero has no closed
+form for most α. Newton's method finds it from below, since the sum of a row is convex in τ.
 """
 
 import math
@@ -16,7 +16,7 @@ from attention_core.ops.softmax.masked import causal_mask, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 STEPS = 200
-"""Of Newton's at most; α = 1.5 takes some ten, α = 1.1 some fifty."""
+"""Most steps of Newton's method; α = 1.5 takes about ten, α = 1.1 about fifty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +33,11 @@ class EntmaxParams(Params):
 
 
 def entmax(logits: Tensor, alpha: float) -> Tensor:
-    """``[(α-1) z - τ]₊^{1/(α-1)}`` with the τ at which each row sums to one, ``[..., n]``; ``-inf`` weighs nothing.
+    """Compute ``[(α-1) z - τ]₊^{1/(α-1)}`` with the τ at which each row sums to one, ``[..., n]``.
 
-    Rows are computed relative to their largest logit: where logits are large, ``τ`` beside them would lose its digits.
-    The gradient is exact: autograd sees the last Newton step, which moves τ as the logits do.
+    A logit of ``-inf`` gets weight 0. Rows are computed relative to their largest logit: next to large logits ``τ``
+    would lose its digits. The gradient is exact, since autograd records the last Newton step, which moves τ as the
+    logits do.
     """
     x, power = (alpha - 1) * (logits - logits.detach().amax(-1, keepdim=True)), 1 / (alpha - 1)
     tau = _tau(x.detach(), power)
@@ -45,17 +46,17 @@ def entmax(logits: Tensor, alpha: float) -> Tensor:
 
 
 def threshold(logits: Tensor, alpha: float) -> Tensor:
-    """The logit ``τ / (α-1)`` above which a key weighs something, of each row, ``[..., 1]``."""
+    """Return the logit ``τ / (α-1)`` of each row above which a key has a positive weight, ``[..., 1]``."""
     largest = logits.amax(-1, keepdim=True)
     return largest + _tau((alpha - 1) * (logits - largest), 1 / (alpha - 1)) / (alpha - 1)
 
 
 def _tau(x: Tensor, power: float) -> Tensor:
-    """The τ at which ``[x - τ]₊^power`` sums to one, ``[..., 1]``, by Newton's steps from below.
+    """Find the τ at which ``[x - τ]₊^power`` sums to one, ``[..., 1]``, by Newton's method from below.
 
-    The largest of each row of ``x`` is 0, so that τ lies between -1 and 0.
+    The largest entry of each row of ``x`` must be 0, so that τ lies between -1 and 0.
     """
-    tau = torch.full_like(x[..., :1], -1.0)  # there a row sums to one or more
+    tau = torch.full_like(x[..., :1], -1.0)  # at -1 a row sums to one or more
     for _ in range(STEPS):
         excess, slope = _row(x - tau, power)
         step = excess / slope
@@ -66,40 +67,52 @@ def _tau(x: Tensor, power: float) -> Tensor:
 
 
 def _row(above: Tensor, power: float) -> tuple[Tensor, Tensor]:
-    """By how much rows exceed one, and how fast that falls as τ rises, ``[..., 1]`` each."""
+    """Return how far the row sums exceed one, and how fast that decreases as τ rises, ``[..., 1]`` each."""
     kept = above.clamp_min(0)
     slope = power * (kept.pow(power - 1) * (kept > 0)).sum(-1, keepdim=True)
     return kept.pow(power).sum(-1, keepdim=True) - 1, slope
 
 
 def seen_logits(q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
-    """``q kᵀ / √d``, ``-inf`` where a causal form hides the key, ``[..., n, n]``."""
+    """Compute ``q kᵀ / √d``, with ``-inf`` for the keys that a causal mask hides, ``[..., n, n]``."""
     logits = scores(q, k)
     return logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits
 
 
 def weights(q: Tensor, k: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
-    """``entmax_α(q kᵀ / √d)``, ``[..., n, n]``."""
+    """Compute ``entmax_α(q kᵀ / √d)``, ``[..., n, n]``."""
     return entmax(seen_logits(q, k, causal=causal), p.alpha)
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
+    """Compute ``[(α-1) z - τ]₊^{1/(α-1)} v``, ``[..., n, d_v]``, where bisection finds the τ of each row."""
+    z = (p.alpha - 1) * seen_logits(q, k, causal=causal)  # [..., n, n]
+    high = z.amax(-1, keepdim=True)  # with this τ all weights of a row are 0, with τ one less they sum to 1 or more
+    low = high - 1
+    for _ in range(60):
+        tau = (low + high) / 2
+        above = (z - tau).relu().pow(1 / (p.alpha - 1)).sum(-1, keepdim=True) > 1
+        low, high = torch.where(above, tau, low), torch.where(above, high, tau)
+    return (z - low).relu().pow(1 / (p.alpha - 1)) @ v
+
+
 def _weigh(q: Tensor, k: Tensor, rows: Rows, p: EntmaxParams) -> Tensor:
-    """Some rows of the matrix, ``[..., size, keys]``."""
+    """Compute some rows of the matrix, ``[..., size, keys]``."""
     return entmax(rows.hide(scores(q, k), -math.inf), p.alpha)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
-    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
     return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: EntmaxParams, *, causal: bool) -> Cost:
-    """Two products over the pairs in the blocks; a block's logits and what the search for τ makes of them."""
+    """Count two products over the pairs in the blocks; memory for the output and six arrays as large as a block."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 6 * largest_block(n))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> dict[str, Tensor]:
-    """The logits, ``[..., n, n]``, and each row's ``threshold`` in the same unit, ``[..., n]``.
+    """Return ``logits``, ``[..., n, n]``, and each row's ``threshold`` in the same unit, ``[..., n]``.
 
     ``weights = [(α-1)(logits - threshold)]₊^{1/(α-1)}``.
     """
@@ -119,6 +132,7 @@ VARIANT = Variant(
     params=EntmaxParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     anatomy=anatomy,
     source=Paper("Sparse Sequence-to-Sequence Models", 2019, "https://arxiv.org/abs/1905.05702"),

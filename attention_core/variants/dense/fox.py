@@ -1,6 +1,6 @@
-"""Forgetting transformer: softmax whose logits fall with what a gate has let go between key and query.
+"""Forgetting transformer: softmax with logits lowered by the log of the forget gates between key and query.
 
-A constant gate γ is ALiBi with the slope -log γ, and a gate of 1 is softmax.
+A constant gate γ gives ALiBi with the slope -log γ, and a gate of 1 gives softmax.
 """
 
 from dataclasses import dataclass
@@ -22,22 +22,22 @@ class FoxParams(GateParams):
 
 
 def weights(q: Tensor, k: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
-    """``S(q kᵀ / √d - |g_i - g_j|)`` with the gates' logarithms summed up, ``[..., n, n]``."""
+    """Compute ``S(q kᵀ / √d - |g_i - g_j|)``, ``[..., n, n]``, where g is the running sum of the gates' logarithms."""
     fallen = log_gates(k.double(), p).cumsum(-2)
     lost = (fallen - fallen.mT).abs().to(q.dtype)
     return masked_softmax(scores(q, k) - lost, visible(q, causal=causal))
 
 
 def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
-    """Some rows of the matrix, ``[..., size, keys]``; the last two entries of queries and keys are the sums."""
+    """Compute some rows of the matrix, ``[..., size, keys]``; the last two entries of q and k are the running sum."""
     lost = (q[..., -2:-1] - k[..., -2:-1].mT) + (q[..., -1:] - k[..., -1:].mT)
     return rows.softmax(scores(q[..., :-2], k[..., :-2]) - lost.abs())
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
-    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
     fallen = log_gates(k.double(), p).cumsum(-2).expand(*k.shape[:-1], 1)
-    # In two parts: over a long text one number of the keys' precision would lose the digits of a single token.
+    # The sum is stored as two numbers: in a long text one float32 number would lose the digits of a single token.
     large = fallen.to(widened(k).dtype)
     small = (fallen - large).to(large.dtype)
     queries, keys = (torch.cat([widened(x), large, small], -1) for x in (q, k))
@@ -45,7 +45,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: FoxParams, *, causal: bool) -> Te
 
 
 def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
-    """Two products over the pairs in the blocks; queries and keys with their sums, the output and a block."""
+    """Count two products over the pairs in the blocks; memory for q and k with their sums, the output and a block."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (3 * d + 8) + 4 * largest_block(n))
 
 

@@ -1,4 +1,4 @@
-"""Non-local means for networks: attention without softmax's scale, or without softmax at all."""  # noqa: N999 - a keyword, but a module is named as its key
+"""Non-local neural networks: attention without the scale of softmax, or without softmax."""  # noqa: N999 - a keyword, but a module is named after its key
 
 from dataclasses import dataclass
 
@@ -26,14 +26,14 @@ class NonlocalParams(Params):
 
 
 def _sums(q: Tensor, k: Tensor, p: NonlocalParams) -> tuple[Tensor, Tensor]:
-    """``w_qᵀ q_i`` and ``w_kᵀ k_j``, each ``[..., n, 1]``, with w of variance 1/d."""
+    """Return ``w_qᵀ q_i`` and ``w_kᵀ k_j``, each ``[..., n, 1]``, with drawn w of variance 1/d."""
     q, k, d = widened(q), widened(k), q.shape[-1]
     w_q, w_k = (normal((d, 1), p.seed, q, which) * d**-0.5 for which in (0, 1))
     return q @ w_q, k @ w_k
 
 
 def weights(q: Tensor, k: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
-    """The similarity of every pair, normalised by softmax or by the number of keys seen, ``[..., n, n]``."""
+    """Compute each pair's similarity, normalised by softmax or by the number of visible keys, ``[..., n, n]``."""
     if p.similarity == "gaussian":
         return masked_softmax(q @ k.mT, visible(q, causal=causal))
     if p.similarity == "concat":
@@ -47,12 +47,12 @@ def weights(q: Tensor, k: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
 
 
 def _concat(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
-    """Some rows of ``relu(a_i + b_j) / n_i``, ``[..., size, keys]``."""
+    """Compute some rows of ``relu(a_i + b_j) / n_i``, ``[..., size, keys]``."""
     return rows.hide(a + b.mT, 0.0).relu_() / rows.seen(a.device).to(a)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
-    """gaussian: the fused kernel; concat: blocks of queries; dot: ``q (kᵀ v)``, linear in n."""
+    """Compute gaussian by the fused kernel, concat in blocks of queries, and dot as ``q (kᵀ v)``, linear in n."""
     if p.similarity == "gaussian":
         return exact_attention(q, k, v, causal=causal, scale=1.0)
     if p.similarity == "concat":
@@ -63,7 +63,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) 
 
 
 def cost(n: int, d: int, p: NonlocalParams, *, causal: bool) -> Cost:
-    """Quadratic for gaussian and concat; dot takes two products with a d x d state, and its chunks when causal."""
+    """Count pairs for gaussian and concat, and for dot two products with a d x d state, plus its chunks when causal."""
     if p.similarity == "gaussian":
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
     if p.similarity == "concat":

@@ -1,4 +1,4 @@
-"""Squared ReLU in place of the exponential: negative logits weigh nothing at all."""
+"""Squared ReLU in place of the exponential: keys with a negative logit get weight zero."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -27,16 +27,21 @@ class Relu2Params(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
-    """``relu²(q kᵀ / √d) / Z_i``, ``[..., n, n]``; a row whose Z_i is 0 is a zero row."""
-    inside = anatomy(q, k, k, p, causal=causal)
-    return inside["squares"] / nonzero(inside[p.normalizer]).unsqueeze(-1)
+    """Compute ``relu²(q kᵀ / √d) / Z_i``, ``[..., n, n]``; a row whose Z_i is 0 is a zero row."""
+    squares = scores(q, k).relu().square()  # [..., n, n]
+    if causal:
+        squares = squares.tril()
+    seen, total = keys_seen(q, causal=causal).to(q), squares.sum(-1, keepdim=True)  # n_i, [n, 1], and [..., n, 1]
+    fixed = torch.full_like(total, p.base_length)
+    Z = {"length": seen, "squared": seen.square(), "fixed": fixed, "sum": total}[p.normalizer]
+    return squares / nonzero(Z)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> dict[str, Tensor]:
-    """The matrix before it is divided, and all that may divide it: ``weights = squares / Z``.
+    """Return the matrix before normalisation and the divisor of each normalizer: ``weights = squares / Z``.
 
-    ``logits`` and ``squares``, ``[..., n, n]``, zero for keys ahead of their query; ``length``, ``squared``, ``fixed``
-    and ``sum``, ``[..., n]``: what each normalizer, by its name, divides a row by.
+    ``logits`` and ``squares``, ``[..., n, n]``, are zero for hidden keys. ``length``, ``squared``, ``fixed`` and
+    ``sum``, ``[..., n]``, are the divisors of each row, named after their normalizer.
     """
     logits = scores(q, k)  # [..., n, n]
     if causal:
@@ -50,12 +55,12 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) ->
 
 
 ROOTS = {"length": -0.5, "squared": -1.0}
-"""The power of the tokens a row sees that goes into its query, for the normalizers that count them."""
+"""The power of the number of visible keys that scales a query, for the normalizers that count keys."""
 
 
 def _weigh(q: Tensor, k: Tensor, rows: Rows, p: Relu2Params) -> Tensor:
-    """Some rows of the matrix, ``[..., size, keys]``."""
-    # relu² is homogeneous of degree two: the divisor's root goes into the few queries, not the many scores.
+    """Compute some rows of the matrix, ``[..., size, keys]``."""
+    # relu² is homogeneous of degree two: scaling the few queries by the divisor's root is cheaper than the many scores.
     q = q * (q.shape[-1] * (p.base_length if p.normalizer == "fixed" else 1)) ** -0.5
     if p.normalizer in ROOTS:
         q = q * rows.seen(q.device).pow(ROOTS[p.normalizer]).to(q)
@@ -64,12 +69,12 @@ def _weigh(q: Tensor, k: Tensor, rows: Rows, p: Relu2Params) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
-    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
     return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: Relu2Params, *, causal: bool) -> Cost:
-    """Two products over the pairs in the blocks; two forms of one block live beside the output."""
+    """Count two products over the pairs in the blocks; memory for the output and two copies of a block."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + block_size(n) * (2 * n + d))
 
 

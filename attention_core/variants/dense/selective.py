@@ -1,7 +1,7 @@
-"""Selective attention: a token that one head looks at is looked at less by all later tokens, in every head.
+"""Selective attention: a key that one query attends to in the first head gets less attention from all later queries.
 
-The first head decides for all of them. What a token takes from a key's logits holds for the queries after it, adds up
-along the text, and never comes back; the first key and a token's own are spared.
+The first head decides for all heads. The positive logits that earlier queries gave to a key in the first head are
+added up along the text and subtracted from the key's later logits. The first key and a query's own key are exempt.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.softmax.blockwise import block_size, largest_block, pairs
-from attention_core.ops.softmax.masked import masked_softmax, scores, widened
+from attention_core.ops.softmax.masked import masked_softmax, positions, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant
 
 
@@ -23,7 +23,7 @@ class SelectiveParams(Params):
 
 
 def judged(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
-    """What queries i, ``[rows, 1]``, take from the keys' later logits, ``[..., 1, rows, keys]``."""
+    """Return what queries i, ``[rows, 1]``, subtract from the keys' later logits, ``[..., 1, rows, keys]``."""
     j = torch.arange(logits.shape[-1], device=logits.device)
     first = logits[..., :1, :, :] if logits.ndim > 2 else logits
     taken = (j > 0) & ((j < i) if causal else (j != i))
@@ -31,21 +31,23 @@ def judged(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: SelectiveParams, *, causal: bool) -> Tensor:
-    """Return ``S(s - F)``, ``[..., n, n]``, with what earlier queries took from a key.
+    """Compute ``S(s - F)``, ``[..., n, n]``, where F sums what earlier queries subtracted.
 
     ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)``, and 0 for the first key.
     """
-    logits, i = scores(q, k), torch.arange(q.shape[-2], device=q.device)[:, None]
-    taken = judged(logits, i, causal=causal)
-    return masked_softmax(logits - (taken.cumsum(-2) - taken), i >= i.mT if causal else None)
+    logits, (i, j) = scores(q, k), positions(q.shape[-2], q.device)
+    first = logits[..., :1, :, :] if q.ndim > 2 else logits  # the first head decides for all
+    taken = first.relu() * ((j > 0) & ((j < i) if causal else (j != i)))
+    taken_before = taken.cumsum(-2) - taken  # F, the sum over earlier queries
+    return masked_softmax(logits - taken_before, j <= i if causal else None)
 
 
 State = tuple[int, Tensor, Tensor, Tensor]
-"""How many queries came before, what they took from every key, ``[..., 1, 1, n]``, all keys, and all values."""
+"""The number of earlier queries, what they subtract from every key, ``[..., 1, 1, n]``, all keys, and all values."""
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SelectiveParams, *, causal: bool) -> Tensor:
-    """The same in blocks of queries, with what was taken so far between them: O(n² d) time, O(n d) memory."""
+    """Compute the same in blocks of queries, carrying the sum F from block to block: O(n² d) time, O(n d) memory."""
     queries, n = widened(q), q.shape[-2]
     lost = queries.new_zeros(*q.shape[:-3], 1, 1, n) if q.ndim > 2 else queries.new_zeros(1, n)
     state: State = (0, lost, widened(k), widened(v))
@@ -54,7 +56,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SelectiveParams, *, causal: bool)
 
 
 def _rows(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]:
-    """A block of queries to its outputs and the next state."""
+    """Return the outputs of a block of queries and the next state."""
     start, lost, k, v = state
     stop, n = start + q.shape[-2], k.shape[-2]
     keys = stop if causal else n
@@ -68,7 +70,7 @@ def _rows(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]:
 
 
 def cost(n: int, d: int, p: SelectiveParams, *, causal: bool, heads: int) -> Cost:
-    """Two products over the pairs in the blocks; the output, and what a block's logits become on their way."""
+    """Count two products over the pairs in the blocks; memory for the output and four arrays as large as a block."""
     return Cost(
         multiply_adds=heads * 2 * d * pairs(n, causal=causal), peak_elements=heads * (n * d + 4 * largest_block(n))
     )

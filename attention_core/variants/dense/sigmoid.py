@@ -1,6 +1,7 @@
-"""Sigmoid in place of softmax: each weight by itself, no row has to share one.
+"""Sigmoid in place of softmax: each weight depends on its own pair, and rows need not sum to one.
 
-Without the shift a row of n keys would weigh some n/2; ``log n`` takes that back, as an untrained model needs it.
+Without the shift the weights of a row of n keys would sum to about n/2; subtracting ``log n`` from the logits corrects
+that, as an untrained model needs it.
 """
 
 import math
@@ -29,7 +30,7 @@ class SigmoidParams(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
-    """``σ(q kᵀ / √d - log n_i)``, ``[..., n, n]``."""
+    """Compute ``σ(q kᵀ / √d - log n_i)``, ``[..., n, n]``."""
     logits = scores(q, k)
     if p.shift == "fixed":
         found = (logits - math.log(p.base_length)).sigmoid()
@@ -39,19 +40,19 @@ def weights(q: Tensor, k: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
 
 
 def _weigh(q: Tensor, k: Tensor, rows: Rows, p: SigmoidParams) -> Tensor:
-    """Some rows of the matrix, ``[..., size, keys]``."""
+    """Compute some rows of the matrix, ``[..., size, keys]``."""
     shift = math.log(p.base_length) if p.shift == "fixed" else rows.seen(q.device).log().to(q)
     shifted = (q * q.shape[-1] ** -0.5) @ k.mT - shift
     return rows.hide(shifted, -math.inf).sigmoid()
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
-    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
     return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: SigmoidParams, *, causal: bool) -> Cost:
-    """Two products over the pairs in the blocks; two forms of one block live beside the output."""
+    """Count two products over the pairs in the blocks; memory for the output and two copies of a block."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + block_size(n) * (2 * n + d))
 
 

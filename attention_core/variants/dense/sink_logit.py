@@ -1,8 +1,8 @@
-"""Softmax with one logit more, which no key has: a row may rest its weight there and take less than one in all.
+"""Softmax with one additional logit that belongs to no key, so that the weights of a row may sum to less than one.
 
-A logit of 0 adds one to the denominator, "softmax off by one"; trained models learn one logit for each head. It does
-without a token what models otherwise rest on the first one. It is also softmax with a gate on each output, and the gate
-is derived from what the query finds: ``σ(log Σ_l e^S - s)``.
+A logit of 0 adds one to the denominator ("softmax off by one"); trained models learn one logit for each head. It takes
+the weight that models otherwise put on the first token. The result equals softmax attention with a gate on each output,
+``σ(log Σ_l e^S - s)``, computed from the query's own logits.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class SinkLogitParams(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
-    """``e^S / (e^s + Σ_l e^S)``, ``[..., n, n]``: the columns of a softmax that has one more."""
+    """Compute ``e^S / (e^s + Σ_l e^S)``, ``[..., n, n]``: a softmax over n + 1 columns without the last one."""
     logits, seen = scores(q, k), visible(q, causal=causal)  # [..., n, n]
     logits = torch.cat([logits, logits.new_full((*logits.shape[:-1], 1), p.logit)], -1)
     if seen is not None:
@@ -40,13 +40,13 @@ def weights(q: Tensor, k: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
-    """Softmax by the fused kernel, times the share of its normaliser in the larger one: O(n² d) time, O(n d) memory."""
+    """Multiply softmax by the fused kernel with the gate of each output: O(n² d) time, O(n d) memory."""
     out, lse = partial_attention(*(x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v)), causal=causal)
     return (out * (lse - p.logit).sigmoid()).to(v.dtype).reshape(v.shape)
 
 
 def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool) -> Cost:
-    """Two products over the pairs of query and key."""
+    """Count two products over the pairs of query and key."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (2 * d + 2))
 
 

@@ -1,4 +1,4 @@
-"""Full attention: each query weighs all keys by the softmax of their scaled inner products."""
+"""Full attention: each query weights all keys by the softmax of their scaled inner products."""
 
 import math
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class SoftmaxParams(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
-    """``S(q kᵀ / (√d T))``, ``[..., n, n]``."""
-    logits = scores(q, k)  # [..., n, n], ours alone: worked on in place, as a page shows all heads of a model at once
+    """Compute ``S(q kᵀ / (√d T))``, ``[..., n, n]``."""
+    logits = scores(q, k)  # [..., n, n]; changed in place to save memory, since a page shows all heads of a model
     if p.temperature != 1:
         logits /= p.temperature
     if causal:
@@ -36,12 +36,12 @@ def weights(q: Tensor, k: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
-    """The same through the fused kernel: O(n² d) time, O(n d) memory."""
+    """Compute the same with the fused kernel: O(n² d) time, O(n d) memory."""
     return exact_attention(q, k, v, causal=causal, scale=q.shape[-1] ** -0.5 / p.temperature)
 
 
 def cost(n: int, d: int, p: SoftmaxParams, *, causal: bool) -> Cost:
-    """Two products over the pairs of query and key."""
+    """Count two products over the pairs of query and key."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
 
 

@@ -1,4 +1,4 @@
-"""Softmax whose logits grow with log n, so that a longer text is not looked at more vaguely."""
+"""Softmax with logits multiplied by log n, so that attention does not flatten as the text grows."""
 
 import math
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ class SoftmaxLogNParams(Params):
 
 
 def _factor(q: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
-    """``log(max(n_i, 2)) / log(n₀)`` for each query i that sees n_i keys, ``[n, 1]`` or ``[1, 1]``."""
+    """Return ``log(max(n_i, 2)) / log(n₀)`` for each query i with n_i visible keys, ``[n, 1]`` or ``[1, 1]``."""
     return (keys_seen(q, causal=causal).clamp_min(2.0).log() / math.log(p.base_length)).to(q)
 
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
-    """``S(log(n_i) / log(n₀) · q kᵀ / √d)``, ``[..., n, n]``."""
+    """Compute ``S(log(n_i) / log(n₀) · q kᵀ / √d)``, ``[..., n, n]``."""
     logits = _factor(q, p, causal=causal) * scores(q, k)  # [..., n, n]
     return masked_softmax(logits, visible(q, causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
-    """The fused kernel, with the factor in its scale or, where rows differ, in the queries: O(n² d), memory O(n d)."""
+    """Call the fused kernel with the factor in its scale or, if causal, in the queries: O(n² d) time, O(n d) memory."""
     if not causal:
         n, d = q.shape[-2:]
         return exact_attention(q, k, v, scale=math.log(max(n, 2)) / math.log(p.base_length) * d**-0.5)
@@ -46,7 +46,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: boo
 
 
 def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool) -> Cost:
-    """Two products over the pairs of query and key; causal, the scaled queries next to the output."""
+    """Count two products over the pairs; memory for the output and, if causal, the scaled queries."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * ((2 if causal else 1) * d + 1))
 
 

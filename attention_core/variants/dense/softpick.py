@@ -1,4 +1,4 @@
-"""Softpick: a rectified softmax, which can give a key nothing and a row nothing at all."""
+"""Softpick: a rectified softmax, in which a single weight or a whole row can be zero."""
 
 from dataclasses import dataclass
 
@@ -15,9 +15,10 @@ class SoftpickParams(Params):
 
 
 def softpick(logits: Tensor) -> Tensor:
-    """``relu(e^z - 1) / Σ |e^z - 1|`` over the last axis; ``-inf`` adds one to the sum, and is to be left out by zeros.
+    """Compute ``relu(e^z - 1) / Σ |e^z - 1|`` over the last axis.
 
-    Everything is divided by the largest exponential, so that none overflows.
+    Hidden keys must have the logit 0, which adds nothing to the sum; ``-inf`` would add one. Numerator and denominator
+    are divided by the largest exponential to avoid overflow.
     """
     top = logits.amax(-1, keepdim=True).clamp_min(0).detach()
     less = (logits - top).exp() - (-top).exp()
@@ -25,25 +26,34 @@ def softpick(logits: Tensor) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: SoftpickParams, *, causal: bool) -> Tensor:
-    """``softpick(q kᵀ / √d)``, ``[..., n, n]``."""
+    """Compute ``softpick(q kᵀ / √d)``, ``[..., n, n]``."""
     logits = scores(q, k)
     if causal:  # e⁰ - 1 adds nothing to the sum
         logits = logits.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0)
     return softpick(logits)
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: SoftpickParams, *, causal: bool) -> Tensor:
+    """Compute ``relu(e^z - 1) / Σ |e^z - 1| v``, ``[..., n, d_v]``, which overflows where logits are large."""
+    logits = scores(q, k)  # [..., n, n]
+    if causal:  # e⁰ - 1 adds nothing to the sum
+        logits = logits.tril()
+    less = logits.expm1()
+    return less.relu() / nonzero(less.abs().sum(-1, keepdim=True)) @ v
+
+
 def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
-    """Some rows of the matrix, ``[..., size, keys]``."""
+    """Compute some rows of the matrix, ``[..., size, keys]``."""
     return softpick(rows.hide(scores(q, k), 0.0))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftpickParams, *, causal: bool) -> Tensor:
-    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
     return blockwise_attention(_weigh, q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: SoftpickParams, *, causal: bool) -> Cost:
-    """Two products over the pairs in the blocks; the output and what a block of logits becomes on its way."""
+    """Count two products over the pairs in the blocks; memory for the output and four arrays as large as a block."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
 
 
@@ -58,6 +68,7 @@ VARIANT = Variant(
     params=SoftpickParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     rows_sum_to_one=False,
     source=Paper(

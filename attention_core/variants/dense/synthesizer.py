@@ -1,4 +1,4 @@
-"""Synthesizer: attention weights without comparing tokens, made from the query alone or from nothing."""
+"""Synthesizer: attention weights without comparing tokens, computed from the query alone or drawn at random."""
 
 from dataclasses import dataclass
 
@@ -24,13 +24,13 @@ class SynthesizerParams(Params):
 
 
 def _network(q: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
-    """W₁, ``[d, d]``, and W₂, ``[n, d]``, of variance 1/d."""
+    """Draw W₁, ``[d, d]``, and W₂, ``[n, d]``, with variance 1/d."""
     n, d = q.shape[-2:]
     return normal((d, d), p.seed, q, 1) * d**-0.5, normal_table(range(n), d, p.seed, q, 2) * d**-0.5
 
 
 def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
-    """``S(relu(q W₁) W₂ᵀ)``, or ``S(R)`` for every batch and head alike, ``[..., n, n]``."""
+    """Compute ``S(relu(q W₁) W₂ᵀ)``, or ``S(R)``, which all batches and heads share, ``[..., n, n]``."""
     n = q.shape[-2]
     if p.kind == "random":
         logits = normal_table(range(n), n, p.seed, q)  # R, [n, n]
@@ -41,7 +41,7 @@ def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tens
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
-    """The same in blocks of queries, those of R drawn as they are needed."""
+    """Compute the same in blocks of queries; the rows of R are drawn block by block."""
     q = widened(q)
     if p.kind == "random":
 
@@ -59,7 +59,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: boo
 
 
 def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool) -> Cost:
-    """dense: the network and the product with v; random: the product alone, beside n² numbers drawn."""
+    """Count the network (dense only) and the product with v; drawing the n² numbers of R is not counted."""
     over_pairs, block = d * pairs(n, causal=causal), largest_block(n)
     if p.kind == "random":
         return Cost(multiply_adds=over_pairs, peak_elements=n * d + block + max(block, 2 * TILE**2))

@@ -1,1 +1,1 @@
-"""Low-rank variants: landmarks, projections and pools stand for many tokens."""
+"""Low-rank variants: a few landmarks, projections or pools represent many tokens."""

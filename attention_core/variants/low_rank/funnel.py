@@ -1,8 +1,8 @@
-"""Funnel: neighbouring queries are averaged and look as one; each of them gets the common answer.
+"""Funnel: neighbouring queries are averaged, attend once, and all receive the same output.
 
-As in Funnel-Transformer the first token, the one a classifier reads, keeps a query of its own. There the shorter result
-goes on to the next layer and is repeated to full length at the end; here it is repeated at once, so that there is a
-matrix to look at. It stands in for softmax, the stride being the budget: at stride 1 it is softmax.
+As in Funnel-Transformer, the first token, which a classifier reads, keeps a query of its own. In the paper the shorter
+result goes on to the next layer and is repeated to full length after the last one. Here it is repeated immediately, so
+that there is an n x n matrix. Funnel approximates softmax, with the stride as its budget: at stride 1 it is softmax.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from attention_core.ops.low_rank.pooling import (
     strided_segments,
 )
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import product_of, scores, widened
+from attention_core.ops.softmax.masked import scores, widened
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -38,12 +38,12 @@ class FunnelParams(Params):
 
 
 def _segments(n: int, p: FunnelParams) -> Segments:
-    """The first token apart, the others in even segments of at most ``stride``."""
+    """Return the segments: the first token alone, the others in even segments of at most ``stride`` tokens."""
     return (Run(1, 1), *strided_segments(n - 1, p.stride))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> dict[str, Tensor]:
-    """Which tokens each query averages, ``provenance = P [m, n]``, and the factors ``left @ right = weights``.
+    """Return the tokens that each query averages, ``provenance = P [m, n]``, and factors ``left @ right = weights``.
 
     ``left = R [n, m]`` gives each token its segment's row of ``right = S((P q) kᵀ / √d) [..., m, n]``.
     """
@@ -53,18 +53,22 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -
     return {"provenance": P, "left": R, "right": scores(P @ q, k).softmax(-1)}
 
 
-weights = product_of(anatomy)
-"""``R S((P q) kᵀ / √d)``, ``[..., n, n]``: row for row the same within a segment."""
+def weights(q: Tensor, k: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
+    """Compute ``R S((P q) kᵀ / √d)``, ``[..., n, n]``; the rows of a segment are equal."""
+    segments = _segments(q.shape[-2], p)
+    P = pooling_matrix(segments, q)  # [m, n], the mean of each segment
+    R = spreading_matrix(segments, q)  # [n, m], repeats a row for each token of its segment
+    return R @ scores(P @ q, k).softmax(-1)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
-    """Full attention of about n/s queries, each answer repeated: O(n² d / s), never n x n."""
+    """Compute full attention of about n/s queries and repeat each output: O(n² d / s), never n x n."""
     segments = _segments(q.shape[-2], p)
     return spread(exact_attention(pool(widened(q), segments), widened(k), widened(v)), segments).to(v.dtype)
 
 
 def cost(n: int, d: int, p: FunnelParams, *, causal: bool) -> Cost:
-    """Two n/s x n x d products."""
+    """Count two n/s x n x d products."""
     m = 1 - (1 - n) // p.stride
     return Cost(multiply_adds=2 * n * m * d, peak_elements=(n + m) * d + m)
 

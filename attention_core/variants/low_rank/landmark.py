@@ -1,8 +1,8 @@
-"""Double softmax over landmarks: queries look at m landmarks of the keys, whose landmarks of queries look at all keys.
+"""Double softmax over landmarks: queries attend to m key landmarks, and m query landmarks attend to all keys.
 
-This is Nyström attention without its middle factor, the inverse of what landmarks think of each other. What goes with
-it is the way back to softmax: with every token its own landmark the matrix is softmax's times itself, two steps of the
-same walk. So it replaces softmax rather than approximates it; the number of landmarks buys rank, not that error.
+This is Nyström attention without its middle factor, the inverse of the landmarks' own attention matrix. Without that
+factor it does not approximate softmax: with every token as its own landmark, the matrix is softmax's matrix times
+itself. More landmarks raise the rank of the matrix, but do not reduce its error against softmax.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from torch import Tensor
 from attention_core import articles
 from attention_core.ops.low_rank.landmarks import METHODS, landmark_multiply_adds, landmarks
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import product_of, scores, widened
+from attention_core.ops.softmax.masked import scores, widened
 from attention_core.variant import Cost, Params, Variant, param
 
 
@@ -38,29 +38,31 @@ class LandmarkParams(Params):
 
 
 def _landmarks(x: Tensor, p: LandmarkParams) -> Tensor:
-    """The landmarks of queries or keys, ``[..., min(m, n), d]``."""
+    """Return the landmarks of queries or keys, ``[..., min(m, n), d]``."""
     return landmarks(x, p.landmarks, p.method)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> dict[str, Tensor]:
-    """The two maps: ``left [..., n, m]`` from tokens to landmarks, ``right [..., m, n]`` from landmarks to tokens."""
+    """Return the factors: ``left [..., n, m]``, tokens to landmarks, and ``right [..., m, n]``, landmarks to tokens."""
     q_land, k_land = _landmarks(q, p), _landmarks(k, p)  # [..., m, d]
     return {"left": scores(q, k_land).softmax(-1), "right": scores(q_land, k).softmax(-1)}
 
 
-weights = product_of(anatomy)
-"""``S(q k̃ᵀ / √d) S(q̃ kᵀ / √d)``, ``[..., n, n]``."""
+def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
+    """Compute ``S(q k̃ᵀ / √d) S(q̃ kᵀ / √d)``, ``[..., n, n]``."""
+    q_land, k_land = _landmarks(q, p), _landmarks(k, p)  # q̃ and k̃, [..., m, d]
+    return scores(q, k_land).softmax(-1) @ scores(q_land, k).softmax(-1)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
-    """Right to left, each through the fused kernel: O(n m d)."""
+    """Multiply from right to left, each factor by the fused kernel: O(n m d)."""
     queries, keys, values = widened(q), widened(k), widened(v)
     of_queries, of_keys = _landmarks(queries, p), _landmarks(keys, p)
     return exact_attention(queries, of_keys, exact_attention(of_queries, keys, values)).to(v.dtype)
 
 
 def cost(n: int, d: int, p: LandmarkParams, *, causal: bool) -> Cost:
-    """Four n x m x d products, beside those that find the landmarks."""
+    """Count four n x m x d products and the products that find the landmarks."""
     m = min(p.landmarks, n)
     search = landmark_multiply_adds(n, m, d, p.method)
     return Cost(

@@ -1,11 +1,11 @@
-"""Linformer: the n keys and values are squeezed to m mixtures of tokens before any query looks.
+"""Linformer: queries attend to m linear mixtures of the n keys and values.
 
-The paper trains the two projections E and F, `[m, n]`; nothing is trained here, so they are ones that need no training:
-segment means, segment means under a triangular window (the paper's convolution, as wide as its stride), or Gaussian
-numbers (its proof, by Johnson and Lindenstrauss).
+The paper trains the two projections E and F, ``[m, n]``. Nothing is trained here, so that the projections are fixed:
+segment means, segment means under a triangular window (the paper's convolution with a window as wide as its stride), or
+Gaussian numbers (the Johnson-Lindenstrauss projection of the paper's proof).
 
-It stands in for softmax, its rank being the budget: with the two windows it is softmax once m reaches n. With the
-Gaussian projection it is not, at any m.
+Linformer approximates softmax, with the rank m as its budget: with either kind of mean it is softmax once m reaches n.
+With the Gaussian projection it is not softmax at any m.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_core.ops.low_rank.pooling import even_segments, pool, pooling_matrix
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import product_of, scores, widened
+from attention_core.ops.softmax.masked import scores, widened
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -45,7 +45,7 @@ class LinformerParams(Params):
 
 
 def projections(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tensor]:
-    """E for the keys and F for the values, ``[m, n]`` each, one for all batches and heads."""
+    """Return E for the keys and F for the values, ``[m, n]`` each; all batches and heads share them."""
     if p.projection != "gaussian":
         window = pooling_matrix(even_segments(n, p.rank), like, p.projection)
         return window, window
@@ -55,17 +55,19 @@ def projections(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tenso
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> dict[str, Tensor]:
-    """What each of the m keys is made of, ``provenance = E``, and the factors ``left @ right = weights``."""
+    """Return the mixture of each of the m keys, ``provenance = E``, and the factors ``left @ right = weights``."""
     E, F = projections(q.shape[-2], p, q)
     return {"provenance": E, "left": scores(q, E @ k).softmax(-1), "right": F}
 
 
-weights = product_of(anatomy)
-"""``S(q (E k)ᵀ / √d) F``, ``[..., n, n]``."""
+def weights(q: Tensor, k: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
+    """Compute ``S(q (E k)ᵀ / √d) F``, ``[..., n, n]``."""
+    E, F = projections(q.shape[-2], p, q)  # [m, n] each
+    return scores(q, E @ k).softmax(-1) @ F
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
-    """Full attention to m projected keys and values: O(n m d)."""
+    """Compute full attention to m projected keys and values: O(n m d)."""
     queries, keys, values = widened(q), widened(k), widened(v)
     if p.projection == "gaussian":
         E, F = projections(q.shape[-2], p, queries)
@@ -76,7 +78,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool)
 
 
 def cost(n: int, d: int, p: LinformerParams, *, causal: bool) -> Cost:
-    """Two n x m x d products; the gaussian projections add two more and are themselves held."""
+    """Count two n x m x d products; gaussian adds two more, and memory for its projections."""
     m = min(p.rank, n)
     drawn = 0 if p.projection != "gaussian" else 1 if p.share else 2
     return Cost(multiply_adds=(4 if drawn else 2) * n * m * d, peak_elements=n * (d + 1) + 2 * m * d + drawn * m * n)

@@ -1,6 +1,7 @@
-"""Nyström attention: a few landmarks stand between all queries and all keys.
+"""Nyström attention: the softmax matrix approximated from the attention of a few landmarks.
 
-Starting value of the inverse: norms of each matrix by itself, so that no example changes another's output.
+The iterative inverse starts from norms of each matrix separately, so that no example of a batch changes another's
+output.
 """
 
 import math
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.low_rank.inverse import exact_inverse, inverse_steps
+from attention_core.ops.low_rank.inverse import RCOND, exact_inverse, inverse_steps
 from attention_core.ops.low_rank.landmarks import METHODS, landmark_multiply_adds, landmarks
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import scores, widened
@@ -44,38 +45,46 @@ class NystromParams(Params):
     iterations: int = param(
         6,
         low=1,
-        high=12,  # beyond these float32 rounding, amplified by small singular values, is all that still changes
+        high=12,  # further iterations change only float32 rounding errors, which small singular values amplify
         help="Rounds of the iterative inverse; each roughly cubes the remaining error.",
     )
 
 
 def precise(x: Tensor, p: NystromParams) -> Tensor:
-    """At least float32; float64 for the exact inverse, whose entries may be millions that cancel."""
+    """Return x in at least float32, or in float64 for the exact inverse, whose large entries cancel."""
     return x.double() if p.inverse == "exact" else widened(x)
 
 
 def inverses(middle: Tensor, p: NystromParams) -> Iterator[Tensor]:
-    """Pseudo-inverses of the landmarks' own attention, ``[..., m, m]`` each, ever better; the last one counts."""
+    """Return successive pseudo-inverses of the landmarks' own matrix, ``[..., m, m]`` each; the last one is used."""
     return iter([exact_inverse(middle)]) if p.inverse == "exact" else inverse_steps(middle, p.iterations)
 
 
 def inverse(middle: Tensor, p: NystromParams) -> Tensor:
-    """The last of ``inverses``."""
+    """Return the last of ``inverses``."""
     return deque(inverses(middle, p), maxlen=1).pop()
 
 
 def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
-    """``S(q k̃ᵀ/√d) S(q̃ k̃ᵀ/√d)⁺ S(q̃ kᵀ/√d)``, ``[..., n, n]``."""
+    """Compute ``S(q k̃ᵀ/√d) S(q̃ k̃ᵀ/√d)⁺ S(q̃ kᵀ/√d)``, ``[..., n, n]``."""
     queries, keys = precise(q, p), precise(k, p)
     q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))  # q̃ and k̃, [..., m, d]
     left = scores(queries, k_land).softmax(-1)  # [..., n, m]
     middle = scores(q_land, k_land).softmax(-1)  # [..., m, m]
     right = scores(q_land, keys).softmax(-1)  # [..., m, n]
-    return (left @ (inverse(middle, p) @ right)).to(q.dtype)
+    if p.inverse == "exact":
+        V = torch.linalg.pinv(middle, rtol=RCOND)  # [..., m, m]
+    else:
+        rows, columns = middle.abs().sum(-1).amax(-1), middle.abs().sum(-2).amax(-1)  # ‖middle‖_∞ and ‖middle‖₁
+        V, one = middle.mT / (rows * columns)[..., None, None], torch.eye(middle.shape[-1]).to(middle)
+        for _ in range(p.iterations):
+            both = middle @ V
+            V = V @ (13 * one - both @ (15 * one - both @ (7 * one - both))) / 4
+    return (left @ (V @ right)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
-    """Landmark queries attend to all tokens; all queries attend to the landmark keys: O(n m d + m³)."""
+    """Let landmark queries attend to all tokens, and all queries to the landmark keys: O(n m d + m³)."""
     queries, keys, values = (precise(x, p) for x in (q, k, v))
     q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))
     summaries = inverse(scores(q_land, k_land).softmax(-1), p) @ exact_attention(q_land, keys, values)
@@ -83,11 +92,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -
 
 
 def cost(n: int, d: int, p: NystromParams, *, causal: bool) -> Cost:
-    """Four products of n tokens with m landmarks, what finds these, and the inverse (the exact one is not counted)."""
+    """Count four products of n tokens with m landmarks, the landmark search, and the inverse, unless it is exact."""
     m = min(p.landmarks, n)
     adds = 4 * n * m * d + 2 * m * m * d + 2 * landmark_multiply_adds(n, m, d, p.method)
     if p.inverse == "exact":
-        # q, k, v and the output once more in float64.
+        # Copies of q, k, v and the output in float64.
         return Cost(multiply_adds=adds, peak_elements=9 * n * d + 6 * m * d)
     clusters = n * (d + m + 2) if p.method == "kmeans" else 0
     return Cost(
@@ -96,7 +105,7 @@ def cost(n: int, d: int, p: NystromParams, *, causal: bool) -> Cost:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -> dict[str, Tensor]:
-    """The landmarks, the three factors, and how far from an inverse each iteration still is.
+    """Return the landmarks, the three factors, and the remaining error of each iteration of the inverse.
 
     ``query_landmarks`` and ``key_landmarks``, ``[..., m, d]``; ``left [..., n, m]``, ``middle [..., m, m]``,
     ``inverse [..., m, m]`` and ``right [..., m, n]``; ``residuals``, ``[..., T + 1]``: the Frobenius norm of

@@ -1,15 +1,15 @@
-"""Memory-compressed attention: every query looks at pooled keys, each standing for a few neighbouring tokens.
+"""Memory-compressed attention: every query attends to pooled keys, each of which represents a few neighbouring tokens.
 
-It stands in for softmax, the stride being the budget: at stride 1 every token is its own pool and it is softmax. The
-paper pools with a strided convolution it trains; here its window is a fixed triangle or flat.
+It approximates softmax, with the stride as its budget: at stride 1 every token is its own pool, and it is softmax. The
+paper trains the strided convolution that pools; here its window is fixed, triangular or flat.
 
-Where the stride does not divide n, pools differ in size by at most one. Max pooling concerns the keys alone: values
-stay mean-pooled, else the output were no matrix times v.
+If the stride does not divide n, pools differ in size by at most one. Max pooling applies to the keys alone: values are
+mean-pooled, since the output would otherwise not be a matrix times v.
 
-Causal, whole pools are hidden: a query sees the pools that end before its own begins, and of its own the tokens up to
-itself one by one, so that no row is empty and stride 1 is causal softmax. Pools then hold exactly ``stride`` tokens,
-counted from the first (the last may be short, and nobody sees it pooled): if they evened out, each new token would move
-the bounds of earlier pools and with them outputs already given.
+If causal, a query attends to the pools before its own pool, and to the single tokens of its own pool up to itself.
+Hence no row is empty, and stride 1 is causal softmax. Pools then hold exactly ``stride`` tokens, counted from the
+first; the last may be short, and no query attends to it as a pool. With even pools, each new token would move the
+bounds of earlier pools and change earlier outputs.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from attention_core.ops.low_rank.pooling import Run, Segments, pool, pooling_mat
 from attention_core.ops.pattern.layouts import block_pairs, residue_pairs
 from attention_core.ops.pattern.parts import earlier_blocks, own_block
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import causal_mask, masked_softmax, product_of, scores, widened
+from attention_core.ops.softmax.masked import causal_mask, masked_softmax, positions, scores, widened
 from attention_core.ops.softmax.partial import merged
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -51,7 +51,7 @@ def _for_values(p: PooledParams) -> str:
 
 
 def _segments(n: int, p: PooledParams, *, causal: bool) -> Segments:
-    """The pools: as even as can be, or causal of ``stride`` tokens each but for the last."""
+    """Return the pools: even ones, or if causal pools of ``stride`` tokens each, except for the last."""
     if not causal:
         return strided_segments(n, p.stride)
     whole, rest = divmod(n, p.stride)
@@ -59,16 +59,16 @@ def _segments(n: int, p: PooledParams, *, causal: bool) -> Segments:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> dict[str, Tensor]:
-    """Which tokens each key covers, ``provenance = P [m, n]``, and the factors ``left @ right = weights``.
+    """Return the tokens that each key covers, ``provenance = P [m, n]``, and the factors ``left @ right = weights``.
 
-    Causal, the tokens themselves stand below the pools, ``[m + n, n]``.
+    If causal, rows for the single tokens follow the pools, ``[m + n, n]``.
     """
     n = q.shape[-2]
     segments = _segments(n, p, causal=causal)
     P = pooling_matrix(segments, q, _for_values(p))  # [m, n]
     keys, seen = pool(k, segments, p.pool), None  # [..., m, d]
     if causal:
-        block = torch.arange(n, device=q.device) // p.stride  # [n], the pool each token falls into
+        block = torch.arange(n, device=q.device) // p.stride  # [n], the pool of each token
         earlier = torch.arange(len(P), device=q.device) < block[:, None]  # [n, m]
         own = (block == block[:, None]) & causal_mask(n, q.device)  # [n, n]
         seen = torch.cat([earlier, own], -1)  # [n, m + n]
@@ -76,12 +76,21 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -
     return {"provenance": P, "left": masked_softmax(scores(q, keys), seen), "right": P}
 
 
-weights = product_of(anatomy)
-"""``S(q R(k)ᵀ / √d) R``, ``[..., n, n]``, R the pools; causal, below them each token alone."""
+def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
+    """Compute ``S(q R(k)ᵀ / √d) R``, ``[..., n, n]``, where R holds the pools and, if causal, the single tokens."""
+    segments = _segments(q.shape[-2], p, causal=causal)
+    keys, R = pool(k, segments, p.pool), pooling_matrix(segments, q, _for_values(p))  # [..., m, d], [m, n]
+    if not causal:
+        return scores(q, keys).softmax(-1) @ R
+    i, j = positions(q.shape[-2], q.device)
+    earlier = torch.arange(len(R), device=q.device) < i // p.stride  # [n, m]
+    own = (i // p.stride == j // p.stride) & (j <= i)  # [n, n]
+    keys, R = torch.cat([keys, k], -2), torch.cat([R, torch.eye(q.shape[-2]).to(R)])  # [..., m + n, d], [m + n, n]
+    return masked_softmax(scores(q, keys), torch.cat([earlier, own], -1)) @ R
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
-    """Full attention to n/s pooled keys and values: O(n² d / s), never n x n; causal, O(n (n / s + s) d)."""
+    """Compute full attention to n/s pooled keys and values: O(n² d / s), or O(n (n / s + s) d) if causal."""
     segments = _segments(q.shape[-2], p, causal=causal)
     dtype, s = v.dtype, p.stride
     q, k, v = widened(q), widened(k), widened(v)
@@ -96,7 +105,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) ->
 
 
 def cost(n: int, d: int, p: PooledParams, *, causal: bool) -> Cost:
-    """Two n x n/s x d products; causal, two for each pair in a pool and two for each place in a pool and two pools."""
+    """Count two n x n/s x d products; if causal, two over the pairs in a pool and of a query with earlier pools."""
     m, later = -(-n // p.stride), max(0, n - p.stride)
     peak = n * (d + 1) + 2 * m * d
     if not causal:

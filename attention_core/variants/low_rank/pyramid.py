@@ -1,8 +1,8 @@
-"""Pyramid pooling: every query looks at summaries of the whole, its parts and their parts, all at once.
+"""Pyramid pooling: every query attends to mean keys of the whole text and of smaller and smaller parts.
 
-Asymmetric non-local networks pool the keys and values of an image to grids of 1, 3, 6 and 8 cells a side; a text has
-one side. It stands in for softmax, the level of detail being the budget: numbers of pools beyond n count as n and each
-is kept once, so that with ``levels >= n`` only the tokens themselves are left and it is softmax.
+Asymmetric non-local networks pool the keys and values of an image to grids of 1, 3, 6 and 8 cells on each side; a text
+has one dimension. Pyramid pooling approximates softmax, with the level of detail as its budget. More than n pools count
+as n, and equal levels are used once: with ``levels >= n`` only the single tokens remain, and it is softmax.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attention_core.ops.low_rank.pooling import even_segments, pool, pooling_matrix
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import product_of, scores, widened
+from attention_core.ops.softmax.masked import scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 SIZES = (1, 3, 6, 8)
@@ -35,34 +35,37 @@ class PyramidParams(Params):
 
 
 def _sizes(n: int, p: PyramidParams) -> list[int]:
-    """How many pools each level has."""
+    """Return the number of pools of each level."""
     return list(dict.fromkeys(min(size * p.levels, n) for size in SIZES))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> dict[str, Tensor]:
-    """Which tokens each key covers, ``provenance = P [S, n]``, and the factors ``left @ right = weights``."""
+    """Return the tokens that each key covers, ``provenance = P [S, n]``, and the factors ``left @ right = weights``."""
     n = q.shape[-2]
     P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], means of every level
     return {"provenance": P, "left": scores(q, P @ k).softmax(-1), "right": P}  # [..., n, S] @ [S, n]
 
 
-weights = product_of(anatomy)
-"""``S(q (P k)ᵀ / √d) P``, ``[..., n, n]``."""
+def weights(q: Tensor, k: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
+    """Compute ``S(q (P k)ᵀ / √d) P``, ``[..., n, n]``."""
+    n = q.shape[-2]
+    P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], the means of every level
+    return scores(q, P @ k).softmax(-1) @ P
 
 
 def _pools(x: Tensor, p: PyramidParams) -> Tensor:
-    """The means of every level under each other, ``[..., S, d]``."""
+    """Return the means of all levels, ``[..., S, d]``."""
     n = x.shape[-2]
     return torch.cat([pool(x, even_segments(n, m)) for m in _sizes(n, p)], -2)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
-    """Full attention to the S pools of all levels: O(n S d)."""
+    """Compute full attention to the S pools of all levels: O(n S d)."""
     return exact_attention(widened(q), _pools(widened(k), p), _pools(widened(v), p)).to(v.dtype)
 
 
 def cost(n: int, d: int, p: PyramidParams, *, causal: bool) -> Cost:
-    """Two n x S x d products."""
+    """Count two n x S x d products."""
     pools = sum(_sizes(n, p))
     return Cost(multiply_adds=2 * n * pools * d, peak_elements=2 * pools * d + max(n * (d + 1), pools * d))
 

@@ -1,9 +1,9 @@
-"""Mixed chunk attention: exact and sharp within a chunk, linear across chunks (FLASH).
+"""Mixed chunk attention: quadratic within a chunk, linear across chunks (FLASH).
 
-Within a chunk of c tokens weights are ``relu²(x) / c`` of the logits x; ``x / n`` is added for all chunks, the own one
-included, with its sign and without any normaliser. The causal form looks back: within the chunk up to the token itself,
-and at the chunks before by ``x / n_i``, where n_i counts the tokens seen so far, its own among them: what comes later
-cannot be counted by who is to write it.
+Within a chunk of c tokens, weights are ``relu²(x) / c`` of the logits x. For all chunks, including the query's own,
+``x / n`` is added, with its sign and without a normaliser. The causal form attends within the chunk up to the token
+itself, and to earlier chunks by ``x / n_i``. There n_i counts the tokens up to and including the query's own, since the
+total number is not known during generation.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from attention_core.ops.softmax.masked import keys_seen, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 STEP = 2**16
-"""Numbers of a block below which further chunks join it: 256 KiB of float32, and half the calls of a smaller one."""
+"""Numbers in one block of several chunks: 256 KiB of float32, which halves the calls of a smaller block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +38,13 @@ class FlashMixedParams(Params):
 
 
 def earlier_chunk(n: int, p: FlashMixedParams, device: torch.device) -> Tensor:
-    """Whether a key's chunk lies before its query's, ``bool [n, n]``."""
+    """Check which keys lie in a chunk before their query's chunk, ``bool [n, n]``."""
     chunk = torch.arange(n, device=device) // p.chunk
     return chunk[:, None] > chunk
 
 
 def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
-    """``relu²(x) / c`` within a chunk and ``x / n_i`` to all chunks, or the chunks before, ``[..., n, n]``."""
+    """Compute ``relu²(x) / c`` within a chunk and ``x / n_i`` for all or all earlier chunks, ``[..., n, n]``."""
     x = scores(q, k)  # [..., n, n]
     before = earlier_chunk(q.shape[-2], p, q.device)  # [n, n]
     own = ~(before | before.mT) * x.relu().square() / p.chunk
@@ -53,7 +53,7 @@ def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tenso
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
-    """Chunk by chunk, and ``q (kᵀ v)`` for the linear term: O(n c d + n d²)."""
+    """Compute the same chunk by chunk, with ``q (kᵀ v)`` for the linear term: O(n c d + n d²)."""
     queries, keys, values = widened(q), widened(k), widened(v)
     own = own_chunks(queries, keys, values, p, causal=causal)
     factor = q.shape[-1] ** -0.5 / keys_seen(q, causal=causal).to(queries)
@@ -68,24 +68,24 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool
 
 
 def own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
-    """The squared ReLU within the chunks, ``[..., n, d_v]``."""
+    """Compute the squared ReLU within the chunks, ``[..., n, d_v]``."""
     n, size = q.shape[-2], min(p.chunk, q.shape[-2])
     if n % size:
-        # Zeros fill the last chunk: they weigh nothing, and their own rows are cut off.
+        # Zeros pad the last chunk: their weight is 0, and their own rows are cut off.
         q, k, v = (F.pad(x, (0, 0, 0, -n % size)) for x in (q, k, v))
     chunks = (x.unflatten(-2, (-1, size)) for x in (q, k, v))
     return blockwise_attention(partial(weigh, p=p), *chunks, causal=causal, step=STEP).flatten(-3, -2)[..., :n, :]
 
 
 def weigh(q: Tensor, k: Tensor, rows: Rows, p: FlashMixedParams) -> Tensor:
-    """Rows of ``relu²(x) / c``; the factors' root goes into the few queries, not the many logits."""
+    """Compute rows of ``relu²(x) / c``; scaling the few queries is cheaper than scaling the many logits."""
     return rows.hide(q * (q.shape[-1] * p.chunk) ** -0.5 @ k.mT, 0.0).relu_().square()
 
 
 def add_earlier(
     state: Tensor, q: Tensor, k: Tensor, v: Tensor, own: Tensor, factor: Tensor, p: FlashMixedParams
 ) -> tuple[Tensor, Tensor]:
-    """Whole chunks' linear term from the chunks before each, added to their own; the state is ``Σ kᵀ v`` so far."""
+    """Add the linear term of earlier chunks to the outputs of some chunks; the state is ``Σ kᵀ v`` so far."""
     q = q * factor
     out = own + q @ state
     if p.chunk < q.shape[-2]:
@@ -94,17 +94,17 @@ def add_earlier(
 
 
 def walk_size(p: FlashMixedParams) -> int:
-    """Tokens taken at once by the causal linear term: whole chunks, about as many as it takes to keep a core busy."""
+    """Return how many tokens one step of the causal linear term takes: whole chunks of at least ``CHUNK`` tokens."""
     return p.chunk * -(-CHUNK // p.chunk)
 
 
 def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
-    """Two products over the pairs in the chunks, and the linear term's two."""
+    """Count two products over the pairs in the chunks, and two of the linear term."""
     size, walked = min(p.chunk, n), min(walk_size(p), n)
     chunks, rest = -(-n // size), n % walked
-    # Only what is longer than a chunk has earlier chunks in itself.
+    # Only a step longer than a chunk contains earlier chunks of its own.
     inside = n // walked * walked**2 * (walked > p.chunk) + rest**2 * (rest > p.chunk) if causal else 0
-    # The rows that several chunks' blocks have together: their logits with the queries they come from or the squares.
+    # One block of several chunks: its logits, together with the scaled queries or with the squares.
     rows, block = block_size(size), block_size(size) * size
     held = (block + max(block, rows * d)) * min(chunks, max(1, STEP // block))
     held += 3 * chunks * size * d if n % size else 0

@@ -1,7 +1,7 @@
-"""LoLCATs: softmax's own exponentials within a window, a feature map's products beyond it, one sum for both.
+"""LoLCATs: softmax's exponentials within a window and products of features beyond it, with one normaliser for both.
 
-The exponentials stand over the largest in the window, so that a logit that a whole row has in common counts for no more
-than in softmax. The window slides with the query; what leaves it goes into a state of constant size.
+The exponentials are divided by the largest in the window, so that adding a constant to a row's logits changes nothing,
+as in softmax. The window slides with the query; tokens that leave it are added to a state of constant size.
 """
 
 import math
@@ -19,7 +19,7 @@ from attention_core.ops.softmax.masked import causal_mask, distances, rows_over_
 from attention_core.variant import TOKENS, Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 ROWS = 64
-"""Queries whose window is looked at at once."""
+"""Queries whose windows are computed in one step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +37,13 @@ class LolcatsParams(Params):
 
 
 def exponentials(logits: Tensor, near: Tensor) -> Tensor:
-    """``e^s`` over the row's largest where ``near``, zero elsewhere, ``[..., rows, keys]``."""
+    """Compute ``e^s`` over the row's largest where ``near``, zero elsewhere, ``[..., rows, keys]``."""
     logits = logits.masked_fill(~near, -math.inf)
     return (logits - logits.amax(-1, keepdim=True).clamp_min(torch.finfo(logits.dtype).min)).exp()
 
 
 def weights(q: Tensor, k: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
-    """Exponentials near, products of features far, each row divided by its sum, ``[..., n, n]``."""
+    """Compute exponentials near, products of features far, each row divided by its sum, ``[..., n, n]``."""
     n = q.shape[-2]
     near = distances(n, q.device).abs() < p.window
     far = ~near
@@ -54,20 +54,20 @@ def weights(q: Tensor, k: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
-    """Window after window, and the feature map's sums over what has left it: O(n (w + d) d) time, O(n d) memory."""
+    """Add the window's sums and the features' sums over all other tokens: O(n (w + d) d) time, O(n d) memory."""
     x = widened(q), widened(k), with_ones(widened(v))
     sums = torch.zeros_like(x[2]) if p.window == 0 else _near(*x, window=p.window, causal=causal)
     if q.shape[-2] > p.window:
         features = both_softmaxes(x[0]), both_softmaxes(x[1]), x[2]
         sums = sums + _far(*features, window=p.window)
-        if not causal:  # every later key once more, but not the token itself
+        if not causal:  # the same for later keys, without the token itself
             behind = _far(*(y.flip(-2) for y in features), window=max(p.window, 1))
             sums = sums + behind.flip(-2)
     return divided(sums).to(v.dtype)
 
 
 def _near(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool) -> Tensor:
-    """Exponentials times values in the window, ``[..., n, d_v]``."""
+    """Compute exponentials times values in the window, ``[..., n, d_v]``."""
     n, outs = q.shape[-2], []
     for start in range(0, n, ROWS):
         stop = min(start + ROWS, n)
@@ -80,7 +80,7 @@ def _near(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool) -> Tens
 
 
 def _far(q: Tensor, k: Tensor, v: Tensor, *, window: int) -> Tensor:
-    """Products of features times values over the keys ``window`` or more before the query, ``[..., n, d_v]``."""
+    """Compute features times values over the keys ``window`` or more tokens before the query, ``[..., n, d_v]``."""
     n = q.shape[-2]
     if n <= window:
         return torch.zeros_like(v)
@@ -90,13 +90,13 @@ def _far(q: Tensor, k: Tensor, v: Tensor, *, window: int) -> Tensor:
 
 
 class State(NamedTuple):
-    """What the decoder remembers.
+    """The decoder's state.
 
     Attributes:
         keys: the last keys, ``[..., w, d]``, the newest last.
-        values: their values and ones, ``[..., w, d_v + 1]``.
-        seen: how many tokens came before, one whole number.
-        sums: ``Σ φ(k_j) [v_j, 1]ᵀ`` over what has left the window, ``[..., 2d, d_v + 1]``.
+        values: their values and a column of ones, ``[..., w, d_v + 1]``.
+        seen: the number of earlier tokens, a scalar.
+        sums: ``Σ φ(k_j) [v_j, 1]ᵀ`` over the tokens that left the window, ``[..., 2d, d_v + 1]``.
     """
 
     keys: Tensor
@@ -106,7 +106,7 @@ class State(NamedTuple):
 
 
 def init_state(q: Tensor, v: Tensor, p: LolcatsParams) -> State:
-    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the state before any token, given one token's query ``[..., d]`` and value ``[..., d_v]``."""
     (*lead, d), columns, like = q.shape, v.shape[-1] + 1, widened(v)
     return State(
         like.new_zeros(*lead, p.window, d),
@@ -117,10 +117,10 @@ def init_state(q: Tensor, v: Tensor, p: LolcatsParams) -> State:
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams) -> tuple[Tensor, State]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    """Read one token, ``[..., d]`` and ``[..., d_v]``; return its output and the next state."""
     q, k, v = widened(q).unsqueeze(-2), widened(k).unsqueeze(-2), widened(v).unsqueeze(-2)
     keys, values = torch.cat([state.keys, k], -2), torch.cat([state.values, with_ones(v)], -2)
-    # The oldest leaves; before the window is full that is nobody, and its values are zeros.
+    # The oldest token leaves the window; before the window is full, that slot's values are zeros.
     sums = state.sums + both_softmaxes(keys[..., :1, :]).mT @ values[..., :1, :]
     keys, values, seen = keys[..., 1:, :], values[..., 1:, :], state.seen + 1
     out = both_softmaxes(q) @ sums
@@ -131,7 +131,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams) -> tup
 
 
 def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
-    """Two products for every pair in the windows; the sums of the keys beyond, each way unless causal."""
+    """Count two products over the pairs in the windows, and the features' sums, twice if not causal."""
     adds, near, far = 0, 0, 0
     if p.window:
         before, after = p.window - 1, 0 if causal else p.window - 1
@@ -141,7 +141,7 @@ def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
     for window in (p.window,) if causal else (p.window, max(p.window, 1)):
         if n > window:
             adds += causal_multiply_adds(n - window, 2 * d, d + 1, mode="chunked", normalise=False, referenced=False)
-            # Features and sums; not causal all of them turned round once more.
+            # Features and sums, and if not causal their reversed copies.
             far = n * (8 * d + 4 if causal else 13 * d + 5) + 2 * d * (d + 1)
     return Cost(multiply_adds=adds, peak_elements=max(near, far))
 

@@ -1,1 +1,1 @@
-"""Sparse variants: each query looks at some keys, by a pattern fixed in advance or found from the data."""
+"""Sparse variants: each query attends to some keys, by a pattern fixed in advance or found from the data."""

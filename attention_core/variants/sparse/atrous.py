@@ -1,4 +1,4 @@
-"""Atrous attention: each token sees the tokens a multiple of r away, like a convolution with holes."""
+"""Atrous attention: each token attends to the tokens whose distance is a multiple of r, like a dilated convolution."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -8,9 +8,9 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.pattern.layouts import residue_pairs, same_residue
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import class_elements, classes
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Params, SpecialCase, Variant, param
 
@@ -30,20 +30,27 @@ class AtrousParams(Params):
 
 
 def parts(n: int, p: AtrousParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """The pairs with ``(i - j) mod r = 0`` are all stride, ``bool [n, n]``."""
+    """Return the pairs with ``(i - j) mod r = 0``, ``bool [n, n]``."""
     return {"stride": same_residue(distances(n, device), p.stride)}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the tokens a multiple of r away, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    allowed = (i - j) % p.stride == 0
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
-    """Full attention inside each class of positions modulo r: O(n² d / r) time, O(n d) memory, no mask."""
+    """Compute full attention within each class of positions modulo r: O(n² d / r) time, O(n d) memory, no mask."""
     return union_attention(partial(classes, stride=p.stride, causal=causal), q, k, v)
 
 
 def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:
-    """Two products over the pairs in the classes; the output, and a share of it on its way there."""
+    """Count two products over the pairs in the classes; memory for the output and one piece."""
     rows = class_elements(n, p.stride)
     return Cost(
         multiply_adds=2 * d * residue_pairs(n, p.stride, causal=causal), peak_elements=union_elements(n, d, rows=rows)

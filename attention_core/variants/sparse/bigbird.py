@@ -1,4 +1,4 @@
-"""BigBird attention: a window, a few global tokens, and random keys that shorten the way between distant tokens."""
+"""BigBird attention: a window, a few global tokens, and random keys that connect distant tokens in few steps."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from torch import Tensor
 
 from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
 from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import band, band_elements, share
 from attention_core.ops.random import generator
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Drawn, Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -35,22 +35,22 @@ class BigBirdParams(Params):
 
 
 def random_keys(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool) -> Tensor:
-    """The keys drawn for each query, uniform over those it may see, in rising order, ``int32 [n, ρ]``.
+    """Draw random keys for each query, uniform over its visible keys, in ascending order, ``int32 [n, ρ]``.
 
-    The r-th draw of query i is a number in [0, 1) that depends on (seed, r, i) alone, times the count of keys that
-    query i may see. So more random keys keep the earlier ones; causal, a longer text keeps the keys of its beginning;
-    not causal, they move apart as the text grows.
+    The r-th draw of query i is a number in [0, 1) that depends on (seed, r, i) alone, times the number of keys visible
+    to query i. Raising ``random_keys`` therefore keeps the earlier draws. If causal, a longer text keeps the keys of
+    its beginning; otherwise the drawn keys move apart as the text grows.
     """
     seen = torch.arange(1, n + 1) if causal else n
     keys = torch.empty(n, p.random_keys, dtype=torch.int32)
     for r in range(p.random_keys):
         keys[:, r] = torch.rand(n, dtype=torch.float64, generator=generator(p.seed, r)) * seen
-    keys.numpy().sort(-1)  # torch's would make as many positions besides
+    keys.numpy().sort(-1)  # torch's sort would also return an int64 index of the same shape
     return keys.to(device)
 
 
 def parts(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """The pairs by what allows them, ``bool [n, n]`` each."""
+    """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     everywhere = torch.arange(n, device=device) < p.global_tokens  # [n]
     drawn = torch.zeros_like(distance, dtype=torch.bool)
@@ -58,18 +58,27 @@ def parts(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool
     return {"window": distance.abs() <= p.window, "global": everywhere | everywhere[:, None], "random": drawn}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the window, the global tokens and the drawn keys, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    drawn = random_keys(q.shape[-2], p, q.device, causal=causal).long()  # [n, ρ]
+    allowed = torch.zeros_like(i - j, dtype=torch.bool).scatter(-1, drawn, True)  # [n, n]
+    allowed |= ((i - j).abs() <= p.window) | (i < p.global_tokens) | (j < p.global_tokens)
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
-    """Global rows and columns, window and random keys, piece by piece: O(n (w + g + ρ) d) time, O(n (d + ρ)) memory."""
+    """Merge global rows and columns, window and random keys: O(n (w + g + ρ) d) time, O(n (d + ρ)) memory."""
 
     def near(distance: Tensor) -> Tensor:
         return (distance <= p.window) & (distance >= (0 if causal else -p.window))
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece | Drawn]:
         n = like.shape[-2]
-        drawn = random_keys(n, p, like.device, causal=causal)  # first, while nothing else is there
+        drawn = random_keys(n, p, like.device, causal=causal)  # drawn first, while no other memory is in use
         drawn = drawn.short() if n < 2**15 else drawn
         rest = partial(band, before=p.window, after=0 if causal else p.window, allowed=near, backward=backward)
         yield from anchored(like, anchors=p.global_tokens, causal=causal, rest=rest)
@@ -79,7 +88,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -
 
 
 def draws(drawn: Tensor, p: BigBirdParams, *, heads: int, d: int) -> Iterator[Drawn]:
-    """The random keys of the tokens that are not global: those neither near nor global."""
+    """Yield the random keys of the tokens that are not global, without keys in the window and global keys."""
     n = len(drawn)
     step = draw_rows(n, d, p, heads=heads)
     for start in range(p.global_tokens, n if p.random_keys else 0, step):
@@ -92,12 +101,12 @@ def draws(drawn: Tensor, p: BigBirdParams, *, heads: int, d: int) -> Iterator[Dr
 
 
 def draw_rows(n: int, d: int, p: BigBirdParams, *, heads: int = 1) -> int:
-    """Queries of one head whose drawn keys are looked at together, so that it holds little beside all outputs."""
+    """Return how many queries share one step, so that a step needs little memory compared with all outputs."""
     return min(n, max(1, heads * share(n) * d // (d + 4 * p.random_keys)))
 
 
 def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
-    """Two products for every pair that rows, columns, blocks and draws hold; the output, the draws, a share at work."""
+    """Count two products over the pairs of all pieces; memory for the output, the draws and one piece."""
     anchors, after = min(p.global_tokens, n), 0 if causal else p.window
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal) + (n - anchors) * p.random_keys
     pairs += window_pairs(n - anchors, block=BLOCK, before=p.window, after=after)

@@ -1,8 +1,8 @@
-"""Block selection: each token looks at its own block and at the few others that a score of whole blocks prefers.
+"""Block selection: each token attends to its own block and to the few other blocks that score best.
 
-The score stands in for the mass that softmax would lay on a block, which is the last of the scores to choose from. A
-block's summary is made of all its keys; causal, a query scores only blocks that end before its own, and sees of its own
-what is not later. A block of another length at the end is therefore never scored by a causal query.
+The score estimates the softmax mass of a block; the last score to choose from is that mass itself. A block's summary is
+made of all its keys. If causal, a query scores only the blocks before its own, and in its own block attends up to
+itself. A short block at the end is therefore never scored by a causal query.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from attention_core import articles
 from attention_core.ops.blocks import key_blocks
 from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count
-from attention_core.ops.softmax.masked import masked_softmax, scores, visible, widened
+from attention_core.ops.softmax.masked import among_largest, masked_softmax, positions, scores, visible, widened
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -38,41 +38,53 @@ class BlocksParams(Params):
 
 
 def selection(p: BlocksParams) -> Selection:
-    """Which blocks are chosen."""
+    """Return the rule that chooses blocks."""
     return Selection(block=p.block, number=p.blocks, score=p.score, rank=p.rank, seed=p.seed)
 
 
 def primitives(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
-    """Pairs within a block, and those of a query with the blocks it chose, ``bool [..., n, n]``."""
+    """Return the pairs within a block, and the pairs of a query with its chosen blocks, ``bool [..., n, n]``."""
     return selection(p).primitives(q, k, causal=causal)
 
 
 def pattern(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
-    """The pairs that may look, ``bool [..., n, n]``."""
+    """Return the allowed pairs, ``bool [..., n, n]``."""
     found = primitives(q, k, p, causal=causal)
     return found["block"] | found["chosen"]
 
 
 def weights(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
-    """Softmax over a query's own block and those it chose, ``[..., n, n]``."""
+    """Compute softmax over each query's own block and its chosen blocks, ``[..., n, n]``."""
     return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
+    """Compute attention to each query's own block and to the m other blocks that score best, ``[..., n, d_v]``."""
+    i, j = positions(q.shape[-2], q.device)
+    block = j[:, :: p.block] // p.block  # [1, blocks]
+    score_of = key_blocks.scorer(k, block=p.block, score=p.score, rank=p.rank, seed=p.seed)
+    others = block < i // p.block if causal else block != i // p.block  # [n, blocks]
+    score = score_of(q, block.shape[-1]).masked_fill(~others, -torch.inf)  # [..., n, blocks]
+    chosen = among_largest(score, p.blocks) & others
+    allowed = (i // p.block == j // p.block) | chosen[..., j[0] // p.block]  # [..., n, n]
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed) @ v
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
-    """The same without the matrix: O(n (m + 1) b d) time beside the scores', O(n (m + d)) memory."""
+    """Compute the same without the matrix: O(n (m + 1) b d) time in addition to the scores, O(n (m + d)) memory."""
     return selection(p).attend(q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: BlocksParams, *, causal: bool) -> Cost:
-    """What selection costs."""
-    return selection(p).cost(n, d, causal=causal)
+    """Return the cost of the selection and of attention to the chosen blocks."""
+    return Cost(*selection(p).cost(n, d, causal=causal))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
-    """What was chosen and what should have been, by block.
+    """Return the chosen blocks and the best choice, ``[..., n, blocks]`` each.
 
-    ``scores``, ``[..., n, blocks]``, ``-inf`` where a block may not be chosen; ``chosen`` and ``best``, the blocks the
-    score chose and those the true mass would have, ``bool``; ``mass``, what softmax over all lays on each block.
+    ``scores`` is ``-inf`` where a block must not be chosen. ``chosen`` and ``best``, ``bool``, are the blocks chosen by
+    the score and by the true mass. ``mass`` is the weight that softmax over all keys gives to each block.
     """
     q, k = widened(q), widened(k)
     n, blocks = q.shape[-2], block_count(q.shape[-2], p.block)
@@ -98,6 +110,7 @@ VARIANT = Variant(
     params=BlocksParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     pattern=pattern,
     primitives=primitives,

@@ -1,4 +1,4 @@
-"""Local attention: each token sees the w tokens on either side of it."""
+"""Local attention: each token attends to the w tokens on either side of it."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -8,11 +8,11 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import band, band_elements
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Params, SpecialCase, Variant, param
 
@@ -32,20 +32,27 @@ class LocalParams(Params):
 
 
 def allowed(distance: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
-    """Which distances ``i - j`` are visible."""
+    """Check which distances ``i - j`` are visible."""
     return (distance <= p.window) & (distance >= (0 if causal else -p.window))
 
 
 def parts(n: int, p: LocalParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """The band ``|i - j| <= w`` is all window, ``bool [n, n]``."""
+    """Return the pairs with ``|i - j| <= w``, ``bool [n, n]``."""
     return {"window": allowed(distances(n, device), p, causal=causal)}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the tokens at most w away, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    allowed = (i - j).abs() <= p.window
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
-    """Blocks of queries against the keys around them, by the fused kernel: O(n w d) time, O(n d) memory."""
+    """Compute blocks of queries with the keys around them by the fused kernel: O(n w d) time, O(n d) memory."""
     if p.window >= q.shape[-2] - 1:
         return exact_attention(q, k, v, causal=causal)
     near, after = partial(allowed, p=p, causal=causal), 0 if causal else p.window
@@ -53,7 +60,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> 
 
 
 def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
-    """Two products for every pair that the blocks hold; the output, and a share of it on its way there."""
+    """Count two products over the pairs in the blocks; memory for the output and one piece."""
     if p.window >= n - 1:
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
     after = 0 if causal else p.window

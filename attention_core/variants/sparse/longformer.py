@@ -1,4 +1,4 @@
-"""Longformer attention: a window, possibly with gaps, and a few global tokens that see and are seen by all."""
+"""Longformer attention: a window, possibly dilated, and global tokens that attend to all and are attended to by all."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from torch import Tensor
 
 from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
 from attention_core.ops.pattern.layouts import BLOCK, same_residue, window_pairs
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import band, band_elements
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, among, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -35,18 +35,26 @@ class LongformerParams(Params):
 
 
 def parts(n: int, p: LongformerParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """The pairs by what allows them, ``bool [n, n]`` each."""
+    """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     near = (distance.abs() <= p.window * p.dilation) & same_residue(distance, p.dilation)
     everywhere = torch.arange(n, device=device) < p.global_tokens  # [n]
     return {"window": near, "global": everywhere | everywhere[:, None]}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the dilated window and the global tokens, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    window = ((i - j).abs() <= p.window * p.dilation) & ((i - j) % p.dilation == 0)
+    allowed = window | (i < p.global_tokens) | (j < p.global_tokens)
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
-    """Global rows, global columns and the window, merged piece by piece: O(n (w + g) d) time, O(n d) memory."""
+    """Merge global rows, global columns and the window piece by piece: O(n (w + g) d) time, O(n d) memory."""
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece]:
         rest = partial(dilated_band, p=p, causal=causal, backward=backward)
@@ -56,7 +64,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool
 
 
 def dilated_band(like: Tensor, p: LongformerParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """The window: among the tokens at one place of the dilation it has no gaps."""
+    """Yield the window's pieces: among tokens with the same residue modulo the dilation, it has no gaps."""
     after = 0 if causal else p.window
 
     def near(distance: Tensor) -> Tensor:
@@ -69,7 +77,7 @@ def dilated_band(like: Tensor, p: LongformerParams, *, causal: bool, backward: b
 
 
 def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
-    """Two products for every pair that rows, columns and blocks hold; the output, and a share of it."""
+    """Count two products over the pairs of all pieces; memory for the output and one piece."""
     anchors, after = min(p.global_tokens, n), 0 if causal else p.window
     length, longer = divmod(n - anchors, p.dilation)
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal)

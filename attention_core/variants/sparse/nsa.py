@@ -1,9 +1,9 @@
-"""Native sparse attention: the text in outline, the blocks that matter in full, and what is near, each by its gate.
+"""Native sparse attention: the gated sum of attention to block means, to a few selected blocks and to a window.
 
-Three attentions share queries, keys and values. One looks at the mean key of each whole block and gives all its tokens
-the same weight; one at the query's own block and those whose mean keys it likes best; one at a window. What they find
-is added up, each times its gate. Causal, a block has a mean once its last token has come, and may be chosen in full
-from then on by the queries behind it, so that a later token changes nothing.
+The three branches share queries, keys and values. The compressed branch attends to the mean key of each block and gives
+all tokens of a block the same weight. The selected branch attends to the query's own block and to the blocks whose mean
+keys score best. The third branch attends to a window. If causal, a block's mean counts for the queries from its last
+token on, and the queries of later blocks may select the block, so that later tokens change no earlier output.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from attention_core.ops.pattern.parts import earlier_blocks
 from attention_core.ops.pattern.pieces import band, band_elements
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import distances, masked_softmax, scores, widened
+from attention_core.ops.softmax.masked import among_largest, distances, masked_softmax, positions, scores, widened
 from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -51,29 +51,29 @@ class NsaParams(Params):
 
 
 def whole(n: int, block: int, device: torch.device | None) -> Tensor:
-    """The blocks whose last token has come, ``bool [n, blocks]``, as the queries go on."""
+    """Return for each query which blocks end at or before it, ``bool [n, blocks]``."""
     ends = (torch.arange(block_count(n, block), device=device) + 1) * block
     return ends <= torch.arange(1, n + 1, device=device)[:, None]
 
 
 def means(x: Tensor, block: int) -> Tensor:
-    """The mean of each block's tokens, ``[..., blocks, d]``."""
+    """Return the mean of each block's tokens, ``[..., blocks, d]``."""
     count = filled(x.shape[-2], block, x.device).sum(-1, keepdim=True)
     return cut(x, block).sum(-2) / count
 
 
 def near(distance: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Which distances ``i - j`` the window holds."""
+    """Check which distances ``i - j`` lie in the window."""
     return (distance < p.window) & (distance >= 0 if causal else distance > -p.window)
 
 
 def selection(p: NsaParams) -> Selection:
-    """Which blocks are chosen: by q·k̄, as softmax over the means would rank them."""
+    """Return the rule that chooses blocks: by q·k̄, the order in which softmax over the means ranks them."""
     return Selection(block=p.block, number=p.blocks)
 
 
 def primitives(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> dict[str, Tensor]:
-    """The pairs of each branch whose gate is open, ``bool [..., n, n]``: its own block and those chosen apart."""
+    """Return the pairs of each branch with an open gate, ``bool [..., n, n]``; own and chosen blocks are separate."""
     n = q.shape[-2]
     covered = whole(n, p.block, q.device).repeat_interleave(p.block, -1)[:, :n]
     chosen = selection(p).primitives(q, k, causal=causal)
@@ -85,16 +85,16 @@ def primitives(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> dict[str,
 
 
 def pattern(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """The pairs that may look, ``bool [..., n, n]``."""
+    """Return the allowed pairs, ``bool [..., n, n]``."""
     chosen, own, window, covered = primitives(q, k, p, causal=causal).values()
     return chosen | own | window | covered
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> dict[str, Tensor]:
-    """The three matrices of which ``weights`` is the sum, each times its gate, ``[..., n, n]``.
+    """Return the matrices of the three branches, ``[..., n, n]`` each, before their gates.
 
-    ``compressed``, a block's weight spread evenly over its tokens, a row of zeros before the first block is whole;
-    ``selected``; ``near``. ``outline``, softmax over the means themselves, ``[..., n, blocks]``.
+    ``compressed`` spreads a block's weight evenly over its tokens; its rows before the end of the first block are zero.
+    ``selected`` and ``near`` are the other two branches. ``outline``, ``[..., n, blocks]``, is softmax over the means.
     """
     q, k = widened(q), widened(k)
     n, logits = q.shape[-2], scores(q, k)
@@ -110,22 +110,38 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> d
 
 
 def weights(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """The sum of the three, each times its gate, ``[..., n, n]``."""
+    """Compute the sum of the three branches, each times its gate, ``[..., n, n]``."""
     parts = anatomy(q, k, k, p, causal=causal)
     return p.gate_compressed * parts["compressed"] + p.gate_selected * parts["selected"] + p.gate_window * parts["near"]
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
+    """Compute the three branches by their masks, each times its gate and v, ``[..., n, d_v]``."""
+    (i, j), logits = positions(q.shape[-2], q.device), scores(q, k)
+    own, block, visible = i // p.block, j[:, :: p.block] // p.block, (j <= i) | (not causal)  # [n, 1], [1, blocks]
+    member = (own == block).mT.to(q)  # [blocks, n], the tokens of each block
+    P = member / member.sum(-1, keepdim=True)
+    outline = scores(q, P @ k)  # [..., n, blocks], each query with the mean keys
+    ended = ((block + 1) * p.block <= i + 1) | (not causal)
+    compressed = masked_softmax(outline, ended) @ P
+    others = block < own if causal else block != own  # [n, blocks]
+    chosen = among_largest(outline.masked_fill(~others, -torch.inf), p.blocks) & others
+    selected = masked_softmax(logits, visible & ((own == own.mT) | chosen[..., j[0] // p.block]))
+    window = masked_softmax(logits, visible & ((i - j).abs() < p.window))
+    return (p.gate_compressed * compressed + p.gate_selected * selected + p.gate_window * window) @ v
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """The three without a matrix: O(n (n / b + m b + w) d) time, O(n (m + d)) memory; closed gates cost nothing."""
+    """Sum the open branches without a matrix: O(n (n / b + m b + w) d) time, O(n (m + d)) memory."""
     total = torch.zeros_like(widened(v))
     for factor, out in branches(q, k, v, p, causal=causal):
         total.add_(out, alpha=factor)
-        del out  # before the next branch begins
+        del out  # free its memory before the next branch begins
     return total.to(v.dtype)
 
 
 def branches(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Iterator[tuple[float, Tensor]]:
-    """Each open gate and what its branch finds, ``[..., n, d_v]``."""
+    """Yield each positive gate and the output of its branch, ``[..., n, d_v]``."""
     if p.gate_compressed:
         yield p.gate_compressed, compressed(widened(q), widened(k), widened(v), p.block, causal=causal)
     if p.gate_selected:
@@ -135,20 +151,20 @@ def branches(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> 
 
 
 def compressed(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> Tensor:
-    """Attention to the blocks' means, ``[..., n, d_v]``; zeros where none is whole."""
+    """Attend to the blocks' means, ``[..., n, d_v]``; if causal, zeros before the end of the first block."""
     if not causal:
         return exact_attention(q, means(k, block), means(v, block))
     n = q.shape[-2]
     if n < block:
         return torch.zeros_like(v)
     keys, values = (means(x[..., : n // block * block, :], block) for x in (k, v))
-    # A query behind the last token of a block has that block before it, as the one of the next place would.
+    # The last query of a block may attend to its own block's mean: shifted by one, the queries see all earlier blocks.
     out, _ = earlier_blocks(F.pad(q, (0, 0, 1, 0)), keys, values, block=block)
     return F.pad(out, (0, 0, block - 1, 0))
 
 
 def windowed(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Attention to what is near, ``[..., n, d_v]``."""
+    """Attend to the window, ``[..., n, d_v]``."""
     reach = p.window - 1
     if reach >= q.shape[-2] - 1:
         return exact_attention(q, k, v, causal=causal)
@@ -157,7 +173,7 @@ def windowed(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> 
 
 
 def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
-    """What the branches cost, one after the other, beside the sum so far."""
+    """Count the branches, which run one after the other; memory for the sum and the largest branch."""
     adds, peaks = 0, [0]
     if p.gate_compressed:
         m = block_count(n, p.block)
@@ -166,8 +182,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
         elif n >= p.block:
             adds, peaks = 2 * residue_pairs(n + 1 - p.block, p.block, causal=True) * d, [n * (3 * d + 2) + 2 * m * d]
     if p.gate_selected:
-        chosen = selection(p).cost(n, d, causal=causal)
-        adds, peaks = adds + chosen.multiply_adds, [*peaks, chosen.peak_elements]
+        chosen, peak = selection(p).cost(n, d, causal=causal)
+        adds, peaks = adds + chosen, [*peaks, peak]
     if p.gate_window:
         reach = p.window - 1
         after = 0 if causal else reach
@@ -192,6 +208,7 @@ VARIANT = Variant(
     params=NsaParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     pattern=pattern,
     primitives=primitives,

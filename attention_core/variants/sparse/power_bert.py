@@ -1,9 +1,9 @@
-"""PoWER-BERT: tokens that receive little attention drop out after this layer, for all heads alike.
+"""PoWER-BERT: tokens that receive little attention are eliminated after this layer, in all heads together.
 
-As in the paper, the attention of the layer itself is still full: survivors look at every token, the eliminated ones
-too, and only what the eliminated would have become is not computed: their rows are zero. Later layers, which this
-project does not run, then see the survivors alone. A token's significance is the attention it receives from all tokens,
-summed over heads; the authors' code leaves out the part it pays itself and never drops the first token.
+As in the paper, the attention of this layer is still full: survivors attend to every token, including the eliminated
+ones. The outputs of eliminated tokens are not computed, so their rows are zero. Later layers, which are not part of
+this project, see the survivors alone. A token's significance is the attention that it receives from all tokens, summed
+over heads. The authors' code leaves out the token's attention to itself and never eliminates the first token.
 """
 
 import math
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import STEP, largest_block, row_blocks
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import masked_softmax, scores
+from attention_core.ops.softmax.masked import among_largest, masked_softmax, scores
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -33,15 +33,15 @@ class PowerBertParams(Params):
 
 
 def kept_count(n: int, p: PowerBertParams) -> int:
-    """How many tokens survive: the share rounded, at least one."""
+    """Return the number of survivors: the share rounded, at least one."""
     return max(1, math.floor(p.keep * n + 0.5))
 
 
 @torch.no_grad()
 def significance(q: Tensor, k: Tensor) -> Tensor:
-    """Attention each token receives, summed over queries and over heads (axis -3), ``float64 [..., n]``.
+    """Return the attention that each token receives, summed over queries and heads (axis -3), ``float64 [..., n]``.
 
-    In float32 many small sums would be 0, and tokens would be eliminated by their position.
+    In float32 many small sums would be 0, and the position would decide which tokens are eliminated.
     """
     lead, n = q.shape[:-2], q.shape[-2]
     q, k = (x.reshape(-1, *x.shape[-2:]) for x in (q, k))
@@ -55,45 +55,55 @@ def significance(q: Tensor, k: Tensor) -> Tensor:
 
 
 def survivors(q: Tensor, k: Tensor, p: PowerBertParams) -> Tensor:
-    """Positions of the tokens that stay, ascending, ``int64 [..., m]``, for all heads; the earlier one wins a tie."""
+    """Return the survivors' positions, ascending, ``int64 [..., m]``, for all heads; on a tie the earlier survives."""
     ranked = significance(q, k).sort(dim=-1, descending=True, stable=True).indices
     return ranked[..., : kept_count(q.shape[-2], p)].sort(-1).values
 
 
 def pattern(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
-    """The survivors' rows, ``bool [..., n, n]``."""
+    """Return the survivors' rows, ``bool [..., n, n]``."""
     stay = survivors(q, k, p)
     lives = torch.zeros(*stay.shape[:-1], q.shape[-2], dtype=torch.bool, device=q.device).scatter_(-1, stay, True)
     return _for_heads(lives, q).unsqueeze(-1).expand(*q.shape[:-1], q.shape[-2])
 
 
 def primitives(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> dict[str, Tensor]:
-    """Every pair is there because its query survives."""
+    """Return the pattern under the one rule that allows a pair: its query survives."""
     return {"survivor": pattern(q, k, p, causal=causal)}
 
 
 def _for_heads(x: Tensor, q: Tensor) -> Tensor:
-    """``[..., m]`` without the axis of heads as ``[..., H, m]``, a view."""
+    """Expand ``[..., m]`` without a head axis to ``[..., H, m]``, a view."""
     return x if q.ndim == 2 else x.unsqueeze(-2).expand(*q.shape[:-2], x.shape[-1])
 
 
 def weights(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
-    """``S(q kᵀ / √d)`` with the rows of eliminated tokens zero, ``[..., n, n]``."""
+    """Compute ``S(q kᵀ / √d)`` with zero rows for the eliminated tokens, ``[..., n, n]``."""
     alive = pattern(q, k, p, causal=causal)  # [..., n, n], the same along a row
     return masked_softmax(scores(q, k), alive)
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
+    """Compute softmax attention and set the outputs of the eliminated tokens to zero, ``[..., n, d_v]``."""
+    full = scores(q, k).softmax(-1)  # [..., n, n]
+    received = full.sum(-2)  # [..., n]
+    if q.ndim > 2:
+        received = received.sum(-2, keepdim=True)  # over heads, [..., 1, n]
+    survives = among_largest(received, kept_count(q.shape[-2], p))
+    return full @ v * survives.unsqueeze(-1)
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
-    """Significance by blocks of queries, then the survivors' attention: O(n² d) time, O(n d) memory."""
+    """Compute the significance in blocks of queries, then the survivors' rows: O(n² d) time, O(n d) memory."""
     rows = _for_heads(survivors(q, k, p), q).unsqueeze(-1)
     out = exact_attention(q.gather(-2, rows.expand(*rows.shape[:-1], q.shape[-1])), k, v)
     return torch.zeros_like(v).scatter_(-2, rows.expand_as(out), out)
 
 
 def cost(n: int, d: int, p: PowerBertParams, *, causal: bool, heads: int) -> Cost:
-    """One product of all pairs for the significance, in float64, two of the survivors with all keys; the outputs."""
+    """Count one product of all pairs for the significance (float64) and two of the survivors with all keys."""
     m = kept_count(n, p)
-    judged = min(heads, max(1, STEP // largest_block(n)))  # heads at once
+    judged = min(heads, max(1, STEP // largest_block(n)))  # heads in one step
     return Cost(
         multiply_adds=heads * (n * n * d + 2 * m * n * d),
         peak_elements=max(2 * heads * n + judged * (2 * n * d + 4 * largest_block(n)), heads * (n * d + m * (d + 3))),
@@ -101,7 +111,7 @@ def cost(n: int, d: int, p: PowerBertParams, *, causal: bool, heads: int) -> Cos
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool) -> dict[str, Tensor]:
-    """``significance``, ``[..., n]``, and ``survivors``, ``int64 [..., m]``, both without the axis of heads."""
+    """Return ``significance``, ``[..., n]``, and ``survivors``, ``int64 [..., m]``, both without a head axis."""
     return {"significance": significance(q, k), "survivors": survivors(q, k, p)}
 
 
@@ -117,6 +127,7 @@ VARIANT = Variant(
     params=PowerBertParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     pattern=pattern,
     primitives=primitives,

@@ -1,15 +1,16 @@
-"""Reformer attention: a random hash brings similar tokens together, and each looks among those only.
+"""Reformer attention: a random hash groups similar tokens, and each token attends within its group only.
 
-Queries and keys are one and the same (shared QK): the queries, at unit length, serve as keys, and the given keys are
-ignored. Logits are ``q_i · q_j / |q_j|`` without a further ``1/√d``, as in the original. A token sees itself only if it
-sees nothing else. Every round hashes each token into a bucket, sorts by (bucket, position) and cuts into chunks of c,
-wherever buckets end; a token sees its chunk and the one before. The first chunk has none before it, as in the paper
-(its implementations let it look at the last one). What any round finds counts, each pair once.
+Queries and keys are the same vectors (shared QK): the queries, normalised to unit length, serve as keys, and the given
+keys are ignored. Logits are ``q_i · q_j / |q_j|`` without a further ``1/√d``, as in the original. A token attends to
+itself only if it attends to no other token. Each round hashes every token into a bucket, sorts the tokens by
+(bucket, position) and cuts the sorted list into chunks of c tokens, regardless of bucket boundaries. A token attends to
+its own chunk and to the previous one. The first chunk has no previous chunk, as in the paper; the paper's
+implementations let it attend to the last chunk. The pattern is the union over all rounds.
 
-Causal, hiding later keys is not enough: a later token shifts all chunks behind it in the sorted order, and a longer
-text has more buckets, so the future would decide which past a token sees. So each bucket is cut into chunks by itself,
-which earlier tokens alone decide, and stretches of positions are hashed each for its own length: up to position 2c all
-is seen, up to 8c there are 4 buckets, up to 32c 16, and so on. No output moves when the text goes on.
+If causal, a mask alone would leak the future: a later token shifts the chunks after it in the sorted list, and a longer
+text has more buckets. Therefore each bucket is cut into chunks separately, which depends on earlier tokens alone.
+Stretches of positions are hashed with numbers of buckets of their own: one bucket up to position 2c, 4 up to 8c, 16 up
+to 32c, and so on. Appending tokens changes no earlier output.
 """
 
 import math
@@ -20,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.ops import lsh
-from attention_core.ops.softmax.masked import masked_softmax, widened
+from attention_core.ops.softmax.masked import masked_softmax, positions, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -42,7 +43,7 @@ class ReformerParams(Params):
 
 
 def stretches(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Queries ``start <= i < stop`` and the sizes of the hashes that they and all tokens before ``stop`` go through."""
+    """Return the stretches of queries ``start <= i < stop``, with the hash sizes for the tokens before ``stop``."""
     c = p.bucket_size
     if not causal:
         return [(0, n, lsh.hash_sizes(max(2, n / c), max(4, c)))]
@@ -54,13 +55,13 @@ def stretches(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int, int
 
 
 def hashed(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams) -> list[Tensor]:
-    """Each round's bucket of the tokens before ``stop``, ``int64 [..., stop]``: ``argmax [q R; -q R]``."""
+    """Return each round's buckets of the tokens before ``stop``, ``int64 [..., stop]``: ``argmax [q R; -q R]``."""
     return [lsh.hash_buckets(q[..., :stop, :], sizes, p.seed, number) for number in range(p.rounds)]
 
 
 def found(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """The pairs that a round finds, ``bool [..., n, n]``, from its buckets ``[..., n]`` and who shares one."""
-    # Causal, each bucket is cut by itself; else the order by (bucket, position) is, wherever buckets end.
+    """Return the pairs that a round finds, ``bool [..., n, n]``, given its buckets ``[..., n]`` and equal buckets."""
+    # If causal, each bucket is cut separately; otherwise the list sorted by (bucket, position) is cut.
     place = same.tril(-1).sum(-1) if causal else lsh.order(lsh.order(bucket))  # [..., n]
     chunk = place // p.bucket_size
     behind = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # [..., n, n]
@@ -69,14 +70,14 @@ def found(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> T
 
 
 def others_first(seen: Tensor, *, causal: bool) -> Tensor:
-    """The pairs without those of a token with itself, except for tokens that see no other, ``bool [..., n, n]``."""
+    """Remove the pairs of a token with itself unless the token has no other pair, ``bool [..., n, n]``."""
     itself = torch.eye(seen.shape[-1], dtype=torch.bool, device=seen.device)
     others = seen.tril(-1) if causal else seen & ~itself
     return others | (itself & ~others.any(-1, keepdim=True))
 
 
 def near_and_alike(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
-    """The pairs that some round finds, and the pairs of two tokens with a bucket in common, ``bool [..., n, n]``."""
+    """Return the pairs that some round finds, and the pairs that share a bucket in some round, ``bool [..., n, n]``."""
     q, n = widened(q), q.shape[-2]
     near, alike = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
     for start, stop, sizes in stretches(n, p, causal=causal):
@@ -89,43 +90,61 @@ def near_and_alike(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tenso
 
 
 def pattern(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """The pairs that some round finds, ``bool [..., n, n]``."""
+    """Return the pairs that some round finds, ``bool [..., n, n]``."""
     return near_and_alike(q, p, causal=causal)[0]
 
 
 def primitives(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> dict[str, Tensor]:
-    """Pairs that share a bucket, others of neighbouring places in the order, and lonely tokens with themselves."""
+    """Return the pairs that share a bucket, the pairs that only share chunks, and tokens that found no other token."""
     near, alike = near_and_alike(q, p, causal=causal)
     itself = torch.eye(q.shape[-2], dtype=torch.bool, device=q.device)
     return {"bucket": near & alike, "chunk": near & ~alike & ~itself, "itself": near & itself}
 
 
 def logits(q: Tensor) -> Tensor:
-    """``q_i · q_j / |q_j|``, ``[..., n, n]``."""
+    """Compute the shared logits ``q_i · q_j / |q_j|``, ``[..., n, n]``."""
     return q @ F.normalize(q, dim=-1).mT
 
 
 def weights(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """Softmax of the shared logits restricted to the pattern, ``[..., n, n]``; ``k`` is ignored."""
+    """Compute softmax of the shared logits over the pattern, ``[..., n, n]``; ``k`` is ignored."""
     return masked_softmax(logits(q), pattern(q, k, p, causal=causal))
 
 
 def reference(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """Softmax of the shared logits over every other token, ``[..., n, n]``: what more rounds come closer to."""
+    """Compute softmax of the shared logits over all other tokens, ``[..., n, n]``: the limit of many rounds."""
     shared = logits(widened(q))
     every = others_first(torch.ones_like(shared, dtype=torch.bool), causal=causal)
     return masked_softmax(shared, every).to(q.dtype)
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
+    """Compute softmax of the shared logits over the union of all rounds' pairs, times v, ``[..., n, d_v]``."""
+    i, j = positions(q.shape[-2], q.device)
+    allowed = torch.zeros(*q.shape[:-1], q.shape[-2], dtype=torch.bool, device=q.device)  # [..., n, n]
+    for start, stop, sizes in stretches(q.shape[-2], p, causal=causal):
+        for bucket in hashed(q, stop, sizes, p):
+            same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
+            # A token's place in its bucket, or in the list sorted by (bucket, position).
+            place = same.tril(-1).sum(-1) if causal else bucket.argsort(stable=True).argsort()
+            chunk = place // p.bucket_size
+            back = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # 0: the same chunk, 1: the previous one
+            near = ((back == 0) | (back == 1)) & (same | (not causal))
+            allowed[..., start:stop, :stop] |= near[..., start:, :]
+    allowed &= j < i if causal else j != i
+    allowed |= (i == j) & ~allowed.any(-1, keepdim=True)  # a token that finds no other attends to itself
+    return masked_softmax(q @ F.normalize(q, dim=-1).mT, allowed) @ v
+
+
 def chunked(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParams, *, causal: bool) -> list[lsh.Chunks]:
-    """Each round's chunks, as places in a row: what finds the pairs without trying all n²."""
+    """Return each round's chunks, from which ``lsh_attention`` finds the pairs without testing all n²."""
     if causal:
         return [lsh.bucket_chunks(bucket, math.prod(sizes), p.bucket_size) for bucket in buckets]
     return [lsh.sorted_chunks(bucket, p.bucket_size) for bucket in buckets]
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """The same from chunk to chunk: O(rounds n c d + n log n) time, O(n d) memory; ``k`` is ignored."""
+    """Compute the same chunk by chunk: O(rounds n c d + n log n) time, O(n d) memory; ``k`` is ignored."""
     shared, values = widened(q), widened(v)
     keys = F.normalize(shared, dim=-1)
     outs = []
@@ -137,7 +156,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) 
 
 
 def cost(n: int, d: int, p: ReformerParams, *, causal: bool) -> Cost:
-    """The hash, and two products for every pair in a chunk and the one before; keys, outputs and sorted copies."""
+    """Count the hash and two products over the pairs in the chunks; memory for keys, outputs and sorted copies."""
     work = peak = 0
     for _, stop, sizes in stretches(n, p, causal=causal):
         size, runs = min(p.bucket_size, stop), math.prod(sizes) if causal else 1
@@ -149,10 +168,11 @@ def cost(n: int, d: int, p: ReformerParams, *, causal: bool) -> Cost:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> dict[str, Tensor]:
-    """What the rounds make of the tokens, ``int64 [..., rounds, n]`` (causal: the last stretch's), and what they miss.
+    """Return the buckets and chunks of each round, and the pairs that all rounds miss.
 
-    ``buckets``; ``order``, the tokens by bucket and position; ``chunks``; ``missed``, ``bool [..., n, n]``, pairs that
-    share a bucket in some round and yet do not look; ``all_pairs``, ``[..., n, n]``, the same softmax over every pair.
+    ``buckets``, ``order`` (the tokens sorted by bucket and position) and ``chunks`` are ``int64 [..., rounds, n]``; if
+    causal, they describe the last stretch. ``missed``, ``bool [..., n, n]``, are pairs that share a bucket in some
+    round but are not in the pattern. ``all_pairs``, ``[..., n, n]``, is the reference: softmax over all pairs.
     """
     q = widened(q)
     near, alike = near_and_alike(q, p, causal=causal)
@@ -180,6 +200,7 @@ VARIANT = Variant(
     params=ReformerParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     pattern=pattern,
     primitives=primitives,

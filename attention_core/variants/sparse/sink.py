@@ -1,4 +1,4 @@
-"""Sink attention: each token sees its neighbours and the first few tokens, on which models rest their idle weight."""
+"""Sink attention: each token attends to its neighbours and to the first few tokens, which collect surplus weight."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from torch import Tensor
 
 from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
 from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import band, band_elements
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -32,17 +32,24 @@ class SinkParams(Params):
 
 
 def parts(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """The pairs by what allows them, ``bool [n, n]`` each."""
+    """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     sinks = (torch.arange(n, device=device) < p.sinks).expand(n, n)  # j < s
     return {"window": distance.abs() < p.window, "sink": sinks}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the window and the first tokens, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    allowed = ((i - j).abs() < p.window) | (j < p.sinks)
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
-    """Sinks and window, merged piece by piece: O(n (w + s) d) time, O(n d) memory."""
+    """Merge sinks and window piece by piece: O(n (w + s) d) time, O(n d) memory."""
     reach = p.window - 1
 
     def near(distance: Tensor) -> Tensor:
@@ -61,12 +68,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> T
 
 
 def sink_keys(n: int, p: SinkParams) -> int:
-    """How many keys, from the first, any sink sees when not causal."""
+    """Return how many keys, from the first, are visible to the sinks' own queries if not causal."""
     return min(p.sinks + p.window - 1, n)
 
 
 def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
-    """Two products for every pair that sinks and blocks hold; the output, and a share of it."""
+    """Count two products over the pairs of all pieces; memory for the output and one piece."""
     sinks, before = min(p.sinks, n), p.window - 1
     after = 0 if causal else before
     pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal)

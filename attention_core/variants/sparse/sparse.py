@@ -1,8 +1,8 @@
-"""Sparse Transformer attention: near tokens and, further away, every r-th one.
+"""Sparse Transformer attention: near tokens and, further away, every r-th token.
 
-Two patterns of the paper. ``strided``: the window ``|i - j| <= w`` together with the distances divisible by r.
-``fixed``: the block of r tokens one stands in, together with the last few columns of every block, which sum it up.
-A pair in both halves counts once; the halves are merged exactly by their log-sum-exp.
+The paper has two patterns. ``strided`` allows the window ``|i - j| <= w`` and the distances divisible by r. ``fixed``
+allows the token's own block of r tokens and the last few columns of every block, the summary columns. A pair in both
+halves of a pattern counts once; the halves are merged exactly by their log-sum-exp.
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.pattern.layouts import BLOCK, block_pairs, residue_pairs, same_residue, window_pairs
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import ROWS, band, band_elements, class_elements, classes, columns, columns_rows
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, merging, union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -45,24 +45,24 @@ class SparseParams(Params):
 
 
 def near(distance: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
-    """Which distances ``i - j`` lie in the window and are left out by the stride."""
+    """Check which distances ``i - j`` lie in the window but are no multiple of the stride."""
     inside = (distance <= p.window) & (distance >= (0 if causal else -p.window))
     return inside & ~same_residue(distance, p.stride)
 
 
 def summaries(n: int, p: SparseParams, device: torch.device) -> Tensor:
-    """Positions of the summary columns, ``[S]``."""
+    """Return the positions of the summary columns, ``[S]``."""
     position = torch.arange(n, device=device)
     return position[position % p.stride >= p.stride - p.summary]
 
 
 def earlier_summaries(stop: int, p: SparseParams) -> int:
-    """How many summary columns lie in blocks before that of the query ahead of ``stop``."""
+    """Return how many summary columns lie in blocks before the block of query ``stop - 1``."""
     return (stop - 1) // p.stride * min(p.summary, p.stride)
 
 
 def parts(n: int, p: SparseParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """The pairs by what allows them, ``bool [n, n]`` each."""
+    """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     if p.pattern == "strided":
         return {"window": distance.abs() <= p.window, "stride": same_residue(distance, p.stride)}
@@ -72,24 +72,34 @@ def parts(n: int, p: SparseParams, device: torch.device | None, *, causal: bool)
     return {"block": block[:, None] == block, "summary": last.expand(n, n)}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the strided or the fixed pattern, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    if p.pattern == "strided":
+        allowed = ((i - j).abs() <= p.window) | ((i - j) % p.stride == 0)
+    else:
+        allowed = (i // p.stride == j // p.stride) | (j % p.stride >= p.stride - p.summary)
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
-    """The two halves of the pattern, merged piece by piece: O(n (w + n / r) d) time, O(n d) memory."""
+    """Merge the two halves of the pattern piece by piece: O(n (w + n / r) d) time, O(n d) memory."""
     cut = strided_pieces if p.pattern == "strided" else fixed_pieces
     return union_attention(partial(cut, p=p, causal=causal), q, k, v)
 
 
 def strided_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Every distance divisible by the stride; the rest of the window."""
+    """Yield the distances divisible by the stride, then the rest of the window."""
     yield from classes(like, p.stride, causal=causal, backward=backward)
     allowed, after = partial(near, p=p, causal=causal), 0 if causal else p.window
     yield from merging(band(like, before=p.window, after=after, allowed=allowed, backward=backward))
 
 
 def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """The token's own block; the summary columns of all others, earlier ones only when causal."""
+    """Yield the token's own block, then the summary columns of all other blocks, or of earlier blocks if causal."""
     yield from band(like, before=0, after=0, allowed=None, backward=backward, block=p.stride, causal=causal)
     places = summaries(like.shape[-2], p, like.device)
 
@@ -102,7 +112,7 @@ def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool)
 
 
 def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
-    """Two products for every pair that the halves hold; the output, a share of it, and a mask."""
+    """Count two products over the pairs of both halves; memory for the output, one piece and a mask."""
     if p.pattern == "strided":
         after = 0 if causal else p.window
         pairs = residue_pairs(n, p.stride, causal=causal) + window_pairs(n, block=BLOCK, before=p.window, after=after)

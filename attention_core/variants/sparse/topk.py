@@ -1,4 +1,4 @@
-"""Top-k attention: each token keeps only its k strongest connections."""
+"""Top-k attention: each query attends only to the k keys with the largest logits."""
 
 import math
 from dataclasses import dataclass
@@ -29,21 +29,22 @@ class TopKParams(Params):
 
 
 GROUPED = 16
-"""Keys for each one kept from which on groups of keys are looked at first."""
+"""Keys per selected key from which ``largest`` searches groups of keys first."""
 FEW, LONG = 4, 256
-"""Keys for each one kept, and in all, from which on the values of those kept are taken one by one."""
+"""Keys per selected key, and keys in total, from which ``mix`` gathers the selected values one by one."""
 
 
 def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest of each row, in no order, and their places, ``[..., k]`` each; all of a shorter row.
+    """Return the k largest entries of each row, unordered, and their positions, ``[..., k]`` each.
 
-    The k groups with the largest logits hold them: a larger logit stands in a group whose largest is larger, too.
+    A row with fewer entries is returned whole. Long rows are cut into groups: the k largest entries lie in the k groups
+    with the largest maxima, since each entry is at most the maximum of its group.
     """
     keys = logits.shape[-1]
     if keys < GROUPED * k:
         found = logits.topk(min(k, keys), sorted=False)
         return found.values, found.indices
-    # About as many groups as the keys in those that are looked into.
+    # The number of groups is about the number of keys in the k selected groups.
     each = math.isqrt(keys // k)
     width = keys // each
     inside, whole = logits[..., : each * width].unflatten(-1, (each, width)), range(0, each * width, width)
@@ -57,7 +58,7 @@ def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def looked_at(keys: int, k: int) -> int:
-    """Keys among which ``largest`` finds the k largest in the end."""
+    """Return the number of keys among which ``largest`` finally selects k."""
     if keys < GROUPED * k:
         return k
     each = math.isqrt(keys // k)
@@ -65,54 +66,57 @@ def looked_at(keys: int, k: int) -> int:
 
 
 def kth_largest(logits: Tensor, k: int) -> Tensor:
-    """The k-th largest of each row, ``[..., 1]``, or its least where a row is shorter."""
+    """Return the k-th largest entry of each row, ``[..., 1]``, or the smallest of a row with fewer entries."""
     return largest(logits, k)[0].amin(-1, keepdim=True)
 
 
 def kept(logits: Tensor, p: TopKParams) -> Tensor:
-    """Which visible logits are no smaller than the k-th largest of their row; ties with it stay."""
-    # A row that sees fewer than k keys has minus infinity for its k-th and keeps them all.
+    """Mark the visible logits that are at least the k-th largest of their row; logits equal to the k-th stay."""
+    # In a row with fewer than k visible keys the k-th logit is minus infinity, so that all visible keys stay.
     return (logits >= kth_largest(logits, p.k)) & (logits > -math.inf)
 
 
 def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
-    """The pairs that are kept, ``bool [..., n, n]``."""
-    # Rounded to half precision, many scores would tie with the k-th.
+    """Return the pairs that stay, ``bool [..., n, n]``."""
+    # Rounded to half precision, many logits would equal the k-th.
     logits = scores(widened(q), widened(k))
     return kept(logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits, p)
 
 
 def primitives(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> dict[str, Tensor]:
-    """Every pair is there because its score is among the largest."""
+    """Return the pattern under the one rule that allows a pair: its logit is among the largest."""
     return {"kept": pattern(q, k, p, causal=causal)}
 
 
 def weights(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
-    """Softmax restricted to the kept pairs, ``[..., n, n]``."""
-    return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
+    """Compute softmax over the k largest logits of each row and those equal to the k-th, ``[..., n, n]``."""
+    logits = scores(q, k)
+    seen = logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits
+    kth = seen.topk(min(p.k, q.shape[-2])).values[..., -1:]  # the k-th largest logit of each row, [..., n, 1]
+    return masked_softmax(logits, (seen >= kth) & (seen > -math.inf))
 
 
 def weigh(q: Tensor, k: Tensor, rows: Rows, p: TopKParams) -> Tensor:
-    """The same for some queries and the keys they may see, ``[..., rows, keys]``."""
+    """Compute the same for some queries and their visible keys, ``[..., rows, keys]``."""
     logits = rows.hide(scores(q, k), -math.inf)
     return logits.masked_fill_(logits.detach() < kth_largest(logits.detach(), p.k), -math.inf).softmax(-1)
 
 
 def one_by_one(keys: int, p: TopKParams) -> bool:
-    """Whether so many keys are enough for that."""
+    """Check whether there are enough keys for gathering the selected values one by one to pay off."""
     return keys >= max(FEW * p.k, LONG)
 
 
 def mix(q: Tensor, k: Tensor, v: Tensor, rows: Rows, p: TopKParams) -> Tensor:
-    """Those rows times v, ``[..., rows, d_v]``, of the kept values alone where that is less work."""
+    """Multiply these rows by v, ``[..., rows, d_v]``, using the selected values alone where that is less work."""
     if not one_by_one(rows.keys, p):
         return weigh(q, k, rows, p) @ v
-    # One more than is kept tells whether anything ties with the k-th.
+    # The (k + 1)-th logit shows whether any key ties with the k-th.
     logits, places = largest(rows.hide(q @ k.mT, -math.inf), p.k + 1)
     further = logits.amin(-1, keepdim=True)
     dropped = logits <= further
     tied = (dropped.sum(-1, keepdim=True) > 1) & (further > -math.inf)
-    if not tied.is_meta and tied.any():  # of numbers that there are
+    if not tied.is_meta and tied.any():  # meta tensors have no values
         return weigh(q, k, rows, p) @ v
     weights = logits.masked_fill_(dropped, -math.inf).mul_(q.shape[-1] ** -0.5).softmax(-1)
     lead, (keys, d_v) = q.shape[:-1], v.shape[-2:]
@@ -123,19 +127,19 @@ def mix(q: Tensor, k: Tensor, v: Tensor, rows: Rows, p: TopKParams) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
-    """One block of queries after the other: O(n² d) time, O(n d) memory."""
+    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
     if p.k >= q.shape[-2]:
         return exact_attention(q, k, v, causal=causal)
     return blockwise_attention(partial(weigh, p=p), q, k, v, causal=causal, mix=partial(mix, p=p))
 
 
 def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:
-    """A product for every pair computed and one for those kept; the output and what becomes of a block of scores."""
+    """Count one product over all pairs and one over the selected; memory for the output and a block's logits."""
     if p.k >= n:
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
     blocks = row_blocks(n, causal=causal)
     mixed = sum(rows.size * (p.k + 1 if one_by_one(rows.keys, p) else rows.keys) for rows in blocks)
-    # Beside the scores: their softmax, or places of two numbers each, twice while they are joined or drawn from.
+    # In addition to the scores: their softmax, or int64 positions, held twice while they are concatenated or gathered.
     beside = 5 * looked_at(n, p.k + 1) if one_by_one(n, p) else n
     return Cost(
         multiply_adds=d * (pairs(n, causal=causal) + mixed),

@@ -1,7 +1,7 @@
-"""Vertical and slash: the columns and the diagonals on which the last queries lay most weight, for all queries.
+"""Vertical and slash: all queries attend to the columns and diagonals to which the last queries give most weight.
 
-Which they are is judged by softmax of the last queries alone, so that all others follow what the end of the text says:
-right for reading a text that is all there, wrong for a query that should not know how it ends.
+Softmax of the last queries alone selects the columns and diagonals for all queries. This suits reading a complete
+prompt, but not generation, where earlier queries must not depend on the end of the text.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.chosen_keys import chosen_keys_part, chosen_rows
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import masked_softmax, scores, widened
+from attention_core.ops.softmax.masked import among_largest, distances, masked_softmax, scores, widened
 from attention_core.ops.softmax.partial import Part, merged, partial_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -33,9 +33,10 @@ class VerticalSlashParams(Params):
 
 @torch.no_grad()
 def chosen(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, Tensor]:
-    """The columns ``int64 [..., c]`` and the distances i - j of the diagonals ``int64 [..., s]``.
+    """Return the selected columns, ``int64 [..., c]``, and the diagonals as distances i - j, ``int64 [..., s]``.
 
-    Of two that tie the lower number is taken. Weights are float64: small ones decide, and in float32 many would be 0.
+    On a tie the lower number is selected. Weights are float64, since small weights decide and many would be 0 in
+    float32.
     """
     n = q.shape[-2]
     judges = min(p.judges, n)
@@ -43,13 +44,13 @@ def chosen(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, Tensor
     i, j = torch.arange(n - judges, n, device=q.device)[:, None], torch.arange(n, device=q.device)
     along = (i - j + n - 1).flatten().expand(*weight.shape[:-2], -1)
     diagonal = weight.new_zeros(*weight.shape[:-2], 2 * n - 1).scatter_add_(-1, along, weight.flatten(-2))
-    diagonal[..., n - 1] = torch.inf  # a token always sees itself
+    diagonal[..., n - 1] = torch.inf  # a token always attends to itself
     columns, diagonals = (x.sort(dim=-1, descending=True, stable=True).indices for x in (weight.sum(-2), diagonal))
     return columns[..., : p.columns], diagonals[..., : p.diagonals] - (n - 1)
 
 
 def primitives(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> dict[str, Tensor]:
-    """Pairs in the columns and on the diagonals, ``bool [..., n, n]``."""
+    """Return the pairs in the columns and on the diagonals, ``bool [..., n, n]``."""
     n = q.shape[-2]
     columns, diagonals = chosen(q, k, p)
     place = torch.arange(n, device=q.device)
@@ -63,18 +64,32 @@ def primitives(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) ->
 
 
 def pattern(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """The pairs that may look, ``bool [..., n, n]``."""
+    """Return the allowed pairs, ``bool [..., n, n]``."""
     found = primitives(q, k, p, causal=causal)
     return found["column"] | found["diagonal"]
 
 
 def weights(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """Softmax over the columns and diagonals, ``[..., n, n]``."""
+    """Compute softmax over the columns and diagonals, ``[..., n, n]``."""
     return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the columns and diagonals with most weight in the last rows, times v, ``[..., n, d_v]``."""
+    n, distance = q.shape[-2], distances(q.shape[-2], q.device)  # i - j, [n, n]
+    last = scores(q, k).softmax(-1)[..., -p.judges :, :]  # P of the last m queries, [..., m, n]
+    on_column = last.sum(-2)  # [..., n]
+    on_diagonal = torch.stack(
+        [last.masked_fill(distance[-p.judges :] != apart, 0).sum((-2, -1)) for apart in range(1 - n, n)], -1
+    )  # [..., 2n - 1]
+    on_diagonal[..., n - 1] = torch.inf  # a token always attends to itself
+    column = among_largest(on_column, p.columns).unsqueeze(-2)  # [..., 1, n]
+    diagonal = among_largest(on_diagonal, p.diagonals)[..., distance + n - 1]  # [..., n, n]
+    return masked_softmax(scores(q, k), column | diagonal) @ v
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """Columns and the rest of the diagonals apart, merged: O(n (c + s) d) time, O(n (s + d)) memory."""
+    """Merge the columns with the rest of the diagonals: O(n (c + s) d) time, O(n (s + d)) memory."""
     n = q.shape[-2]
     if p.columns >= n:
         return exact_attention(q, k, v)
@@ -97,7 +112,7 @@ def _vertical(q: Tensor, k: Tensor, v: Tensor, columns: Tensor) -> Part:
 
 
 def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
-    """The judges' scores, two products for every pair in a column and on a diagonal; both parts and their union."""
+    """Count the judges' scores and two products over the pairs; memory for both parts and their union."""
     if p.columns >= n:
         return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
     judges, diagonals = min(p.judges, n), min(p.diagonals, 2 * n - 1)
@@ -120,6 +135,7 @@ VARIANT = Variant(
     params=VerticalSlashParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     pattern=pattern,
     primitives=primitives,

@@ -1,4 +1,4 @@
-"""Block selection: which blocks a score chose, which softmax would have, and what is lost between the two."""
+"""Story of block selection: block scores, the chosen blocks against the best blocks, and the missed mass."""
 
 from dataclasses import dataclass
 
@@ -13,18 +13,18 @@ from pages.inside.story import Later, Seen, Step, later
 from pages.inside.tokens import painted
 
 OWN, RIGHT, WRONG, MISSED, ELSE = 0, 2, 1, 3, -1
-"""Colours of tokens in a text: the query's own block, rightly and wrongly chosen ones, missed ones; none elsewhere."""
+"""Colours of the tokens: own block, correctly chosen, wrongly chosen, missed; ``ELSE`` has no colour."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen, ``[n, blocks]`` each.
+    """The selected blocks of each query, arrays ``[n, blocks]``.
 
     Attributes:
-        own: the block that each query stands in, ``bool``.
-        chosen: by the score, ``bool``.
-        best: by the true mass, ``bool``.
-        mass: what softmax over all lays on each block.
+        own: the block that contains the query, ``bool``.
+        chosen: the blocks selected by the score, ``bool``.
+        best: the blocks with the largest true mass, ``bool``.
+        mass: the mass that full softmax puts on each block.
     """
 
     own: np.ndarray
@@ -33,19 +33,19 @@ class Choice:
     mass: np.ndarray
 
     def held(self, blocks: np.ndarray) -> np.ndarray:
-        """What softmax lays on these blocks, for each query, ``[n]``."""
+        """Return the softmax mass on the given blocks for each query, ``[n]``."""
         found: np.ndarray = (self.mass * blocks).sum(-1)
         return found
 
     @property
     def told(self) -> int:
-        """The query that lost most between what was chosen and what should have been; the last of equals."""
+        """The query that loses most mass by choosing by score instead of true mass; the last one in a tie."""
         lost = self.held(self.best) - self.held(self.chosen)
         return int(len(lost) - 1 - lost[::-1].argmax())
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Score, choose, account for what is missed, compare."""
+    """Build the steps: block scores, chosen blocks, missed mass, comparison with the reference."""
     parts, size = seen.parts, seen.setting("block")
     blocks = np.arange(parts["mass"].shape[-1])
     own = np.arange(len(parts["mass"]))[:, None] // size == blocks
@@ -59,7 +59,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
 
 
 def _names(seen: Seen) -> list[str]:
-    """Each block by its first and last token."""
+    """Return the label of each block: the positions of its first and last token."""
     n, size = len(seen.weights), seen.setting("block")
     return [f"{i}–{j}" if j > i else f"{i}" for i in range(0, n, size) for j in [min(i + size, n) - 1]]
 
@@ -99,7 +99,11 @@ def _scores(seen: Seen, choice: Choice) -> Step:
 
 
 def agreement(scores: np.ndarray, mass: np.ndarray) -> float | None:
-    """How often, of two blocks that a query may choose, the score prefers the one with more mass; None without two."""
+    """Return how often the score ranks two selectable blocks of a query in the order of their softmax mass.
+
+    Returns:
+        The share of correctly ranked pairs, over all queries; None if no query can choose between two blocks.
+    """
     right = pairs = 0
     for each, held in zip(scores, mass, strict=True):
         may = np.flatnonzero(np.isfinite(each))
@@ -111,12 +115,12 @@ def agreement(scores: np.ndarray, mass: np.ndarray) -> float | None:
 
 
 def score_sentence(n: int, blocks: int, agrees: float | None) -> str:
-    """How many blocks there are and how well the score tells them apart.
+    """Return the sentence about the number of blocks and how well the score ranks them.
 
     Args:
         n: number of tokens.
         blocks: number of blocks.
-        agrees: as of ``agreement``.
+        agrees: the result of ``agreement``.
     """
     if agrees is None:
         return _n(
@@ -181,12 +185,12 @@ def _choose(seen: Seen, choice: Choice) -> Step:
 
 
 def choice_sentence(asked: int, same: int, *, causal: bool) -> str:
-    """How many choices are those that the true mass would make.
+    """Return the sentence about how many choices match those that the true mass would make.
 
     Args:
-        asked: how many choices there were, over all queries.
-        same: how many of them the true mass would make too.
-        causal: whether only earlier blocks could be chosen.
+        asked: number of choices over all queries.
+        same: number of those that the true mass would make too.
+        causal: whether a query can choose earlier blocks only.
     """
     if not asked:
         return _("Nothing is chosen: every query looks at its own block alone.")
@@ -228,12 +232,14 @@ def _missed(seen: Seen, choice: Choice) -> Step:
 
 
 def missed_sentence(own: float, chosen: float, best: float) -> str:
-    """What softmax lays on the blocks looked at, in the mean over queries, beside what could be had.
+    """Return the sentence that compares the softmax mass of the chosen blocks with the most that is possible.
+
+    Each argument is a mean over queries.
 
     Args:
-        own: on a query's own block.
-        chosen: on that and the chosen blocks.
-        best: on that and the blocks with most mass, as many.
+        own: the mass on the query's own block.
+        chosen: the mass on the own block and the chosen blocks.
+        best: the mass on the own block and an equal number of blocks with the largest mass.
     """
     if best - own < 0.0005:
         return _("A query's own block holds {own:.1%} of softmax's mass, and no choice would add to that.", own=own)

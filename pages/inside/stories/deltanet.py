@@ -1,4 +1,4 @@
-"""DeltaNet: keys that overlap, what is erased before it is written, and how strongly one may write."""
+"""Story of DeltaNet: overlapping keys, erasing before writing, and the write strength at which the state explodes."""
 
 import numpy as np
 import streamlit as st
@@ -16,13 +16,13 @@ from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step, later
 
 STRENGTHS = tuple(i / 10 for i in range(1, 31))
-"""Tried on the head's own keys: some of them beyond what the variant allows, to see why it does not."""
+"""Write strengths tried on the head's own keys; some exceed the variant's limit, to show why the limit exists."""
 TALLEST = 1e12
-"""A state larger than this, over its values' usual length, has left the picture."""
+"""States larger than this many mean value lengths are not drawn."""
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From keys that resemble each other to a matrix with signs, and to what makes the state explode."""
+    """Build the steps: key overlap, the inverse, what is written, state growth, comparison with the reference."""
     sums = seen.weights.sum(-1)
     ending = _(
         "{share:.0%} of its weights are negative, and a row sums to {low:.2g} … {high:.2g}.",
@@ -56,10 +56,10 @@ def _overlaps(seen: Seen) -> Step:
 
 
 def overlap_sentence(found: np.ndarray) -> str:
-    """How much a key reads of what others have written.
+    """Return the sentence about how much of earlier tokens' writes a key reads.
 
     Args:
-        found: the overlap of every two tokens; none where there is just one token.
+        found: the overlap of every two tokens; empty if there is only one token.
     """
     if not found.size:
         return _("There is one token only: its key finds nothing written.")
@@ -177,13 +177,13 @@ def _growth(seen: Seen) -> Step:
 
 
 def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues: np.ndarray, *, exact: bool) -> str:
-    """From which strength on the state may explode.
+    """Return the sentence about the write strength from which the state can explode.
 
     Args:
-        strengths: as they were tried, rising.
-        sizes: of the state after the last token, over the values' mean length.
-        eigenvalues: the lowest at each strength.
-        exact: whether the exact step is taken.
+        strengths: the strengths tried, ascending.
+        sizes: the size of the state after the last token, in mean value lengths.
+        eigenvalues: the lowest eigenvalue of a step at each strength.
+        exact: whether the exact step is used.
     """
     least, most = strengths[0], strengths[-1]
     stable = eigenvalues >= -1 - 1e-9
@@ -211,13 +211,13 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
 
 
 def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, *, exact: bool) -> str:
-    """What becomes of the state at the strength that is tried.
+    """Return the sentence about the state at the selected write strength.
 
     Args:
         strength: β, or the rate η.
-        eigenvalues: of every token's step.
-        sizes: of the state after each token, over the values' mean length.
-        exact: whether the exact step is taken.
+        eigenvalues: the eigenvalue of each token's step.
+        sizes: the size of the state after each token, in mean value lengths.
+        exact: whether the exact step is used.
     """
     told = {
         "strength": strength,
@@ -240,7 +240,7 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
 
 
 def _draw_state(here: Written, strength: float, key: str) -> None:
-    """The state after the last token as a picture, if it is one still."""
+    """Draw the state after the last token, or a caption if it is no longer finite."""
     if not np.isfinite(here.state).all():
         st.caption(_("The state has left the numbers that there are."))
         return
@@ -262,7 +262,7 @@ def _draw_state(here: Written, strength: float, key: str) -> None:
 
 
 def _by_channel(seen: Seen) -> bool:
-    """Whether each channel fades by a gate of its own, so that no one number says what a step multiplies by."""
+    """Return True if each channel has its own gate, in which case no single eigenvalue describes a step."""
     p = seen.attention.params
     return seen.attention.key == "kda" and isinstance(p, GateParams) and each(p) == "each"
 

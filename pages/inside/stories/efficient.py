@@ -1,4 +1,4 @@
-"""Efficient attention: what each feature gathers over the tokens, and how queries mix it."""
+"""Story of efficient attention: what each feature gathers over the tokens, and how queries mix the features."""
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from pages.inside.story import Later, Seen, Step
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From the two maps to their product."""
+    """Build the steps: the gathering map, the distributing map, their product, comparison with the reference."""
     ending = _("Its rank is at most C = {c}, the number of features.", c=seen.parts["gather"].shape[0])
     if seen.causal:
-        ending = ""  # what is hidden cuts the product to pieces
+        ending = ""  # The bound on the rank does not hold for a masked product.
     return _gather(seen), _distribute(seen), _product(seen), beside_reference(seen, ending)
 
 
@@ -85,11 +85,11 @@ def _distribute(seen: Seen) -> Step:
 
 
 def shares_sentence(wide: float, top: np.ndarray) -> str:
-    """How queries mix the features.
+    """Return the sentence about how queries mix the features.
 
     Args:
-        wide: like so many of them the median query does.
-        top: the queries whose largest share each feature is, ``[C]``.
+        wide: perplexity of the median query's mixture, in features.
+        top: the number of queries for which each feature has the largest share, ``[C]``.
     """
     return _n(
         "The median query mixes like {wide:.1f} of {c} features. Feature {feature} is the largest share of {count} of "

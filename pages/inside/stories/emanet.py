@@ -1,4 +1,4 @@
-"""Expectation maximisation: tokens handed out over bases round by round, and a matrix made of both maps."""
+"""Story of EMANet: tokens are assigned to bases in rounds of expectation maximisation; both maps give the matrix."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,13 +16,13 @@ from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step
 
 SHOWN = 4
-"""Rounds drawn at most: the first and the last among them."""
+"""Largest number of rounds drawn; the first and the last are always included."""
 NAMED = 6
 """Tokens named for each basis."""
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From the first round to the matrix."""
+    """Build the steps: rounds, sharpening, contents of the bases, bases, product, comparison with the reference."""
     b = seen.parts["given"].shape[-1]
     ending = _("Its rank is at most b = {b}: tokens that mix the bases alike look alike.", b=b)
     return (
@@ -36,7 +36,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
 
 
 def _taken(z: np.ndarray) -> np.ndarray:
-    """What each basis takes from each token, as shares of all it holds, ``[n, b]``."""
+    """Return the share of each token in each basis; each column sums to one, ``[n, b]``."""
     shares: np.ndarray = z / np.maximum(z.sum(0), np.finfo(np.float32).tiny)
     return shares
 
@@ -64,12 +64,12 @@ def _rounds(seen: Seen) -> Step:
 
 
 def rounds_sentence(count: int, used: int, bases: int, moved: Sequence[float]) -> str:
-    """How many bases hold a token at last, and how much the rounds still change.
+    """Return the sentence about how many bases are in use, and how much the rounds still change.
 
     Args:
-        count: rounds.
-        used: bases that are the nearest of some token.
-        bases: all of them.
+        count: number of rounds.
+        used: number of bases that are nearest to at least one token.
+        bases: number of all bases.
         moved: the share of tokens whose nearest basis changed, from the second round on.
     """
     told: dict[str, Any] = {"count": count, "used": used, "b": bases}
@@ -196,7 +196,13 @@ def _bases(seen: Seen) -> Step:
 
 
 def bases_sentence(first: float, last: float, twins: int) -> str:
-    """How alike bases are after the first round and after the last, and how many pairs can hardly be told apart."""
+    """Return the sentence about the similarity of the bases.
+
+    Args:
+        first: mean cosine of two bases after the first round.
+        last: mean cosine after the last round.
+        twins: number of pairs with a cosine above 0.99.
+    """
     return _n(
         "The mean cosine of two bases is {first:.2f} after the first round and {last:.2f} after the last; {n} pair is "
         "all but the same (above 0.99).",

@@ -1,4 +1,4 @@
-"""Entmax: a threshold for every row, which keys it leaves, and how it moves with α."""
+"""Story of entmax: the threshold of each row, the keys above it, and how the threshold moves with α."""
 
 from collections.abc import Sequence
 
@@ -18,12 +18,12 @@ from pages.inside.story import Later, Seen, Step, later
 from pages.inside.tokens import painted
 
 ALPHAS = tuple(1 + i / 20 for i in range(1, 21))
-"""Tried on the head's own logits, from nearly softmax to sparsemax."""
+"""Values of α tried on the head's own logits, from nearly softmax to sparsemax."""
 SHARE = r"\left[(\alpha - 1)\left(x_{ij} - t_i\right)\right]_+^{1/(\alpha-1)}"
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From the logits to the threshold, to what it leaves, and to where α moves it."""
+    """Build the steps: logits, the threshold of one row, the effect of α, comparison with the reference."""
     ending = _(
         "{share:.0%} of the weights that may be seen are exactly zero; softmax's never are.",
         share=(seen.weights[seen.visible] == 0).mean(),
@@ -99,7 +99,7 @@ def _row(seen: Seen) -> Step:
 
 
 def kept_sentence(kept: np.ndarray, seen: np.ndarray) -> str:
-    """How many keys rows keep, of how many they see, ``[n]`` both."""
+    """Return the sentence about how many of its visible keys each query keeps, both counts ``[n]``."""
     all_kept = int((kept == seen).sum())
     return paragraph(
         _(
@@ -117,12 +117,12 @@ def kept_sentence(kept: np.ndarray, seen: np.ndarray) -> str:
 
 
 def row_sentence(token: str, weights: np.ndarray, labels: Sequence[str]) -> str:
-    """Whom a query keeps.
+    """Return the sentence about which keys a query keeps.
 
     Args:
-        token: the query.
-        weights: of the keys it sees.
-        labels: of these keys.
+        token: the label of the query.
+        weights: its weights on the visible keys.
+        labels: the labels of these keys.
     """
     zero, top = int((weights == 0).sum()), labels[int(weights.argmax())]
     told = {"token": token, "top": top, "share": weights.max(), "n": len(weights), "zero": zero}
@@ -188,12 +188,12 @@ def _moves(seen: Seen) -> Step:
 
 
 def moves_sentence(alphas: Sequence[float], kept: np.ndarray, keys: float) -> str:
-    """How many keys the median query keeps as α rises.
+    """Return the sentence about how many keys the median query keeps as α rises.
 
     Args:
-        alphas: rising.
-        kept: keys at each of them.
-        keys: those that it sees.
+        alphas: values of α, ascending.
+        kept: number of kept keys at each α.
+        keys: number of visible keys.
     """
     told = {"low": alphas[0], "high": alphas[-1], "first": kept[0], "last": kept[-1], "keys": keys}
     if kept[-1] == kept[0]:
@@ -210,7 +210,7 @@ def moves_sentence(alphas: Sequence[float], kept: np.ndarray, keys: float) -> st
 
 
 def _query(seen: Seen, key: str) -> int:
-    """Draw the query picker; it begins with the last word."""
+    """Draw the query picker, with the last word as the default, and return the picked query."""
     return InsideOptions.query.draw_among(
         otherwise=seen.last_word, key=f"{key}.query", label=N_("Query that looks"), width=240, **tokens(seen.labels)
     )

@@ -1,4 +1,4 @@
-"""Funnel: neighbouring queries are averaged and ask as one; each of them gets the common answer."""
+"""Story of the Funnel transformer: neighbouring queries are averaged, and all of them receive the common output."""
 
 from dataclasses import replace
 
@@ -11,12 +11,12 @@ from pages.inside.story import Later, Seen, Step, later
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Average, ask, repeat, leak, compare."""
+    """Build the steps: average, attend, blur, leak, comparison with the reference."""
     return _average(seen), _ask(seen), pooling.blur(seen, queries=True), _leak(seen), beside_reference(seen)
 
 
 def _average(seen: Seen) -> Step:
-    """Which tokens ask together."""
+    """Build the step that shows which queries are averaged."""
     P = seen.parts["provenance"]
     m, n = P.shape
     return replace(
@@ -36,7 +36,7 @@ def _average(seen: Seen) -> Step:
 
 
 def _ask(seen: Seen) -> Step:
-    """What each averaged query looks at."""
+    """Build the step that shows the weights of each averaged query."""
     right, pools = seen.parts["right"], provenance.spans(seen.parts["provenance"])
     shared = [r for r, (first, last) in enumerate(pools) if last > first] or list(range(len(pools)))
     r = max(shared, key=lambda r: right[r].max())
@@ -68,7 +68,7 @@ def _ask(seen: Seen) -> Step:
 
 @later(pooling.LEAKS)
 def _leak(seen: Seen) -> Step:
-    """How much of each token's question is asked by later ones."""
+    """Build the step that shows which share of each query comes from later tokens of its pool."""
     asked = factors.product(seen.parts["left"], seen.parts["provenance"])
     shares = provenance.ahead(asked)
     pools = [pool for pool in provenance.spans(seen.parts["provenance"]) if pool[1] > pool[0]]

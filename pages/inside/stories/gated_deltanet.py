@@ -1,4 +1,4 @@
-"""Gated DeltaNet: DeltaNet's own story, on a state that fades."""
+"""Story of Gated DeltaNet: DeltaNet's steps on a state that decays."""
 
 from pages.inside.stories.deltanet import steps
 

@@ -1,4 +1,4 @@
-"""Gated linear attention: what each channel of the state keeps, for how long, and what that leaves of the products."""
+"""Story of gated linear attention: how long each channel of the state remembers, and how decay changes the products."""
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from pages.inside.story import Later, Seen, Step, later
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From the gates of the tokens to what fading leaves of the product of queries and keys."""
+    """Build the steps: gates, what remains of each token, products after decay, comparison with the reference."""
     return _gates(seen), _left(seen), _read(seen), beside_reference(seen)
 
 
 def alike(kept: np.ndarray) -> bool:
-    """Whether every token leaves as much of one channel as of any other, ``[n, C]``."""
+    """Return True if every token keeps the same share of all channels, ``[n, C]``."""
     return bool((kept == kept[:, :1]).all())
 
 
@@ -37,11 +37,11 @@ def _gates(seen: Seen) -> Step:
 
 
 def gates_sentence(kept: np.ndarray, labels: tuple[str, ...]) -> str:
-    """How much the tokens let fade, and which the most.
+    """Return the sentence about how much the tokens make the state decay, and which token most.
 
     Args:
         kept: the share of each channel that each token keeps, ``[n, C]``.
-        labels: one per token.
+        labels: one label per token.
     """
     if len(kept) == 1:
         return _("There is one token only: nothing is there that could fade.")
@@ -98,7 +98,7 @@ def _left(seen: Seen) -> Step:
 
 
 def left_sentence(kept: np.ndarray) -> str:
-    """What is left of the first token at the end, in the channels that forget most and least.
+    """Return the sentence about what remains of the first token at the end, in the channels that keep most and least.
 
     Args:
         kept: the share of each channel that each token keeps, ``[n, C]``.

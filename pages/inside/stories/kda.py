@@ -1,4 +1,4 @@
-"""Kimi delta attention: DeltaNet's own story, on a state whose channels fade each by a gate of its own."""
+"""Story of Kimi delta attention: DeltaNet's steps on a state in which each channel has its own gate."""
 
 from pages.inside.stories.deltanet import steps
 

@@ -1,4 +1,4 @@
-"""The double softmax over landmarks: two maps whose product needs no inverse, and what Nyström's inverse would add."""
+"""Story of the double softmax over landmarks: two maps without an inverse, compared with Nyström's inverse."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from pages.inside.story import Later, Seen, Step, later
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Landmarks, two maps, what an inverse between them adds, product."""
+    """Build the steps: landmarks, the two maps, the effect of an inverse, comparison with the reference."""
     rank = _("Its rank is at most m = {m}, the number of landmarks.", m=seen.parts["left"].shape[-1])
     return landmarks.which(seen), _maps(seen), _inverse(seen), beside_reference(seen, rank)
 
@@ -50,7 +50,7 @@ def _maps(seen: Seen) -> Step:
 
 @later(N_("What Nyström adds"))
 def _inverse(seen: Seen) -> Step:
-    """The same landmarks with Nyström's middle factor inverted between the two maps."""
+    """Build the step that inserts Nyström's inverse between the two maps of the same landmarks."""
     view = View(source=seen.source, head=seen.head, causal=False, special=True)
     nystrom = ac.get("nystrom", landmarks=seen.setting("landmarks"), method=seen.setting("method"))
     own, other, exact = (cached.matrix(view, each) for each in (seen.attention, nystrom, ac.get("softmax")))
@@ -81,12 +81,12 @@ def _inverse(seen: Seen) -> Step:
 
 
 def help_sentence(own: float, other: float, negative: float) -> str:
-    """Whether an inverse between the two maps brings them closer to softmax.
+    """Return the sentence that says if an inverse between the two maps brings them closer to softmax.
 
     Args:
-        own: the error without one.
-        other: the error with it.
-        negative: the share of negative mass with it.
+        own: the error without an inverse.
+        other: the error with the inverse.
+        negative: the share of negative mass with the inverse.
     """
     words = {"own": own, "other": other, "negative": negative}
     if other < own:

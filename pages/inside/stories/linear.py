@@ -1,4 +1,4 @@
-"""Linear attention: the feature map, the kernel it makes, and the sum that serves every query."""
+"""Story of linear attention: the feature map, its kernel, and the sum over keys that all queries share."""
 
 import numpy as np
 import streamlit as st
@@ -18,15 +18,15 @@ from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step
 
 HEAVY = 0.05
-"""Share of the pairs that counts as the heaviest."""
+"""Share of the pairs that count as the heaviest."""
 TALLEST = 8.0
-"""Where the curves of the maps leave the picture."""
+"""Largest value drawn of a feature map's curve."""
 LENGTHS = tuple(2**i for i in range(3, 15))
-"""Lengths at which both ways are counted."""
+"""Sequence lengths at which the operations of both orders of multiplication are counted."""
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From the feature map to the weights."""
+    """Build the steps: map, features, kernel, sum, normalization, comparison with the reference."""
     ending = _(
         "A row of it spreads like {own:.0f} equally weighted keys, softmax's like {exact:.0f}.",
         own=np.median(perplexity(seen.weights)),
@@ -139,11 +139,11 @@ def _kernel(seen: Seen) -> Step:
 
 
 def kernel_sentence(middle: float, heavy: float) -> str:
-    """Whether the kernel is flatter than the exponential.
+    """Return the sentence that says if the kernel is flatter than the exponential.
 
     Args:
-        middle: the median pair's weight over softmax's.
-        heavy: the same among the heaviest pairs.
+        middle: the ratio of the weight to softmax's weight at the median pair.
+        heavy: the same ratio among the heaviest pairs.
     """
     told = {"middle": middle, "share": HEAVY, "heavy": heavy}
     if heavy < min(1, middle):
@@ -270,7 +270,7 @@ def _divided(seen: Seen) -> Step:
 
 
 def _draw_reading(found: Sum, key: str) -> None:
-    """The query's features, the keys' sum they divide by, and what comes out."""
+    """Draw bars of the query's features, the sum of the keys' features, and the output."""
     feature = _("feature")
     parts = (
         ("φ(q)", found.feature, feature, _("Bars: the features of the query")),

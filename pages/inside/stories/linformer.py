@@ -1,4 +1,4 @@
-"""Linformer: all keys and values are mixed down to m of each before any query looks."""
+"""Story of Linformer: n keys and values are projected to m before the queries attend to them."""
 
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ from pages.inside.story import Later, Seen, Step
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Project, look, multiply, leak, compare."""
+    """Build the steps: project, attend, blur, leak, comparison with the reference."""
     if seen.setting("projection") == "gaussian":
         first, second = _mix(seen), _look(seen)
     else:
@@ -23,7 +23,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
 
 
 def _window(seen: Seen) -> Step:
-    """E without training: a window over neighbours, flat or triangular."""
+    """Build the projection step for an untrained E that is a flat or triangular window over neighbours."""
     plain, P = pooling.cover(seen), seen.parts["provenance"]
     heaviest = P.max(-1) / np.where(P > 0, P, np.inf).min(-1)
     conv = seen.setting("projection") == "conv"
@@ -42,7 +42,7 @@ def _window(seen: Seen) -> Step:
 
 
 def _mix(seen: Seen) -> Step:
-    """E drawn at random: every key holds something of every token."""
+    """Build the projection step for a random E, in which every key contains a share of every token."""
     E, F = seen.parts["provenance"], seen.parts["right"]
     m, n = E.shape
     back = factors.product(F.T, E)
@@ -83,7 +83,7 @@ def _mix(seen: Seen) -> Step:
 
 
 def _look(seen: Seen) -> Step:
-    """Softmax over random mixtures."""
+    """Build the step that shows softmax over the random mixtures."""
     left, E = seen.parts["left"], seen.parts["provenance"]
     i, r = np.unravel_index(int(left.argmax()), left.shape)
     makers = ", ".join(

@@ -1,4 +1,4 @@
-"""Mesa: the query that least squares makes of a query, and what it finds where linear attention would find it all."""
+"""Story of Mesa: the query is replaced by a least-squares solution, and its weights are compared with softmax's."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from pages.inside.story import Later, Seen, Step
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From the solved query to the weights it gives, and to softmax's."""
+    """Build the steps: solved query, its weights, comparison with the reference."""
     sums = seen.weights.sum(-1)
     ending = _("A row of it sums to {low} … {high}.", low=number(sums.min()), high=number(sums.max()))
     return _solved(seen), _found(seen), beside_reference(seen, ending)
@@ -50,12 +50,12 @@ def _solved(seen: Seen) -> Step:
 
 
 def solved_sentence(turned: np.ndarray, left: np.ndarray, labels: tuple[str, ...], ridge: float) -> str:
-    """How far least squares turns the queries, and how long they are then.
+    """Return the sentence about how far least squares turns and shortens the queries.
 
     Args:
-        turned: each solved query's cosine with its query.
-        left: the solved queries' lengths, where the queries' own is one.
-        labels: one per token.
+        turned: the cosine of each solved query with its query.
+        left: the lengths of the solved queries, with the query's length as the unit.
+        labels: one label per token.
         ridge: λ.
     """
     least = int(turned.argmin())
@@ -102,13 +102,13 @@ def _found(seen: Seen) -> Step:
 
 
 def found_sentence(before: float, after: float, negative_before: float, negative_after: float) -> str:
-    """On how many tokens a row rests, and how much of it is negative, with the query and with the solved one.
+    """Return the sentence about the spread and the negative weights of a row, with the query and with the solved query.
 
     Args:
-        before: equal weights that a row amounts to by the query, on average.
-        after: by the solved query.
-        negative_before: the share of weights below zero by the query.
-        negative_after: by the solved query.
+        before: effective number of equal weights in a row with the query, on average.
+        after: the same number with the solved query.
+        negative_before: the share of negative weights with the query.
+        negative_after: the share of negative weights with the solved query.
     """
     told = {"before": number(before), "after": number(after)}
     rests = (

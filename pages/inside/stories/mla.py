@@ -1,4 +1,4 @@
-"""Latent attention: how few numbers stand for the keys and values of all heads, and what their number costs."""
+"""Story of latent attention: all heads' keys and values are compressed to few numbers, at some error."""
 
 import numpy as np
 
@@ -10,16 +10,16 @@ from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step
 
 NEAR = 0.1
-"""The error of the weights that is asked for in the second step."""
+"""Target error of the weights in the second step."""
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Singular values, what a rank costs, what is kept, compare."""
+    """Build the steps: singular values, error by rank, cache size, comparison with the reference."""
     return _sizes(seen), _ranks(seen), _kept(seen), beside_reference(seen, _(seen.attention.variant.note))
 
 
 def kept_share(sizes: np.ndarray, rank: int) -> float:
-    """How much of the squared length is in the first singular values; all of nothing."""
+    """Return the share of the squared norm in the first ``rank`` singular values; 1 if all are zero."""
     squares = sizes.astype(np.float64) ** 2
     return float(squares[:rank].sum() / squares.sum()) if squares.any() else 1.0
 
@@ -86,13 +86,13 @@ def _ranks(seen: Seen) -> Step:
 
 
 def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float) -> str:
-    """What the rank leaves of the weights, and which would do.
+    """Return the sentence about the error at the set rank, and the smallest rank that reaches ``NEAR``.
 
     Args:
-        ranks: those measured, ascending; the last is the full one.
-        errors: of all heads' weights at these.
-        rank: the one that is set, at most the full one.
-        here: the error of the head looked at.
+        ranks: the measured ranks, ascending; the last is the full rank.
+        errors: the error of all heads' weights at each rank.
+        rank: the rank that is set, at most the full rank.
+        here: the error of the shown head.
     """
     full = int(ranks[-1])
     enough = int(ranks[errors <= NEAR][0]) if (errors <= NEAR).any() else full
@@ -135,12 +135,12 @@ def _kept(seen: Seen) -> Step:
 
 
 def kept_sentence(token: int, once: int, whole: int, n: int) -> str:
-    """What latents save, and from which length on.
+    """Return the sentence about the memory that latents save, and from which sequence length.
 
     Args:
-        token: numbers kept of a token.
-        once: numbers kept however many tokens there are.
-        whole: numbers of a token's keys and values.
+        token: numbers cached per token.
+        once: numbers stored once, for any number of tokens.
+        whole: numbers in a token's keys and values.
         n: number of tokens.
     """
     if token >= whole:

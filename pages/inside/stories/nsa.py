@@ -1,4 +1,4 @@
-"""Native sparse attention: the text in outline, three looks at it, and what their gates make of them."""
+"""Story of native sparse attention: block means, three branches, and their gated sum."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from pages.inside.story import Later, Seen, Step
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From the means of blocks to three matrices, and to their sum."""
+    """Build the steps: block means, the three branches, comparison with the reference."""
     return _outline(seen), _looks(seen), beside_reference(seen, _(seen.attention.variant.note))
 
 
@@ -18,7 +18,7 @@ def _outline(seen: Seen) -> Step:
     ends = [min(start + size, n) - 1 for start in range(0, n, size)]
     whole = np.array(ends) <= np.arange(n)[:, None] if seen.causal else np.ones(outline.shape, bool)
     if seen.causal and n % size:
-        whole[:, -1] = False  # nobody sees a short block's mean
+        whole[:, -1] = False  # The mean of an incomplete last block is hidden from all queries.
     names = [
         f"{start}–{end}" if end > start else f"{start}" for start, end in zip(range(0, n, size), ends, strict=True)
     ]
@@ -39,12 +39,12 @@ def _outline(seen: Seen) -> Step:
 
 
 def outline_sentence(n: int, blocks: int, before: int) -> str:
-    """What the means stand for, and who sees none of them.
+    """Return the sentence about the block means and the queries that see no mean.
 
     Args:
         n: number of tokens.
         blocks: number of blocks.
-        before: queries before which no block is whole.
+        before: number of queries before the end of the first block.
     """
     return paragraph(
         _n(
@@ -86,13 +86,13 @@ def _looks(seen: Seen) -> Step:
 
 
 def looks_sentence(compressed: float, selected: float, near: float, *, total: float) -> str:
-    """How much of the text each branch looks at, and what a row comes to.
+    """Return the sentence about the share of pairs each branch covers, and the sum of a row.
 
     Args:
-        compressed: pairs with a weight among those that may look, in per cent, by the means of blocks.
-        selected: by blocks in full.
-        near: by the window.
-        total: what the gates sum to.
+        compressed: per cent of the allowed pairs that get a weight from the block means.
+        selected: per cent that get a weight from the fully read blocks.
+        near: per cent that get a weight from the window.
+        total: the sum of the three gates.
     """
     return _(
         "Of the pairs that may look at each other, the means of blocks give a weight to {compressed:.0f}%, the blocks "

@@ -1,4 +1,4 @@
-"""Nyström attention: landmarks, three thin factors, and an inverse that is better when it is not exact."""
+"""Story of Nyström attention: landmarks, three thin factors, and an inverse that is often better when inexact."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,13 +24,13 @@ from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step, later
 
 EQUAL = 1.02
-"""Errors within this ratio are called equal."""
+"""Errors within this ratio count as equal."""
 LITTLE = 0.1
-"""Relative errors up to this are called small."""
+"""Relative errors up to this count as small."""
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Landmarks, factors, inverse, what the formula comes from, product."""
+    """Build the steps: landmarks, factors, inverse, column-row formula, comparison with the reference."""
     rows = seen.weights.sum(-1)
     ending = _(
         "{negative:.1%} of its mass is negative and its rows sum to {low:.2f} … {high:.2f}; softmax's are positive and "
@@ -116,7 +116,7 @@ def _inverse(seen: Seen) -> Step:
 
 
 def _among(title: str, values: np.ndarray, rows: list[str], columns: list[str], caption: str = "") -> Panel:
-    """A matrix of landmarks."""
+    """Return a panel of a landmark-by-landmark matrix."""
     return pictures.panel(title, values, rows, columns, row=_("landmark"), column=_("landmark"), caption=caption)
 
 
@@ -127,11 +127,11 @@ def _how(seen: Seen) -> str:
 
 
 def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
-    """Whether a better inverse makes a better matrix.
+    """Return the sentence that says if a more exact inverse gives a better matrix.
 
     Args:
-        rows: one per number of iterations, and last the exact inverse.
-        condition: the middle factor's largest singular value over its smallest.
+        rows: one row per number of iterations, followed by the exact inverse.
+        condition: the ratio of the middle factor's largest singular value to its smallest.
     """
     *iterated, exact = (row.error for row in rows)
     best = int(np.argmin(iterated))
@@ -162,7 +162,7 @@ def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
 
 
 def _against(of: Sequence[Curve], key: str, title: str, *, log: bool = False) -> None:
-    """One number per count of iterations."""
+    """Draw curves of one measure over the number of iterations."""
     pictures.lines(
         of,
         key=key,
@@ -196,7 +196,7 @@ def _counts(rows: Sequence[InverseRow]) -> list[int]:
 
 
 def _directions(seen: Seen, key: str) -> None:
-    """The singular values of the middle factor, and how much of each direction some iterations have inverted."""
+    """Draw the singular values of the middle factor, and the inverted share of each after some iterations."""
     iterations = int(seen.setting("iterations"))
     values, share = nystrom_inverse.inverted(seen.parts["middle"], iterations)
     x = list(range(1, len(values) + 1))
@@ -234,7 +234,7 @@ def _directions(seen: Seen, key: str) -> None:
 
 
 def inverted_sentence(done: int, m: int, iterations: int, least: float) -> str:
-    """How many of the middle factor's m directions some iterations invert, and how small the last of them is."""
+    """Return the sentence about how many of m directions are inverted, and the smallest singular value ``least``."""
     return _n(
         "{done} of {m} directions are inverted to nine tenths after {n} iteration; the exact inverse inverts all, down "
         "to a singular value of {least}.",
@@ -249,7 +249,7 @@ def inverted_sentence(done: int, m: int, iterations: int, least: float) -> str:
 
 @later(N_("Columns and rows"))
 def _columns_and_rows(seen: Seen) -> Step:
-    """Nyström's formula and CUR on this head's own softmax, beside Nyström attention."""
+    """Build the step that compares Nyström's formula and CUR on this head's softmax with Nyström attention."""
     pick, m = InsideOptions.pick.value, min(seen.setting("landmarks"), len(seen.weights))
     found = cached.columns_and_rows(seen.source, seen.attention, seen.head, pick)
     (task,) = cur_error.tasks(seen.source, head=seen.head, word=seen.attention.word, pick=pick)
@@ -277,18 +277,18 @@ def _columns_and_rows(seen: Seen) -> Step:
 
 
 def own_errors(rows: Sequence[CurRow], pick: str, m: int) -> dict[str, float]:
-    """The errors at one number of columns and rows, with these picked one way, by what was made."""
+    """Return the error of each kind of matrix for ``m`` columns and rows selected by ``pick``."""
     return {row.made: row.error for row in rows if row.m == m and row.pick in (None, pick)}
 
 
 def formula_sentence(found: Cur, errors: Mapping[str, float], m: int, *, both_ways: bool = False) -> str:
-    """What the formula makes of this head, and what Nyström attention does in its place.
+    """Return the sentence about the error of Nyström's formula, and what Nyström attention does instead.
 
     Args:
-        found: the columns and rows, and what they share.
-        errors: beside softmax, by what was made.
-        m: landmarks.
-        both_ways: whether the model itself hides the future, and is read both ways here.
+        found: the chosen columns and rows, and the block they share.
+        errors: the error relative to softmax, by kind of matrix.
+        m: number of landmarks.
+        both_ways: whether the model hides later tokens but this page shows them.
     """
     n = len(found.softmax)
     words = {name: percent(error) for name, error in errors.items()}
@@ -380,7 +380,7 @@ def _names(attention: str) -> dict[str, str]:
 
 
 def _against_m(rows: Sequence[CurRow], pick: str, m: int, key: str) -> None:
-    """Every error over the number of columns and rows."""
+    """Draw every error over the number of columns and rows."""
     names = _names(_("Nyström attention"))
     strokes = {FLOOR: (GREY, "dash"), UNIFORM: (GREY, "dot")}
     drawn = []
@@ -405,7 +405,7 @@ def _against_m(rows: Sequence[CurRow], pick: str, m: int, key: str) -> None:
 
 
 def _table(seen: Seen, rows: Sequence[CurRow], m: int) -> None:
-    """Every error at the number of landmarks that is looked at, the other choices of columns and rows too."""
+    """Draw a table of every error at the current number of landmarks, for all ways to choose columns and rows."""
     names = _names(label(seen.attention))
     lines = [f"| m = {m} | {_('off softmax by')} |", "| :-- | --: |"]
     for made in (FLOOR, BEST, FORMULA, ATTENTION, UNIFORM):

@@ -1,4 +1,4 @@
-"""PaTH: directions of the tokens between a key and a query, what each takes out, and what is left of the product."""
+"""Story of PaTH: the tokens between a key and a query each remove a direction from their product."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from pages.inside.story import Later, Seen, Step
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From directions that overlap to what tokens on the way leave of a product."""
+    """Build the steps: overlap of directions, removed parts, remaining products, comparison with the reference."""
     ending = _("{share:.0%} of its weights are negative.", share=(seen.weights[seen.visible] < 0).mean())
     return _directions(seen), _taken(seen), _left(seen), beside_reference(seen, ending)
 
 
 def _before(seen: Seen) -> np.ndarray:
-    """Pairs of a token and one that came before it, ``bool [n, n]``."""
+    """Return the mask of each token and the tokens before it, ``bool [n, n]``."""
     return np.tri(len(seen.weights), k=-1, dtype=bool)
 
 
@@ -36,10 +36,10 @@ def _directions(seen: Seen) -> Step:
 
 
 def directions_sentence(shared: np.ndarray, strength: float) -> str:
-    """What a token does to all that passes, and how much the tokens' directions have in common.
+    """Return the sentence about what each token removes, and how much the directions overlap.
 
     Args:
-        shared: the cosine of every two directions; none where there is just one token.
+        shared: the cosine of every two directions; empty if there is only one token.
         strength: β.
     """
     if strength == 0:
@@ -86,11 +86,11 @@ def _taken(seen: Seen) -> Step:
 
 
 def taken_sentence(written: np.ndarray, taken: np.ndarray) -> str:
-    """What tokens find to take out of a key, if it came as it was written and after those before them.
+    """Return the sentence that compares what tokens would remove of an original key with what they actually remove.
 
     Args:
-        written: of every key and every later token, what that would take of the key as it was written.
-        taken: what it takes of what others have left.
+        written: for every key and later token, the part the token would remove of the original key.
+        taken: the part the token removes of the key that earlier tokens have already changed.
     """
     if not written.size:
         return _("There is one token only: no key passes another.")
@@ -140,12 +140,12 @@ def _left(seen: Seen) -> Step:
 
 
 def left_sentence(size: float, whole: float, turned: float) -> str:
-    """What the way makes of all products of a query with a key.
+    """Return the sentence about how the tokens in between change the query-key products.
 
     Args:
-        size: of what is left, over all pairs.
-        whole: of the products themselves.
-        turned: the share of them whose sign has changed.
+        size: total size of the remaining products over all pairs.
+        whole: total size of the original products.
+        turned: the share of products whose sign changes.
     """
     if not whole:
         return _("Every product of a query with a key is zero, whatever lies on the way.")

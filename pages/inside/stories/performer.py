@@ -1,4 +1,4 @@
-"""Performer: random directions, the features they make, and how well products of features estimate the exponential."""
+"""Story of Performer: random directions, their features, and how well features estimate the exponential."""
 
 import math
 from dataclasses import replace
@@ -26,15 +26,15 @@ from pages.inside.story import Later, Seen, Step, later
 WANTED = 0.1
 """Relative error of a similarity that counts as good."""
 POSITIVE = ("positive", "hyperbolic")
-"""Kinds whose features are positive: their estimates are rarely far too large and often far too small."""
+"""Kinds with positive features, whose estimates are rarely far too large and often far too small."""
 FAR = 0.5
-"""A median estimate below this share of the truth is far too small."""
+"""A median estimate below this share of the true value counts as far too small."""
 NEAR_ALL = 0.8
-"""Relative error from which nearly all of the truth is missed; what exceeds its inverse is too large instead."""
+"""Relative error from which nearly all of the true value is missed; estimates above its inverse are far too large."""
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From the directions to the weights."""
+    """Build the steps: directions, features, estimate, more features, comparison with the reference."""
     return (
         _directions(seen),
         _features(seen),
@@ -45,7 +45,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
 
 
 def _anatomy(seen: Seen, tokens: int | None = None, **changes: object) -> dict[str, np.ndarray]:
-    """The variant's inside on the head's first tokens with some settings changed, nothing hidden."""
+    """Return the variant's intermediates on the head's first ``tokens``, with some settings changed and no mask."""
     changed = replace(seen.attention, params=replace(seen.attention.params, **changes))
     return apart(seen.qkv, changed, seen.head, tokens=tokens)
 
@@ -192,11 +192,11 @@ def _estimate(seen: Seen) -> Step:
 
 
 def estimate_sentence(near: float, middle: float) -> str:
-    """How good one draw's estimates are.
+    """Return the sentence about the accuracy of one draw.
 
     Args:
-        near: the share within a factor of two of the truth.
-        middle: the median estimate over the truth.
+        near: the share of estimates within a factor of two of the true value.
+        middle: the median ratio of estimate to true value.
     """
     return _(
         "{near:.0%} of the similarities are estimated within a factor of two; the median estimate is {middle} of the "
@@ -207,7 +207,7 @@ def estimate_sentence(near: float, middle: float) -> str:
 
 
 def rare_sentence(kind: str, row_norms: str, middle: float) -> str:
-    """Why the median estimate of features without a bias may be far too small; empty where it is not."""
+    """Return the reason why the median unbiased estimate is far too small; empty if it is not."""
     if kind not in POSITIVE or row_norms != "chi" or middle >= FAR:
         return ""
     return _(
@@ -217,7 +217,10 @@ def rare_sentence(kind: str, row_norms: str, middle: float) -> str:
 
 
 def price_sentence(kind: str, size: float) -> str:
-    """How many features a good estimate of the median pair takes, ``size = ‖x + y‖²``; empty for relu's own kernel."""
+    """Return the sentence about the number of features that a good estimate of the median pair needs.
+
+    Empty for relu features, which estimate relu's own kernel. ``size`` is ``‖x + y‖²`` of the median pair.
+    """
     if kind == "relu":
         return ""
     needed = 2 * (chance(size) / math.log(10) - math.log10(WANTED))
@@ -231,14 +234,14 @@ def price_sentence(kind: str, size: float) -> str:
 
 
 def in_the_mean(*, kind: str, row_norms: str, expected: float, found: float, draws: int) -> str:
-    """Bias and chance apart: what the estimates of the median pair come to over all draws, and over some.
+    """Return the sentence about bias and chance in the mean estimate of the median pair.
 
     Args:
-        kind: what is made of a direction.
-        row_norms: the directions' lengths.
-        expected: the mean over all draws, over the truth; NaN where no number holds it.
-        found: the mean over some draws, over the truth.
-        draws: how many those are.
+        kind: the kind of feature.
+        row_norms: the lengths of the directions.
+        expected: the ratio of the mean over all draws to the true value; NaN if it overflows.
+        found: the ratio of the mean over some draws to the true value.
+        draws: number of these draws.
     """
     told = {"expected": number(expected), "found": number(found), "draws": draws}
     if kind == "relu":
@@ -263,7 +266,7 @@ def in_the_mean(*, kind: str, row_norms: str, expected: float, found: float, dra
 
 
 def mean_formula(kind: str, row_norms: str) -> str:
-    """What the estimate is in the mean over all draws, and how far one strays, in LaTeX."""
+    """Return the formula of the mean and the variance of the estimate, in LaTeX."""
     product, truth = r"\mathbb{E}\left[\varphi(q)^\top\varphi(k)\right] = ", r"e^{q\cdot k/\sqrt d}"
     if kind == "relu":
         return (
@@ -287,7 +290,7 @@ def mean_formula(kind: str, row_norms: str) -> str:
 
 
 def _more_features(seen: Seen) -> Step:
-    """The step that draws ever more features, in every way, with many seeds."""
+    """Build the step that measures the error over the number of features, for every kind and many seeds."""
     ways = dict.fromkeys([*WAYS, (seen.setting("kind"), seen.setting("orthogonal"))])
     kinds = list(dict.fromkeys(kind for kind, _way in ways))
     typical = float(np.median(pair_sizes(seen.qkv, seen.head)[seen.visible]))
@@ -312,7 +315,7 @@ def _more_features(seen: Seen) -> Step:
                 )
                 for (kind, straight), each in found.items()
             ]
-            # Positive and hyperbolic features err alike where both fail: dashes on top leave both to be seen.
+            # Positive and hyperbolic features err equally where both fail. Dashes on top keep both curves visible.
             over = [
                 replace(curve, hollow=True, dash="dash" if straight else "dot")
                 for curve, (kind, straight) in zip(lines, found, strict=True)
@@ -352,12 +355,12 @@ def _more_features(seen: Seen) -> Step:
 
 
 def what_to_expect(typical: float, d: int, *, row_norms: str) -> str:
-    """What theory says of independent positive features on a pair: their chance, or the bias that chance leaves.
+    """Return the sentence about the theoretical error of independent positive features on the median pair.
 
     Args:
         typical: the median pair's ``‖x + y‖²``.
         d: head size.
-        row_norms: the directions' lengths.
+        row_norms: the lengths of the directions; with fixed lengths the error contains a bias.
     """
     if row_norms == "fixed":
         return _(
@@ -384,7 +387,7 @@ def what_to_expect(typical: float, d: int, *, row_norms: str) -> str:
 
 
 def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> str:
-    """How far the error falls, by kind of feature and whether directions are orthogonal."""
+    """Return the sentence about how the error falls, by kind of feature and orthogonality of the directions."""
     first = found["positive", True]
     if len(first.x) < 2 or not found["trig", False].x:
         return _("Drawing directions …")

@@ -1,4 +1,4 @@
-"""Pooled keys: neighbouring tokens share one key and one value."""
+"""Story of pooled keys: neighbouring tokens share one key and one value."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from pages.inside.story import Later, Seen, Step, later
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Pool, look, multiply, leak or not, compare."""
+    """Build the steps: pool, attend, blur, leak (or causal mask), comparison with the reference."""
     if seen.causal:
         return _cover(seen), _look(seen), _blur(seen), _hide(seen), beside_reference(seen)
     does = _("Causal, this variant does so, and lets each query see the tokens of its own pool one by one.")
@@ -24,18 +24,18 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
 
 
 def _pools(seen: Seen) -> np.ndarray:
-    """What each pool holds, ``[m, n]``: causal, the tokens themselves stand below."""
+    """Return the pools of a causal variant, ``[m, n]``: its provenance without the single tokens appended to it."""
     P = seen.parts["provenance"]
     return P[: len(P) - P.shape[1]]
 
 
 def _own(seen: Seen) -> np.ndarray:
-    """The pairs in one pool, ``bool [n, n]``."""
+    """Return the mask of the pairs within one pool, ``bool [n, n]``."""
     return provenance.together(_pools(seen))
 
 
 def _cover(seen: Seen) -> Step:
-    """Pools of one size, and every token beside them."""
+    """Build the causal pooling step: pools of one size in addition to the single tokens."""
     P = _pools(seen)
     m, n = P.shape
     first, last = provenance.spans(P)[-1]
@@ -60,12 +60,12 @@ def _cover(seen: Seen) -> Step:
 
 
 def _keys(P: np.ndarray) -> int:
-    """The most keys that a query sees: those of the earlier pools, and its own pool's tokens up to itself."""
+    """Return the most keys a query sees: the earlier pools, and its own pool's tokens up to itself."""
     return max(r + last - first + 1 for r, (first, last) in enumerate(provenance.spans(P)))
 
 
 def _look(seen: Seen) -> Step:
-    """What queries weigh the pools before theirs with."""
+    """Build the step that shows the weights of the queries on the pools before their own."""
     m = len(_pools(seen))
     own = _("On average {share:.0%} of a query's weight stays in its own pool.", share=_stays(seen))
     step = pooling.look(seen, own, among=m)
@@ -83,7 +83,7 @@ def _stays(seen: Seen) -> float:
 
 @later(pooling.BLURS)
 def _blur(seen: Seen) -> Step:
-    """What blurs: earlier pools alone."""
+    """Build the causal blur step, in which only the earlier pools are blurred."""
     own = _own(seen)
     best = np.where(own, seen.reference, provenance.closest(seen.reference, _pools(seen)))
     n, left, right = len(own), seen.parts["left"], seen.parts["right"]
@@ -102,7 +102,7 @@ def _blur(seen: Seen) -> Step:
 
 
 def _hide(seen: Seen) -> Step:
-    """Two ways to hide the future: only the pools that begin after a query, or all that end after it."""
+    """Build the step that compares hiding pools that begin after a query with hiding pools that end after it."""
     P, own = _pools(seen), _own(seen)
     n = len(own)
     ahead = np.triu(own, 1)

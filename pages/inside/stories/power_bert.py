@@ -1,4 +1,4 @@
-"""PoWER-BERT: which tokens receive enough attention to stay, and what goes with the others."""
+"""Story of PoWER-BERT: which tokens receive enough attention to stay, and what is lost with the others."""
 
 from dataclasses import dataclass
 
@@ -14,17 +14,17 @@ from pages.inside.story import Later, Seen, Step
 from pages.inside.tokens import painted
 
 STEEP = 8
-"""Times the median that one token may receive before the bars are drawn on a log scale."""
+"""Multiple of the median received attention from which the bars use a log scale."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Who stays.
+    """The tokens that stay and those that are dropped.
 
     Attributes:
-        received: attention each token receives, ``[n]``, as a multiple of what it would if all were alike.
-        stays: whether it survives, ``bool [n]``.
-        ranked: the tokens by what they receive, the most first.
+        received: attention that each token receives, as a multiple of the mean, ``[n]``.
+        stays: whether each token stays, ``bool [n]``.
+        ranked: the tokens by received attention, descending.
     """
 
     received: np.ndarray
@@ -33,12 +33,12 @@ class Tally:
 
     @property
     def gone(self) -> np.ndarray:
-        """The tokens that are dropped, in the order of the text."""
+        """The dropped tokens in text order."""
         return np.flatnonzero(~self.stays)
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Count, rank, drop, account for what is lost, compare."""
+    """Build the steps: received attention, dropped tokens, rows, lost mass, comparison with the reference."""
     significance = seen.parts["significance"].astype(np.float64)
     stays = np.zeros(len(significance), bool)
     stays[seen.parts["survivors"]] = True

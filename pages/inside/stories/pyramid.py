@@ -1,4 +1,4 @@
-"""Pyramid pooling: keys that stand for the whole text, for its parts and for their parts."""
+"""Story of pyramid pooling: keys that average the whole text, its parts, and the parts of these."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from pages.inside.story import Later, Seen, Step
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Pool on every level, look, multiply, leak, compare."""
+    """Build the steps: pool on every level, attend, blur, leak, comparison with the reference."""
     P, left = seen.parts["provenance"], seen.parts["left"]
     rows = pooling.levels(provenance.spans(P))
     cover = replace(

@@ -1,4 +1,4 @@
-"""Reformer: hash, sort, cut into chunks, do it again, and see what was missed."""
+"""Story of Reformer: hash, sort, cut into chunks, repeat in rounds, and measure the missed pairs."""
 
 from collections.abc import Sequence
 
@@ -29,13 +29,13 @@ from pages.inside.story import Later, Seen, Step, later
 from pages.inside.tokens import painted
 
 NAMED = 5
-"""Tokens of a bucket named."""
+"""Tokens of a bucket that are named."""
 WORST = 8
-"""Missed pairs named."""
+"""Number of missed pairs that are listed."""
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Hash, sort, cut, repeat, miss, keep nothing, compare."""
+    """Build the steps: hash, sort, cut, rounds, missed pairs, reversible memory, comparison with the reference."""
     number = InsideOptions.hash_round.fit(range(len(seen.parts["buckets"])))
     return (
         _hash(seen, number),
@@ -84,7 +84,7 @@ def _hash(seen: Seen, number: int) -> Step:
 
 
 def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) -> str:
-    """Into how many buckets a round puts n tokens, and what the fullest holds."""
+    """Return the sentence about how many buckets a round fills, and the tokens of the fullest bucket."""
     return _n(
         "Round {number} puts {tokens} tokens into **{n} bucket**; the fullest holds {most}: {names}.",
         "Round {number} puts {tokens} tokens into **{n} buckets**; the fullest holds {most}: {names}.",
@@ -97,14 +97,17 @@ def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) ->
 
 
 def some(tokens: Sequence[str]) -> str:
-    """The first few tokens in quotes, and how many there are beside them."""
+    """Return the first few tokens in quotes, and how many more there are."""
     names = ", ".join(_("“{token}”", token=literal(token)) for token in tokens[:NAMED])
     more = len(tokens) - NAMED
     return _("{names} and {more} more", names=names, more=more) if more > 0 else names
 
 
 def likeness_sentence(inside: float, outside: float) -> str:
-    """How alike two tokens of one bucket are, and two of different ones; empty where there are no such two."""
+    """Return the sentence that compares the mean cosine within a bucket and across buckets.
+
+    Empty if one of the two kinds of pair does not exist.
+    """
     if not (np.isfinite(inside) and np.isfinite(outside)):
         return ""
     return _(
@@ -115,13 +118,13 @@ def likeness_sentence(inside: float, outside: float) -> str:
 
 
 def _colours(seen: Seen, number: int) -> list[int]:
-    """A colour for each token's bucket: those that hold any token take the colours in order."""
+    """Return the colour index of each token's bucket; non-empty buckets take the colours in order."""
     colours: list[int] = np.unique(seen.parts["buckets"][number], return_inverse=True)[1].tolist()
     return colours
 
 
 def _borders(seen: Seen, number: int) -> list[int]:
-    """Places of the sorted order where a chunk begins."""
+    """Return the positions in the sorted order at which a chunk begins."""
     chunks = seen.parts["chunks"][number][seen.parts["order"][number]]
     return (np.flatnonzero(np.diff(chunks)) + 1).tolist()
 
@@ -191,7 +194,7 @@ def _sort(seen: Seen, number: int) -> Step:
 
 
 def cut_sentence(chunks: int, size: int, *, causal: bool) -> str:
-    """Into what the sorted order is cut."""
+    """Return the sentence about the number and size of the chunks."""
     if causal:
         return _("The order is cut into {n} chunks, each bucket by itself, every {size} places.", n=chunks, size=size)
     return _(
@@ -258,7 +261,7 @@ def _cut(seen: Seen, number: int) -> Step:
 
 
 def _union(seen: Seen) -> Step:
-    """How many rounds find each pair, and how both pairs and mass grow with the rounds."""
+    """Build the step that shows how many rounds find each pair, and how coverage grows with the number of rounds."""
     rounds, n = len(seen.parts["buckets"]), len(seen.labels)
     start = hash_rounds.last_stretch(n, seen.attention, causal=seen.causal)
     found = hash_rounds.finders(seen.parts, causal=seen.causal).astype(np.float32)
@@ -306,13 +309,13 @@ def _union(seen: Seen) -> Step:
 
 
 def union_sentence(rounds: int, pairs: int, once: int, possible: int) -> str:
-    """How many pairs some rounds find together.
+    """Return the sentence about the pairs that the rounds find together.
 
     Args:
-        rounds: how many.
-        pairs: the pairs they let look.
-        once: those of them that one round alone found.
-        possible: all pairs there are.
+        rounds: number of rounds.
+        pairs: number of pairs found by at least one round.
+        once: number of pairs found by exactly one round.
+        possible: number of all pairs.
     """
     told = {"share": pairs / max(1, possible), "possible": possible}
     if rounds == 1:
@@ -327,7 +330,7 @@ def union_sentence(rounds: int, pairs: int, once: int, possible: int) -> str:
 
 
 def looked(seen: Seen) -> np.ndarray:
-    """The pairs that look in some round, and every token at itself, ``bool [n, n]``."""
+    """Return the mask of the pairs found in some round, including the diagonal, ``bool [n, n]``."""
     allowed: np.ndarray = (seen.weights > 0) | np.eye(len(seen.weights), dtype=bool)
     return allowed
 
@@ -351,7 +354,7 @@ def _growth(rows: Sequence[HashRoundsRow], rounds: int, reference: str, key: str
 
 @later(N_("Missed"))
 def _missed(seen: Seen) -> Step:
-    """The heaviest looks that no round finds, and the mass outside the pattern."""
+    """Build the step that lists the heaviest pairs that no round finds, and the mass they hold."""
     full, reference = seen.parts["all_pairs"], reference_name(seen.attention)
     unseen = np.where(looked(seen), 0.0, full)
     together = seen.parts["missed"].astype(bool)
@@ -407,7 +410,7 @@ def _missed(seen: Seen) -> Step:
 
 
 def _memory_over_depth(seen: Seen) -> Step:
-    """What forward and backward hold of a stack, the deeper the stack, in three ways."""
+    """Build the step that measures activation memory over the depth of a stack, for three ways to run it."""
     n, d = seen.qkv.n, seen.qkv.q.shape[-1]
     shown = min(n, MOST)
 
@@ -480,7 +483,10 @@ def _memory(rows: Sequence[ReversibleRow], key: str) -> None:
 
 
 def memory_sentence(rows: Sequence[ReversibleRow]) -> str:
-    """What the deepest stack holds in all three ways, and how well its input comes back; empty before there is one."""
+    """Return the sentence about the memory of the deepest stack in all three ways, and how well its input is recovered.
+
+    Empty if no depth has been measured in all three ways.
+    """
     held = {(row.way, row.depth): row.peak_bytes for row in rows}
     depths = sorted({depth for _way, depth in held if all((way, depth) in held for way in WAYS)} - {1})
     if not depths:

@@ -1,4 +1,4 @@
-"""Squared ReLU: logits, their squares, what they may be divided by, and the gated unit they come from."""
+"""Story of squared ReLU: logits, their squares, normalizers, and the gated attention unit it comes from."""
 
 import numpy as np
 import streamlit as st
@@ -18,18 +18,18 @@ from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step, later
 
 MOST = 256
-"""Tokens at most whose logits are multiplied: the effect needs no more."""
+"""Tokens whose logits are scaled, at most; more tokens do not change the effect."""
 SHUT = 0.1
-"""A gate below this size lets hardly anything through."""
+"""Gates smaller than this count as shut."""
 SAME = 0.005
-"""A share that is written as 0%."""
+"""Shares below this are printed as 0%."""
 LENGTHS = tuple(2**i for i in range(5, 16))
-"""Lengths at which both prices are worked out."""
+"""Sequence lengths at which both costs are computed."""
 DIVISORS = {"length": "n_i", "squared": "n_i^2", "fixed": "n_0", "sum": r"\sum_l \operatorname{relu}^2(\cdot)"}
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From the logits to the weights, and to the unit that makes do with one matrix of them."""
+    """Build the steps: logits, squares, normalizers, logit factor, one matrix, gate, cost, reference."""
     sums = seen.weights.sum(-1)
     ending = _("A row sums to {low:.2g} … {high:.2g}; softmax's to 1.", low=sums.min(), high=sums.max())
     return (
@@ -83,7 +83,7 @@ def _squares(seen: Seen) -> Step:
 
 
 def zeros_sentence(share: float, kept: np.ndarray) -> str:
-    """What share of the entries is zero, and how many keys each query keeps, ``[n]``."""
+    """Return the sentence about the share of zero entries, and how many keys each query keeps, ``[n]``."""
     return _n(
         "{share:.0%} of the entries are exactly zero: the median query keeps {kept:.0f} of {keys} keys, and {n} query "
         "keeps none. Softmax never gives a zero.",
@@ -225,7 +225,7 @@ def _factor(seen: Seen) -> Step:
 
 
 def _top(seen: Seen, factor: float) -> float:
-    """The largest weight of softmax when all logits are multiplied."""
+    """Return the largest softmax weight when all logits are multiplied by ``factor``."""
     logits = factor * np.where(seen.visible, seen.parts["logits"].astype(float), -np.inf)
     return float(1 / np.exp(logits - logits.max(-1, keepdims=True)).sum(-1).min())
 
@@ -240,7 +240,7 @@ def _width(seen: Seen) -> int:
 
 @later(N_("One matrix (GAU)"))
 def _one_matrix(seen: Seen) -> Step:
-    """The unit's matrix beside the heads'."""
+    """Build the step that shows the gated unit's single matrix next to the matrices of the heads."""
     found, n, width, s = _unit(seen), seen.qkv.n, _width(seen), shared_size(_width(seen))
     divisor = DIVISORS[seen.setting("normalizer")]
 
@@ -267,7 +267,7 @@ def _one_matrix(seen: Seen) -> Step:
 
 
 def matrix_sentence(heads: int, channels: int, apart: float) -> str:
-    """One matrix for all channels, and how differently the heads of the input look."""
+    """Return the sentence about the single matrix of all channels, and how much the heads' rows differ (``apart``)."""
     told = _(
         "Squared ReLU attention comes from the **gated attention unit**: all its {channels} channels share one matrix, "
         "made from one Z. Here X are the values of all heads side by side, every token normalised, and the unit is "
@@ -315,7 +315,7 @@ def _gate(seen: Seen) -> Step:
 
 
 def gate_sentence(found: Look) -> str:
-    """How far the gates open, and how far what passes lies from what came."""
+    """Return the sentence about how far the gates open, and how much they change the output beyond scaling."""
     shut, negative = (np.abs(found.gate) < SHUT).mean(), (found.gate < 0).mean()
     told = _(
         "{shut:.0%} of these untrained gates are all but shut (between −{bound} and {bound}), {negative:.0%} are "
@@ -382,7 +382,7 @@ def _price(seen: Seen) -> Step:
 
 
 def price_sentence(n: int, width: int, heads: int) -> str:
-    """What two units cost beside the block they replace, here and at the longest length drawn."""
+    """Return the sentence about the cost of two units and of the block they replace, here and at the longest length."""
     block, unit, longest = block_price(n, width, heads), unit_price(n, width), LENGTHS[-1]
     far = 2 * unit_price(longest, width).multiply_adds / block_price(longest, width, heads).multiply_adds
     return _(

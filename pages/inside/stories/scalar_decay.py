@@ -1,4 +1,4 @@
-"""Scalar decay: gated linear attention's own story, on a state whose channels all fade alike."""
+"""Story of scalar decay: the steps of gated linear attention on a state whose channels all decay equally."""
 
 from pages.inside.stories.gla import steps
 

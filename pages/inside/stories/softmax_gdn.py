@@ -1,4 +1,4 @@
-"""From softmax to a delta rule: how much each step of 1/t takes back, and where it leaves the stable range."""
+"""Story of softmax written as a delta rule: the step size 1/t, and where it leaves the stable range."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from pages.inside.story import Later, Seen, Step
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """From the steps and their cap to what becomes of V = I."""
+    """Build the steps: step sizes with their cap, and comparison with the reference."""
     ending = _(
         "{share:.0%} of its weights are negative; every row sums to 1.", share=(seen.weights[seen.visible] < 0).mean()
     )
@@ -43,14 +43,14 @@ def _steps(seen: Seen) -> Step:
 
 
 def steps_sentence(free: np.ndarray, most: str, cap: float) -> str:
-    """Where steps of 1/t leave the stable range, and what the cap does about it.
+    """Return the sentence about which steps of 1/t leave the stable range, and the effect of the cap.
 
     Args:
         free: ``‖c‖²/t`` of each token.
-        most: the token where it is largest.
-        cap: the most that is taken back.
+        most: the token with the largest ``free``.
+        cap: the largest step that is allowed.
     """
-    # λ = 1 - 1/t - ‖c‖²/t is below -1 there.
+    # A step is unstable where λ = 1 - 1/t - ‖c‖²/t is below -1.
     beyond = int((free > 2 - 1 / np.arange(1, len(free) + 1)).sum())
     told = _n(
         "Uncapped, one of {total} steps leaves the stable range: at “{most}” it would take back {largest}× what "

@@ -1,4 +1,4 @@
-"""A variant at every setting of its budget is the variant at that setting."""
+"""A test that a variant at a setting of its budget equals the variant built with that setting."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from attention_core.inputs.text import beginning
 
 HEAD = 1
 BUDGETS = {"softmax": [None], "local": range(1, 9), "linear": [None], "nystrom": range(1, 10)}
-"""Of nine tokens: a window of eight reaches them all."""
+"""Budgets for nine tokens: a window of eight reaches all of them."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Which variants weigh by their scores alone is found by trial, as their formulas say it."""
+"""Tests of which variants depend on the scores only: the trial agrees with their formulas."""
 
 import pytest
 import torch
@@ -19,11 +19,11 @@ ABLE = [variant.key for variant in ac.all_variants() if not variant.causal_reaso
         ("relu2", True),
         ("sigmoid", True),
         ("taylor2", True),
-        ("linear", False),  # a feature map
+        ("linear", False),  # A feature map.
         ("performer", False),
-        ("cosine", False),  # norms
+        ("cosine", False),  # Norms.
         ("deltanet", False),
-        ("fox", False),  # a gate
+        ("fox", False),  # A gate.
         ("additive", False),
     ],
 )
@@ -36,7 +36,7 @@ def test_who_weighs_by_scores_alone_weighs_the_same_wherever_these_come_from(key
     attention = ac.get(key)
     if not by_scores(attention):
         return
-    # The scores' own rows beside the unit matrix are queries and keys with the same scores.
+    # The rows of the scores as queries, and unit vectors as keys, have the same scores.
     q, k = torch.randn(2, 2, 20, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     scores = q @ k.mT / 5**0.5
     unit = torch.eye(20, dtype=torch.float64).expand(2, -1, -1)

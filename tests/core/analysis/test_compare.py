@@ -1,4 +1,4 @@
-"""What stands on the Matrices page, against plain formulas."""
+"""Tests of the numbers on the Matrices page, against plain formulas."""
 
 import dataclasses
 import math
@@ -45,7 +45,7 @@ def test_matrix_difference_and_errors(qkv, causal, head):
 
 @pytest.mark.parametrize("head", [None, 1])
 def test_errors_of_large_finite_matrices_are_finite(qkv, head):
-    # The squares of such outputs are beyond float32.
+    # The squares of these outputs exceed float32.
     large = dataclasses.replace(qkv, q=2e5 * qkv.q, k=2e5 * qkv.k)
     series, pick = ac.get("centred_taylor"), slice(None) if head is None else slice(head, head + 1)
     found = compare(large, series, head=head, causal=False)

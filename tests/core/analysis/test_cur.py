@@ -1,4 +1,4 @@
-"""Columns and rows of a matrix: Nyström's formula where it must be exact, its floor, and its numbers by numpy alone."""
+"""Tests of CUR: Nyström's formula where it must be exact, the lower bound of the error, numbers computed by numpy."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def off(a, s):
 
 
 def by_blocks(s, columns, rows):
-    """The article's ``[A; C] A⁺ [A B]``: chosen ones are moved to the front, multiplied, and moved back."""
+    """Return the article's ``[A; C] A⁺ [A B]``: chosen rows and columns are moved to the front and moved back."""
     n, m = len(s), len(rows)
     first = [*rows, *(i for i in range(n) if i not in rows)], [*columns, *(j for j in range(n) if j not in columns)]
     moved = s[np.ix_(*first)]
@@ -56,7 +56,7 @@ def found(rows, made, m, pick=None):
 
 @st.composite
 def low_rank(draw):
-    """A matrix of whole numbers of some rank, and at least as many columns and rows of it."""
+    """Generate an integer matrix of some rank, with at least as many chosen columns and rows."""
     n = draw(st.integers(1, 12))
     rank = draw(st.integers(0, n))
     m = draw(st.integers(max(rank, 1), n))
@@ -92,7 +92,7 @@ def test_no_choice_beats_the_best_matrix_of_its_rank_and_none_the_best_middle(se
     floor = np.linalg.norm(values[m:]) / np.linalg.norm(values)
     assert floor <= off(best, s) + 1e-9
     assert off(best, s) <= off(formula, s) + 1e-6
-    # No middle in the neighbourhood of the best one comes closer.
+    # No middle matrix close to the best one gives a smaller error.
     c, r = s[:, columns], s[rows]
     middle = np.linalg.pinv(c, rcond=RCOND) @ s @ np.linalg.pinv(r, rcond=RCOND)
     assert off(c @ middle @ r, s) == pytest.approx(off(best, s), abs=1e-6)
@@ -142,7 +142,8 @@ def test_the_nearest_token_is_one_of_its_landmarks_own(method):
 
 
 def test_a_token_of_another_landmark_is_not_taken_however_near():
-    far = torch.tensor([[[-3.0, 0.0], [4.0, 0.0], [0.5, 0.0], [2.0, 0.0]]])  # 0.5 is the first mean and not of it
+    # 0.5 is the first mean, of other tokens.
+    far = torch.tensor([[[-3.0, 0.0], [4.0, 0.0], [0.5, 0.0], [2.0, 0.0]]])
     qkv = replace(SyntheticSource(SyntheticSpec(n=4, d=2, heads=1)).load(), q=far, k=far)
     looked = cur.look(qkv, ac.get("nystrom", landmarks=2), 0, "nearest")
     assert looked.columns.tolist() == [0, 2]

@@ -1,4 +1,4 @@
-"""How the delta rule's state grows, against its recurrence written out."""
+"""Tests of the growth of the delta rule's state, against its explicit recurrence."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Numbers of matrices and their factors, each beside a definition that is written out."""
+"""Tests of numbers of matrices and their factors, each against an explicit definition."""
 
 import math
 
@@ -29,7 +29,7 @@ def test_a_matrix_is_off_another_by_its_relative_frobenius_norm():
 def test_what_is_kept_goes_on_by_its_product_and_halves_by_its_mean():
     kept = np.array([[0.1, 1.0], [0.5, 1.0], [0.125, 1.0]])
     assert factors.passed(kept).tolist() == [[1, 1], [0.5, 1], [0.0625, 1]]
-    assert factors.half_lives(kept[1:]) == pytest.approx([0.5, math.inf])  # a quarter for each token
+    assert factors.half_lives(kept[1:]) == pytest.approx([0.5, math.inf])  # The mean factor is a quarter per token.
     assert factors.half_lives(np.full((3, 1), 0.9)) == pytest.approx([math.log(2) / -math.log(0.9)])
 
 

@@ -1,4 +1,4 @@
-"""Linear attention under a gate from the data: its matrix is the recurrence's, its gates follow their formula."""
+"""Tests of linear attention with a gate from the data: its matrix equals the recurrence, its gates their formula."""
 
 import math
 from dataclasses import replace
@@ -25,7 +25,7 @@ def normal(*shape, seed=0):
 
 
 def recurrent(q, k, v, gates, phi):
-    """The recurrence itself: the sums shrink by the token's gate, then the token is added, then the query reads."""
+    """Return the recurrence's outputs: a token's gate scales the sums, the token is added, and the query reads."""
     sums, keys, out = np.zeros((q.shape[1], v.shape[1])), np.zeros(q.shape[1]), []
     for t in range(len(q)):
         sums, keys = gates[t] * sums + np.outer(phi(k[t]), v[t]), gates[t] * keys + phi(k[t])

@@ -1,4 +1,4 @@
-"""A gated attention unit against its paper's pseudo-code in plain loops, and its price against what is counted."""
+"""Tests of the gated attention unit, against its paper's pseudocode in plain loops, and of its cost, against counts."""
 
 import dataclasses
 import math
@@ -34,7 +34,7 @@ def silu(x):
 
 
 def by_the_paper(x, unit, *, causal):
-    """``O = U ⊙ (A V)`` in loops over plain numbers."""
+    """Return ``O = U ⊙ (A V)``, computed in loops over plain numbers."""
     n, s = len(x), len(unit.shared[0])
 
     def project(row, matrix):

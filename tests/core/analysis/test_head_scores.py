@@ -1,4 +1,4 @@
-"""What each head looks for, against plain loops in float64."""
+"""Tests of the patterns that each head has, against plain loops in float64."""
 
 import math
 
@@ -20,7 +20,7 @@ def layers():
 
 
 def softmax(qkv, head, *, causal, special):
-    """One head's matrix and its words, from the formula."""
+    """Return the matrix of one head and its words, computed from the formula."""
     q, k = (x[head].double().numpy() for x in (qkv.q, qkv.k))
     logits = q @ k.T / math.sqrt(q.shape[-1])
     if causal:
@@ -44,7 +44,7 @@ def test_each_score_is_what_its_definition_says(layers, causal, special):
             after = [p + 1 for p in range(i) if words[p] == words[i] and p + 1 < i]
             if after:
                 masses.append(sum(a[i, j] for j in after))
-        assert len(masses) == 3  # "the" twice, "cat" once
+        assert len(masses) == 3  # "the" occurs twice, "cat" once.
         assert each.induction == pytest.approx(np.mean(masses), abs=1e-5)
         assert each.previous == pytest.approx(np.mean([a[i, i - 1] for i in range(1, n)]), abs=1e-5)
         assert each.sink == pytest.approx(np.mean([a[i, 0] for i in range(1, n)]), abs=1e-5)
@@ -75,9 +75,10 @@ def test_induction_looks_at_what_followed_and_never_at_itself():
     assert induction(weights, ["a", "b", "a", "c", "a"]) == pytest.approx(
         (weights[2, 1] + weights[4, [1, 3]].sum()) / 2
     )
-    assert induction(weights, ["a", "a", "b", "c", "d"]).isnan()  # the second "a" itself followed the first
+    assert induction(weights, ["a", "a", "b", "c", "d"]).isnan()  # The second "a" itself followed the first one.
     assert induction(weights, ["a", "a", "a", "c", "d"]) == weights[2, 1]
-    assert induction(weights, ["·", "b", "·", "c", "·"]).isnan()  # pieces of characters, not one word again
+    # Parts of characters do not count as one repeated word.
+    assert induction(weights, ["·", "b", "·", "c", "·"]).isnan()
 
 
 def test_an_induction_head_of_the_causal_model_shows_on_a_repeated_sequence():
@@ -118,4 +119,5 @@ def test_heads_are_ranked_by_what_sets_them_apart():
     heads = [head(0, induction=0.1, entropy=2.0), head(1, induction=math.nan, entropy=0.5), head(2, induction=0.9)]
     assert [each.head for each in ranked(heads, "induction")] == [2, 0, 1]
     assert [each.head for each in ranked(heads, "entropy")] == [1, 2, 0]
-    assert [each.head for each in ranked(heads, "sink")] == [0, 1, 2]  # alike: as they stand in the model
+    # Equal scores keep the order of heads in the model.
+    assert [each.head for each in ranked(heads, "sink")] == [0, 1, 2]

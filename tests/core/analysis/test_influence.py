@@ -1,4 +1,4 @@
-"""The leak map: causal variants keep the future to themselves, pooled ones do not, and sizes are the moves' own."""
+"""Tests of the leak map: causal variants hide the future, pooled ones do not, and sizes equal actual changes."""
 
 from dataclasses import replace
 
@@ -23,7 +23,8 @@ def test_exactly_those_that_cannot_be_causal_leak(variant, head):
     assert found.causal == (variant.causal_reason is None)
     assert (found.share > 0) == (variant.causal_reason is not None)
     assert sum(found.before(t) for t in range(24)) == round(found.share * 24 * 23 / 2)
-    assert (np.diag(found.moved) > 0).mean() > 0.4  # a token's own output moves, unless it has been eliminated
+    # A token's own output changes, unless the token has been eliminated.
+    assert (np.diag(found.moved) > 0).mean() > 0.4
     assert not ((found.moved > 0) & (found.moved <= ROUNDING)).any()
 
 
@@ -44,7 +45,7 @@ def test_a_window_moves_its_own_length():
 
 
 def test_moves_are_the_weights_of_the_replaced_token():
-    # Where weights do not depend on queries and keys, output i moves by A_it (v' - v): the map is A, up to token t.
+    # If weights do not depend on queries and keys, output i changes by A_it (v' - v): the map is A, up to token t.
     attention, qkv = ac.get("synthesizer", kind="random"), record()
     moved = influence(qkv, attention, head=0).moved
     weights = attention.weights(qkv.q[:1].double(), qkv.k[:1].double(), causal=True)[0].numpy()
@@ -52,7 +53,7 @@ def test_moves_are_the_weights_of_the_replaced_token():
         np.testing.assert_allclose(moved[t, t:] / moved[t, t], weights[t:, t] / weights[t, t], rtol=1e-5)
     usual = np.sqrt(np.square(weights @ qkv.v[0].double().numpy()).sum(-1).mean())
     size = np.sqrt(np.square(qkv.v[0].numpy()).sum(-1).mean())
-    # The replacement is as long as the head's values are: v' - v lies between no length and about twice that.
+    # The replacement is as long as the head's values, so the length of v' - v is between zero and twice that length.
     length = moved[-1, -1] * usual / weights[-1, -1]
     assert 0.1 * size < length < 3 * size
 

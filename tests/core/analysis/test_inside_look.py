@@ -1,4 +1,4 @@
-"""Looking inside: one head taken apart is that head of the whole, and its parts are those of the matrix beside them."""
+"""Tests of the parts of one head: they equal those of the head in the full input, and those of the matrix."""
 
 import numpy as np
 import pytest

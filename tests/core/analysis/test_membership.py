@@ -1,4 +1,4 @@
-"""Which tokens stand behind a landmark: shares that make the landmarks again, and what the averages forget."""
+"""Tests of the tokens behind a landmark: shares that reproduce the landmarks, and the variance that averages lose."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_k_means_that_has_not_settled_says_how_far_it_would_move():
 
 @pytest.mark.parametrize(("m", "expected"), [(4, 0.0), (2, 1 / 10), (1, 1.0)])
 def test_what_the_averages_forget_is_the_variance_within(m, expected):
-    x = torch.tensor([[0.0], [1.0], [3.0], [4.0]])  # variance 10 in all, 1 within pairs
+    x = torch.tensor([[0.0], [1.0], [3.0], [4.0]])  # The variance is 10 in total, 1 within pairs.
     assert lost(x, membership(x, m, "segment_means")) == pytest.approx(expected)
 
 

@@ -1,4 +1,4 @@
-"""Patterns, reach and hashed order on a record, against the variants' own masks and plain loops."""
+"""Tests of patterns, reach and hash order on a record, against the variants' own masks and plain loops."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The mean of Performer's similarities over all draws: in closed form, by other means, as the variant draws them."""
+"""Tests of the mean of Performer's similarities over all draws: closed forms, other computations, actual draws."""
 
 import math
 
@@ -43,7 +43,7 @@ def test_the_closed_forms_at_fifty_digits(d):
 
 
 def test_the_closed_forms_by_chance():
-    """A sphere's mean, drawn in numpy: nothing of the module's own but its answer."""
+    """Check the closed forms against a mean over random directions, drawn with numpy only."""
     d, s = 5, 1.7
     w = np.random.default_rng(0).standard_normal((400_000, d))
     along = math.sqrt(d) * w[:, 0] / np.linalg.norm(w, axis=-1)
@@ -52,7 +52,7 @@ def test_the_closed_forms_by_chance():
         (np.cos(along * s) * np.exp(s**2 / 2), trig_share(torch.tensor(s**2), d)),
     ):
         assert abs(samples.mean() - float(found)) < 4.5 * samples.std() / 400_000**0.5
-        assert abs(1 - float(found)) > 20 * samples.std() / 400_000**0.5  # far from unbiased
+        assert abs(1 - float(found)) > 20 * samples.std() / 400_000**0.5  # Far from unbiased.
 
 
 def test_beyond_numbers():

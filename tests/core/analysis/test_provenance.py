@@ -1,4 +1,4 @@
-"""What mixing tokens blurs and tells, against loops, least squares, and what happens when a token really changes."""
+"""Tests of mixed tokens: what mixing hides and reveals, against loops, least squares, and actual changes of a token."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_together_is_sharing_a_mixture(a):
 
 
 def hidden_left(q, keys, first):
-    """Softmax over the mixtures that have begun, row by row."""
+    """Return the softmax over the mixtures that have begun, row by row."""
     rows = []
     for i, query in enumerate(q):
         weights = np.where(first <= i, np.exp(query @ keys.T / np.sqrt(len(query))), 0)
@@ -56,7 +56,8 @@ def test_a_query_hears_of_exactly_those_ahead_that_share_a_mixture_with_it_or_an
         changed[token] += 3
         after = hidden_left(q, P @ changed, first)
         moved = np.abs((after - before) @ R).max(-1) > 1e-9
-        # A query that sees a single mixture gives it all its weight, whatever the key: its values are what it hears.
+        # If a query attends to one mixture only, all weight is on it for any key, so only the values depend on the
+        # token.
         values = np.abs((before @ R)[:, token]) > 0
         assert np.array_equal((moved | values)[:token], heard[:token, token])
 
@@ -72,7 +73,7 @@ def test_hiding_whole_mixtures_lets_nothing_through(a):
     found = parts(a)
     ended = provenance.ended(found["provenance"])
     assert not provenance.ahead((found["left"] * ended) @ np.abs(found["right"])).any()
-    # No mixture is hidden for nothing: each tells someone who may not see it of a later token.
+    # Each hidden mixture contains a later token, so no mixture is hidden without need.
     for i, r in zip(*np.nonzero(~ended), strict=True):
         assert found["provenance"][r, i + 1 :].any()
 

@@ -1,4 +1,4 @@
-"""The state of every decoder is what its formula says, and gives the full matrix's outputs."""
+"""Tests of decoder states: they follow their formulas, and give the outputs of the full matrix."""
 
 import math
 from dataclasses import replace
@@ -25,7 +25,7 @@ def unit(k):
 
 
 def favor(attention):
-    """FAVOR+'s features from its formula; the directions alone are the variant's."""
+    """Return FAVOR+ features by their formula; only the directions come from the variant."""
 
     def phi(k):
         d, like = k.shape[1], torch.zeros(1, k.shape[1], dtype=torch.float64)
@@ -67,12 +67,15 @@ def unit_keys(k):
 
 
 def made_of(k):
-    """A gate of each key's own entries, at the root that is set by default."""
+    """Return gates computed from the entries of each key, with the default root."""
     return (1 / (1 + np.exp(-k))) ** (1 / 16)
 
 
 def centred(k, v):
-    """Softmax as a delta rule: keys and values from their means, steps of 1/t unless that takes back more than all."""
+    """Return the tokens of softmax as a delta rule: keys and values relative to their means, with capped steps.
+
+    A step is 1/t unless that would remove more than everything.
+    """
     t = np.arange(1, len(k) + 1)[:, None]
     means_k, means_v = np.cumsum(k, 0) / t, np.cumsum(v, 0) / t
     c, new = (k - means_k) / k.shape[1] ** 0.25, v - np.concatenate([np.zeros_like(v[:1]), means_v[:-1]])
@@ -116,7 +119,8 @@ def test_what_fades_is_erased_and_is_written_is_what_the_recurrence_says(word, r
     if erase is not None:
         np.testing.assert_allclose(grown.changes.erases, erase * (keys**2).sum(1), rtol=1e-9, atol=1e-12)
     assert grown.keys is None
-    assert grown.held == 4 * 4 + (8 if word == "softmax_gdn" else 0)  # beside its matrix it keeps two means
+    # This variant stores two means in addition to its matrix.
+    assert grown.held == 4 * 4 + (8 if word == "softmax_gdn" else 0)
 
 
 def test_path_takes_back_along_directions_of_its_own():
@@ -169,7 +173,7 @@ def test_what_softmax_would_have_answered_stands_beside_it():
     gap = np.linalg.norm(grown.outputs[7] - wanted[7]) / np.linalg.norm(wanted[7])
     assert grown.lost(7) == pytest.approx(gap, rel=1e-4)
     assert gap > 1e-3
-    assert grown.lost(0) < 1e-9  # one token is all there is
+    assert grown.lost(0) < 1e-9  # There is only one token.
 
 
 def test_every_variant_with_a_decoder_takes_part():
@@ -184,7 +188,7 @@ def test_every_variant_with_a_decoder_takes_part():
 def test_the_second_order_state_counts_its_tokens():
     grown = grow(record(), ac.get("taylor2"), head=0)
     assert grown.sums.shape == (20, 1 + 4 + 10, 4)
-    np.testing.assert_allclose(grown.keys[:, 0], np.arange(1, 21))  # the feature that is always one
+    np.testing.assert_allclose(grown.keys[:, 0], np.arange(1, 21))  # The constant feature, which is always one.
 
 
 def test_a_wide_state_is_followed_over_fewer_tokens():

@@ -1,4 +1,4 @@
-"""How far two variants are apart on an input."""
+"""A test of the distance between two variants on an input."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which row is shown first, and what it tells, on matrices whose answers are plain to see."""
+"""Tests of the row that is shown first, and of its summary, on matrices with obvious answers."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ ALL = [True] * 4
 
 
 def matrix(**peaks):
-    """An even matrix of four tokens with some weights of its own, ``r1c2=0.9``; NaN where it says so."""
+    """Return a uniform matrix of four tokens with some entries replaced, such as ``r1c2=0.9``."""
     found = np.full((4, 4), 0.25)
     for place, weight in peaks.items():
         found[int(place[1]), int(place[3])] = weight
@@ -35,22 +35,23 @@ def test_the_query_that_looks_hardest_at_another_word_is_the_first_row():
 def test_a_word_that_stands_once_is_asked_about_first():
     hard = matrix(r1c2=0.6, r3c1=0.9)
     assert telling_query(hard, ALL, [False, True, False, False]) == 1
-    assert telling_query(hard, ALL, [False] * 4) == 3  # where all are repeated
-    assert telling_query(hard, [True, True, False, True], [False, False, True, False]) == 3  # what is rare is no word
+    assert telling_query(hard, ALL, [False] * 4) == 3  # All words are repeated.
+    # The only rare token is not a word.
+    assert telling_query(hard, [True, True, False, True], [False, False, True, False]) == 3
     assert once(["The", "cat", "the", "Cat", "ran"]) == [False, False, False, False, True]
 
 
 def test_what_every_head_does_is_no_reason():
-    assert telling_query(matrix(r1c1=1.0, r3c2=0.4), ALL) == 3  # itself
-    assert telling_query(matrix(r1c0=1.0, r3c2=0.4), ALL) == 3  # the first token
+    assert telling_query(matrix(r1c1=1.0, r3c2=0.4), ALL) == 3  # The token attends to itself.
+    assert telling_query(matrix(r1c0=1.0, r3c2=0.4), ALL) == 3  # The token attends to the first token.
     dotted = [True, True, True, False]
-    assert telling_query(matrix(r1c3=1.0, r2c1=0.4), dotted) == 2  # at what is no word
-    assert telling_query(matrix(r3c1=1.0, r2c1=0.4), dotted) == 2  # from what is no word
+    assert telling_query(matrix(r1c3=1.0, r2c1=0.4), dotted) == 2  # The attended token is not a word.
+    assert telling_query(matrix(r3c1=1.0, r2c1=0.4), dotted) == 2  # The attending token is not a word.
 
 
 def test_an_early_query_of_a_causal_matrix_has_little_to_choose_from():
     causal = np.where(np.tri(4, dtype=bool), 0.1, np.nan)
-    causal[2, 1], causal[3, 1] = 0.75, 0.7  # 1/3 would be even for one, 1/4 for the other
+    causal[2, 1], causal[3, 1] = 0.75, 0.7  # For one row, 1/3 would be uniform, for the other 1/4.
     assert telling_query(causal, ALL) == 3
     causal[2, 1] = 0.8
     assert telling_query(causal, ALL) == 2
@@ -77,14 +78,15 @@ def test_what_is_not_shown_and_what_the_tokenizer_added_is_not_asked_about():
 
     words, added = ("[", "the", "cat", "The", "dog", "]"), (True, *[False] * 4, True)
     peaks = np.full((6, 6), 0.1)
-    peaks[5, 2], peaks[3, 4], peaks[2, 4] = 0.9, 0.8, 0.7  # an added token, one that stands twice, one that stands once
+    # An added token, a word that occurs twice, a word that occurs once.
+    peaks[5, 2], peaks[3, 4], peaks[2, 4] = 0.9, 0.8, 0.7
     assert asked(peaks, words, added, shown=True) == 2
     assert asked(peaks[1:5, 1:5], words, added, shown=False) == 1
     alone = ([[0.5, 0.5], [0.1, 0.9]], ("a", "b"), (True, True))
     assert asked(*alone, shown=True) is None
     peaks = np.full((3, 3), 0.1)
     peaks[1, 2] = 0.8
-    assert asked(peaks, ("a", "b", "c"), (True,) * 3, shown=False) == 1  # they are all there is
+    assert asked(peaks, ("a", "b", "c"), (True,) * 3, shown=False) == 1  # There are no other tokens.
 
 
 def test_words_of_any_script_are_words_and_signs_are_not():

@@ -1,4 +1,4 @@
-"""What an early token still weighs: like 1/i without decay, like γ^(i - j) with it."""
+"""Tests of the weight of an early token: like 1/i without decay, like γ^(i - j) with decay."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def record(n=64, **settings):
 
 
 def falling(column, token):
-    """A causal matrix of which only one column is used."""
+    """Return a causal matrix of which only one column is used."""
     weights = np.zeros((token + len(column), token + len(column)))
     weights[token:, token] = column
     return weights
@@ -38,7 +38,7 @@ def test_a_decay_falls_by_a_factor(decay, half_life):
 
 def test_the_first_tokens_to_come_do_not_spoil_the_fit():
     i = np.arange(200)
-    law = 0.95**i / np.cumsum(0.95**i)  # the normaliser has its largest growth in the first rows
+    law = 0.95**i / np.cumsum(0.95**i)  # The normaliser grows most in the first rows.
     found = fade(falling(law, 0), 0, decay=0.95)
     assert found.start == 20
     assert found.half_life == pytest.approx(13.5, rel=0.05)
@@ -61,7 +61,7 @@ def test_weights_of_zero_have_no_fit():
 
 @pytest.mark.parametrize("decay", [0.5, 0.9, 1.0])
 def test_equal_keys_give_the_law_itself(decay):
-    # With equal keys every similarity is one number, so A_ij is γ^(i - j) over its sum.
+    # With equal keys, all similarities are equal, so A_ij is γ^(i - j) over its sum.
     qkv = record()
     qkv.k[:] = qkv.k[:, :1]
     weights = causal_weights(qkv, ac.get("retention", decay=decay), head=0)

@@ -18,7 +18,7 @@ def test_fused_attention_forward_and_backward(dtype: torch.dtype):
     forward = 2 * 2 * 3 * 16 * 16 * 8
     assert count(lambda: F.scaled_dot_product_attention(q, k, v)).multiply_adds == forward
     x = q.clone().requires_grad_()
-    # The backward computes the scores again and four more products: five to the forward's two.
+    # The backward pass computes the scores again and four more products: five, compared with two forward.
     both = count(lambda: F.scaled_dot_product_attention(x, k, v).sum().backward())
     assert both.multiply_adds == forward + forward * 5 // 2
 
@@ -26,7 +26,7 @@ def test_fused_attention_forward_and_backward(dtype: torch.dtype):
 def test_freed_tensors_no_longer_count():
     def call() -> torch.Tensor:
         a = torch.zeros(100)
-        b = a[10:20]  # a view keeps the whole storage
+        b = a[10:20]  # A view keeps the whole storage.
         del a
         c = torch.zeros(50)
         del b
@@ -43,7 +43,7 @@ def test_the_largest_tensors_are_named_as_they_stand_at_the_peak():
         a = torch.zeros(9, 10)
         b = torch.zeros(3, 5)
         del a
-        c = torch.zeros(7, 14)  # the peak: with b, and without a
+        c = torch.zeros(7, 14)  # The peak: with b, and without a.
         d = torch.zeros(2)
         del b, c, d
         torch.zeros(1, 12)

@@ -1,4 +1,4 @@
-"""The bench of kernels, on the CPU and on a clock made up by hand: what it does on a device it does here."""
+"""Tests of the kernel benchmark on the CPU with a fake clock; the code is the same as on other devices."""
 
 import dataclasses
 import importlib.util
@@ -25,7 +25,7 @@ SHAPES = (Shape(batch=2, heads=2, n=32, d=8), Shape(batch=1, heads=2, n=64, d=8)
 
 
 class FakeClock(CpuClock):
-    """Each call takes a second more than the one before; writes down what is asked."""
+    """A clock on which each call takes one second more than the one before; it records the calls."""
 
     def __init__(self):
         self.asked = []
@@ -74,7 +74,7 @@ def test_operations_are_counted_and_shared_out_by_what_the_device_allows(monkeyp
     row = rows(plan("softmax", shapes=SHAPES[:1]), "NVIDIA Toy")[0]
     flops = 2 * (2 * 2 * 2 * 32 * 32 * 8)
     assert row.tflops == pytest.approx(flops / 6 / 1e12)
-    # 32 operations a byte of q, k, v and output by 100 bytes a second: less than the arithmetic allows.
+    # 32 operations per byte of q, k, v and output times 100 bytes/s: below the arithmetic limit.
     attainable = 100 * flops / (4 * 4 * 2 * 2 * 32 * 8)
     assert attainable < 1e4
     assert row.share == pytest.approx(flops / 6 / attainable)
@@ -82,7 +82,8 @@ def test_operations_are_counted_and_shared_out_by_what_the_device_allows(monkeyp
 
 
 def test_a_backward_apart_is_timed_and_counted_without_its_forward_and_holds_what_that_kept(monkeypatch):
-    monkeypatch.setitem(ROOFS, "Toy", Roof({"float32": 1e9}, 1.0))  # so slow a memory that it alone tells the share
+    # The memory is so slow that it alone determines the share.
+    monkeypatch.setitem(ROOFS, "Toy", Roof({"float32": 1e9}, 1.0))
     runs = []
 
     class Watched(Attention):
@@ -109,7 +110,7 @@ def test_a_backward_apart_is_timed_and_counted_without_its_forward_and_holds_wha
         assert alone.tflops == pytest.approx(both.tflops - forward.tflops)
         assert alone.tflops == pytest.approx(2.5 * forward.tflops)
         assert alone.peak_bytes == both.peak_bytes > forward.peak_bytes
-        # Seconds are one: the share is the bytes that must be moved over a byte a second.
+        # The time is one second, so the share is the bytes to be moved at one byte per second.
         size = 4 * 2 * 2 * 32 * 8
         assert [row.share for row in (forward, both, alone)] == pytest.approx([4 * size, 8 * size, 7 * size])
 
@@ -204,7 +205,7 @@ def test_memory_that_gives_out_in_the_check_is_a_row_too():
 
 
 class Lying(Attention):
-    """Right in float64, wrong in any other type."""
+    """An attention that is correct in float64 and wrong in any other type."""
 
     def attend(self, q, k, v, *, causal=False):
         right = super().attend(q, k, v, causal=causal)
@@ -341,7 +342,7 @@ PROMISED = {
     "deltanet": ("delta_rule", {"beta": (1, 7, 2)}),
     "gated_deltanet": ("gated_delta_rule", {"g": (1, 7, 2), "beta": (1, 7, 2)}),
 }
-"""By our key, the kernel of flash-linear-attention and the sizes of what it takes beside q, k and v."""
+"""By key of a variant: the kernel of flash-linear-attention, and the sizes of its arguments other than q, k and v."""
 
 
 @pytest.mark.parametrize("key", FLA)

@@ -1,4 +1,4 @@
-"""A mask on the full matrix: the pattern's own answer at full cost, within bounds."""
+"""Tests of a mask on the full matrix: the output of the pattern at full cost, within limits."""
 
 import pytest
 import torch

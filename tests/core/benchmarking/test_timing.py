@@ -38,13 +38,13 @@ def test_every_variant_runs_in_every_mode_or_says_why_not(variant, dtype):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_variant_stays_on_the_device_of_its_inputs(variant, mode, causal):
-    # Meta tensors live on no device one has: a tensor made on the CPU beside them is refused, as it would be on CUDA.
+    # No device has meta tensors, so mixing them with a CPU tensor raises an error, as it would on CUDA.
     attention = ac.get(variant.key)
     if why_not(attention, mode=mode, causal=causal):
         return
     q, k, v = (torch.empty(1, 2, 300, 16, device="meta") for _ in range(3))
     if variant.key in ("efficient", "performer") and (causal or mode == "decode"):
-        return  # their running sums ask for a value, which meta tensors have none of
+        return  # Their running sums read a value, and meta tensors have no values.
     result = prepare(attention, q, k, v, mode=mode, causal=causal)()
     first = result if isinstance(result, torch.Tensor) else next(x for x in result if x is not None)
     assert first.device.type == "meta"
@@ -121,7 +121,7 @@ def test_the_cpu_clock_takes_the_mean_and_counts_bytes():
 
 
 class FakeCuda:
-    """Writes down what is asked of torch.cuda; an event's time is the number of calls made by then."""
+    """A substitute for torch.cuda that records calls; the time of an event is the number of calls made before it."""
 
     def __init__(self, monkeypatch, call_ms=2.0):
         self.log, self.work, self.peak = [], 0, 0

@@ -53,7 +53,7 @@ def test_a_run_survives_its_file(ms, mode, causal):
 
 
 def places(item, path=()):
-    """Every place in a document."""
+    """Yield every path in a document."""
     yield path
     inner = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
     for key, value in inner:

@@ -1,4 +1,4 @@
-"""Turns are fair and turn round; a sample is warmed up once and lasts."""
+"""Tests of timing rounds: turns are fair and rotate, and a sample is warmed up once and lasts long enough."""
 
 from collections import Counter
 
@@ -20,7 +20,7 @@ def test_every_round_takes_each_once_and_the_next_goes_the_opposite_way(size, ro
 
 
 class FakeClock:
-    """Calls that take two milliseconds."""
+    """A clock on which calls take two milliseconds."""
 
     def __init__(self):
         self.repeats = []
@@ -37,4 +37,4 @@ def test_a_first_sample_is_warmed_up_and_looked_at_and_a_later_one_only_repeated
     assert sample(clock, lambda: calls.append(1), before=4.0, least=9e-3) == 2.0
     assert (clock.repeats, len(calls)) == ([1, 5, 3], 1)
     sample(clock, calls.clear, before=0.0, least=1e-3)
-    assert clock.repeats[-1] == 100  # below the clock's grain
+    assert clock.repeats[-1] == 100  # Calls are shorter than the clock's resolution.

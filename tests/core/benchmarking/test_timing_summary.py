@@ -14,7 +14,7 @@ STAMP = Stamp(device="A", cpu="A", cores=1, threads=1, torch="2", date="2026-01-
 
 
 def run(times, drift=(1.0,)):
-    """A run whose times are known: per variant a function of n, in ms, times a drift per round."""
+    """Return a run with known times: per variant a function of n, in ms, times a drift per round."""
     rows = [
         Sample(variant=word, n=n, round=i, ms=time(n) * slow, multiply_adds=n, promised=n, peak_bytes=n)
         for i, slow in enumerate(drift)
@@ -26,7 +26,7 @@ def run(times, drift=(1.0,)):
 
 @given(at=st.floats(70, 4000))
 def test_power_laws_cross_where_they_are_equal(at):
-    # n² = c n at n = c: on two logarithmic axes both are straight, so interpolation is exact.
+    # n² = c n at n = c: both are straight lines on logarithmic axes, so interpolation is exact.
     found = crossing(ratios(run({"softmax": lambda n: n**2, "linear": lambda n: at * n}), "linear"))
     assert found.where == "at"
     assert found.tokens == pytest.approx(at, rel=1e-9)
@@ -38,7 +38,7 @@ def test_power_laws_cross_where_they_are_equal(at):
         (lambda n: 10.0 * n, "below", 64),
         (lambda n: 9000.0 * n, "beyond", 4096),
         (lambda n: float(n * n), "even", 4096),
-        # Faster, slower, then faster for good: only what lasts counts.
+        # Faster, slower, then always faster: only the last crossing counts.
         (lambda n: n * n * (0.5 if n == 64 or n > 512 else 2.0), "at", 512 * math.sqrt(2)),
     ],
 )
@@ -93,7 +93,7 @@ def test_a_ratio_whose_quartiles_lie_on_both_sides_of_one_is_no_difference():
 @given(exponent=st.floats(0.1, 3), factor=st.floats(1e-3, 1e3))
 def test_growth_is_the_exponent_of_the_longest_lengths(exponent, factor):
     def time(n):
-        return factor * 512.0**exponent if n < 512 else factor * float(n) ** exponent  # fixed costs below
+        return factor * 512.0**exponent if n < 512 else factor * float(n) ** exponent  # A fixed cost below this length.
 
     points = of_variant(run({"softmax": time}), "softmax")
     found = growth([p.n for p in points], [p.quartiles[1] for p in points])
@@ -107,7 +107,7 @@ def test_growth_needs_two_lengths_and_something_to_grow():
 
 
 def test_a_variant_overtakes_softmax_where_their_lines_cross():
-    """Both are power laws, so the lines between measured lengths are the laws themselves."""
+    """Check power laws, which equal the lines between measured lengths."""
     found = run({"softmax": lambda n: n**2 / 100, "linear": float, "local": lambda n: n**2 / 200})
     at = overtaking(found, "linear")
     assert (at.tokens, at.ms) == (pytest.approx(100), pytest.approx(100))

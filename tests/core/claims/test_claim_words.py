@@ -1,4 +1,4 @@
-"""Numbers as claims write them, and which claims an input is offered."""
+"""Tests of numbers as claims format them, and of the claims that an input is offered."""
 
 import math
 import pickle
@@ -17,7 +17,7 @@ RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def read(words):
-    """The number that was written."""
+    """Return the number that a text represents."""
     mantissa, _, power = words.replace(",", "").replace("\N{NO-BREAK SPACE}", "").partition("×10")
     return float(mantissa.replace("−", "-")) * 10.0 ** int(power.translate(RAISED) or 0)
 
@@ -71,7 +71,7 @@ def test_a_claim_is_judged_where_the_input_or_what_it_is_grown_to_is_long_enough
         source = SyntheticSource(SyntheticSpec(n=n, d=8, heads=1))
         offered = claims.tasks(source)
         assert [task.key for task in offered] == [claim.key for claim in every]
-        # However long it could be made, a synthetic input is as long as it is; growth is measured beyond that.
+        # A synthetic input keeps its length, although it could be longer; growth is measured beyond it.
         assert {task.longest for task in offered} == {claims.LONGEST}
     shortest = SyntheticSource(SyntheticSpec(n=1, d=8, heads=1))
     short = {task.key: claims.run(task)[0] for task in claims.tasks(shortest)}

@@ -1,4 +1,4 @@
-"""Claims about closeness to softmax: cosine, Linformer, Nyström, Performer."""
+"""Tests of claims about the approximation error of cosine attention, Linformer, Nyström and Performer."""
 
 from dataclasses import replace
 
@@ -33,10 +33,10 @@ def arrays(source: SyntheticSource):
 @pytest.mark.parametrize(
     ("kind", "sharpness", "verdict"),
     [
-        ("gaussian", 0.1, HOLDS),  # logits so small that the first order is all there is
-        ("gaussian", 1.0, FAILS),  # the closer one in most pairings, the closest in no head
+        ("gaussian", 0.1, HOLDS),  # The logits are so small that only the first order counts.
+        ("gaussian", 1.0, FAILS),  # Closer in most pairings, but closest in no head.
         ("gaussian", 4.0, FAILS),
-        ("low_rank", 0.2, FAILS),  # small logits, large cosines: worse than uniform attention
+        ("low_rank", 0.2, FAILS),  # Small logits, large cosines: worse than uniform attention.
     ],
 )
 def test_cosine_is_the_closest_where_logits_are_small(kind, sharpness, verdict):
@@ -68,7 +68,7 @@ def test_uniform_attention_has_no_closest_kernel(key):
 
 @pytest.mark.parametrize(("close", "verdict"), [(0, FAILS), (1, PARTLY), (2, PARTLY), (3, HOLDS)])
 def test_a_share_of_the_heads_makes_it_partly(close, verdict):
-    # Of logits of this size 1 + cos is the closest, of sixteen times sharper ones it is not.
+    # For logits of this size, 1 + cos is the closest; for logits sixteen times larger, it is not.
     scale = np.array([1.0] * close + [4.0] * (5 - close), np.float32)[:, None, None]
     found = trial("cosine_closest", upload(scale * normal(1, 60, 8), scale * normal(1, 60, 8, seed=5)))
     assert found.numbers["heads"] == pytest.approx(20 * close)
@@ -98,9 +98,9 @@ def test_chance_is_that_of_the_kernels_there_are():
 @pytest.mark.parametrize(
     ("kind", "verdict"),
     [
-        ("block_topics", HOLDS),  # neighbours are alike, so their mean stands for them at any length
-        ("clustered", PARTLY),  # few directions, but neighbours have nothing in common
-        ("gaussian", FAILS),  # no few directions at all
+        ("block_topics", HOLDS),  # Neighbours are similar, so their mean represents them at any length.
+        ("clustered", PARTLY),  # Few directions, but neighbours have nothing in common.
+        ("gaussian", FAILS),  # There are no few dominant directions.
     ],
 )
 def test_linformers_rank_suffices_for_neighbours_that_are_alike(kind, verdict):
@@ -163,7 +163,7 @@ def test_nystrom_with_all_tokens_is_softmax_however_badly_conditioned(source):
     assert found.verdict is HOLDS
     q, k, _ = arrays(source)
     conditions = [np.log10(np.linalg.cond(head)) for head in softmax(q, k)]
-    # Beyond 16 digits a condition number is rounding.
+    # Beyond 16 digits, a condition number is rounding error.
     assert found.numbers["condition"] == pytest.approx(min(max(conditions), 15.65), abs=0.1)
     fewer = [row.error for row in found.rows if row.landmarks < found.numbers["tokens"]]
     assert min(fewer) > 1e3 * found.numbers["error"]
@@ -191,9 +191,9 @@ def test_nystroms_bounds(worst, verdict):
 @pytest.mark.parametrize(
     ("source", "verdict"),
     [
-        (synthetic("locally_correlated", n=512), HOLDS),  # the landmarks' matrix is nearly the identity
-        (synthetic("gaussian", sharpness=0.1), PARTLY),  # the attention is close all the same
-        (synthetic("gaussian", n=128, sharpness=4.0), PARTLY),  # a better inverse makes attention worse
+        (synthetic("locally_correlated", n=512), HOLDS),  # The landmarks' matrix is nearly the identity.
+        (synthetic("gaussian", sharpness=0.1), PARTLY),  # The attention is close nevertheless.
+        (synthetic("gaussian", n=128, sharpness=4.0), PARTLY),  # A better inverse makes attention worse.
         (synthetic("low_rank", n=512), FAILS),
     ],
 )
@@ -236,7 +236,7 @@ def test_six_iterations_bounds(changed, verdict):
     ("kind", "sharpness", "verdict"),
     [
         ("locally_correlated", 1.0, HOLDS),
-        ("gaussian", 0.1, PARTLY),  # closer in every head, yet no closer than uniform attention
+        ("gaussian", 0.1, PARTLY),  # Closer in every head, but not closer than uniform attention.
     ],
 )
 def test_nystrom_beats_performer_where_neighbours_are_alike(kind, sharpness, verdict):
@@ -338,7 +338,7 @@ def test_linformer_of_rank_one_is_uniform_attention_so_greater_ranks_are_judged(
 
 
 def looking(sink):
-    """Queries and keys of a head that looks both ways but for what its first token draws, the more the larger."""
+    """Return queries and keys of a head that attends both ways, except for its first token, which draws ``sink``."""
     q, k = normal(1, 256, 8), normal(1, 256, 8, seed=1)
     q[..., 0], k[..., 0] = sink, 0
     k[:, 0] = [1, 0, 0, 0, 0, 0, 0, 0]
@@ -395,7 +395,7 @@ def test_performer_runs_as_the_input_attends_and_nystrom_is_said_not_to(causal):
 
 
 def noted(key, found):
-    """What is said after the finding."""
+    """Return the notes that follow the finding."""
     return " ".join(note.finding for note in claims.claim(key).notes if note.applies(found.numbers))
 
 

@@ -1,4 +1,4 @@
-"""Second-order block scores against mean keys: where they find more, where they are misled, and what is measured."""
+"""Tests of second-order block scores against mean keys: where they find more, where they fail, what is measured."""
 
 import math
 
@@ -12,7 +12,7 @@ KEY = "second_order_blocks"
 
 
 def captured(q, k, score, chosen, *, causal):
-    """The mass on own and chosen blocks, query by query."""
+    """Return the share of attention on own and chosen blocks, query by query."""
     n, found = len(q), []
     full = softmax(q, k, causal=causal)
     for i in range(n):
@@ -53,10 +53,10 @@ def test_logits_that_spread_alike_are_told_apart_by_the_second_order():
 
 
 def misled():
-    """Queries and keys of two heads in which second order misses the heaviest block."""
+    """Return queries and keys of two heads in which second-order scores miss the block with the most attention."""
     k = np.zeros((2, 48, 2), np.float32)
     k[:, :8, 0] = 0.5
-    k[:, 8::2, 0] = -6  # logits of -6 and 0: a mean of -3, a variance of 9, and less mass than 0.5 throughout
+    k[:, 8::2, 0] = -6  # Logits of -6 and 0: a mean of -3, a variance of 9, and less attention than 0.5 throughout.
     q = np.zeros_like(k)
     q[..., 0] = math.sqrt(2)
     return q, k

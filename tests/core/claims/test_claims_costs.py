@@ -1,4 +1,4 @@
-"""Claims about cost and form: memory, linear cost, normalisation, three algorithms."""
+"""Tests of claims about cost and form: memory, linear cost, normalisation, three algorithms."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Claims about the delta rule: its inverse, where it is unstable, and softmax as one."""
+"""Tests of claims about the delta rule: its inverse, where it is unstable, and softmax as a delta rule."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_entries_are_those_of_the_inverse_itself(n):
                 inverse = np.linalg.inv(np.eye(row.n) + np.tril(part @ part.T, -1))
                 assert row.largest == pytest.approx(abs(np.tril(inverse, -1)).max())
     assert found.verdict is HOLDS
-    assert 0 < found.numbers["unit"] < 1  # the diagonal would make it 1 for every input
+    assert 0 < found.numbers["unit"] < 1  # The diagonal would make it 1 for every input.
     assert {row.n for row in found.rows} >= {2, 4, n}
 
 
@@ -74,7 +74,7 @@ def test_stability_bounds(changed, verdict):
 
 
 def stepped(q, k, cap):
-    """The matrix of the article's recurrence, by running it on V = I."""
+    """Return the matrix of the article's recurrence, by running it on V = I."""
     n, d = q.shape
     q, k = q / d**0.25, k / d**0.25
     state, rows, units = np.zeros((n, d)), [], np.eye(n)
@@ -88,7 +88,7 @@ def stepped(q, k, cap):
 
 
 def first_order(q, k):
-    """Causal softmax to first order around equal logits: (1 + x - mean x) / t over the first t keys."""
+    """Return causal softmax to first order around equal logits: (1 + x - mean x) / t over the first t keys."""
     n, d = q.shape
     x, rows = q @ k.T / np.sqrt(d), np.zeros((n, n))
     for t in range(1, n + 1):
@@ -121,7 +121,7 @@ def test_softmax_and_the_delta_rule_by_their_formulas():
 @pytest.mark.parametrize(
     ("sharpness", "verdict"),
     [
-        (0.3, PARTLY),  # small logits: both are near softmax, and the first-order series is nearer
+        (0.3, PARTLY),  # Small logits: both are near softmax, and the first-order series is nearer.
         (8.0, FAILS),
     ],
 )
@@ -139,7 +139,7 @@ def test_the_cap_does_not_decide_the_verdict():
 
     numbers, verdict = judge(MEAN=0.9, FIRST=0.6, FREE=0.4, CAPPED=9.0)
     assert (verdict, numbers["closer"], numbers["near"], numbers["capped_near"]) == (HOLDS, 100, 100, 0)
-    assert judge(MEAN=0.9, FIRST=2.0, FREE=1.2, CAPPED=0.1)[1] is FAILS  # worse than the mean of the values
+    assert judge(MEAN=0.9, FIRST=2.0, FREE=1.2, CAPPED=0.1)[1] is FAILS  # Worse than the mean of the values.
     numbers, verdict = judge(MEAN=0.9, FIRST=0.6, FREE=0.7, CAPPED=0.1)
     assert (verdict, numbers["closer"], numbers["near"], numbers["capped_near"]) == (FAILS, 0, 0, 100)
 

@@ -1,4 +1,4 @@
-"""Claims about a model with another attention inside: rules on both sides of each bound, numbers by other ways."""
+"""Tests of claims about a model with replaced attention: rules on both sides of each bound, independent numbers."""
 
 import numpy as np
 import pytest
@@ -165,10 +165,10 @@ def row(kept, times, lost=0.0, output=0.0, copying=0.0):
         ([row(50, 1.5), row(49, 1.5)], FAILS),
         ([row(50, 1.6), row(49, 1.5)], FAILS),
         ([row(50, 1.5)] * 3 + [row(50, 1.6)] * 2 + [row(49, 1.6)], PARTLY),
-        ([row(50, 1.5)] * 2 + [row(50, 1.6)] * 3 + [row(49, 1.6)], FAILS),  # most that keep the spikes die
+        ([row(50, 1.5)] * 2 + [row(50, 1.6)] * 3 + [row(49, 1.6)], FAILS),  # Most variants that keep the spikes fail.
         ([row(50, 1.5), row(49, 1.5)] + [row(49, 1.6)] * 2, PARTLY),
-        ([row(50, 1.5), row(49, 1.5), row(49, 1.6)], FAILS),  # half of the others survive
-        ([row(50, 1.5), row(60, 1.0)], FAILS),  # there are no others to compare with
+        ([row(50, 1.5), row(49, 1.5), row(49, 1.6)], FAILS),  # Half of the others survive.
+        ([row(50, 1.5), row(60, 1.0)], FAILS),  # There are no others to compare with.
         ([row(40, 9.0), row(30, 1.6)], FAILS),
     ],
 )
@@ -180,8 +180,10 @@ def test_who_survives(rows, verdict):
 def test_errors_are_compared_with_numbers_from_the_same_tokens():
     told = ((1, 3, 9, 3), (2, 2, 8, 1), (3, 1, 7, 2))
     rows = [row(0, times, lost, output, copying) for output, copying, times, lost in told]
-    assert claims.claim("error_predicts_perplexity").judge(rows)[0]["rho"] == pytest.approx(-1)  # of 1 2 3 and 9 8 7
-    assert claims.claim("error_predicts_copying").judge(rows)[0]["rho"] == pytest.approx(0.5)  # of 3 2 1 and 3 1 2
+    # Correlation of 1 2 3 and 9 8 7.
+    assert claims.claim("error_predicts_perplexity").judge(rows)[0]["rho"] == pytest.approx(-1)
+    # Correlation of 3 2 1 and 3 1 2.
+    assert claims.claim("error_predicts_copying").judge(rows)[0]["rho"] == pytest.approx(0.5)
 
 
 def test_survivors_are_counted_by_what_they_keep():

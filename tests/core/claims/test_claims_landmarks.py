@@ -1,4 +1,4 @@
-"""Claims about landmarks: the inverse between two softmaxes, and means of neighbours beside clusters."""
+"""Tests of claims about landmarks: the inverse between two softmaxes, and means of neighbours against clusters."""
 
 from dataclasses import replace
 
@@ -15,12 +15,12 @@ KEYS = ("landmark_inverse", "segment_means")
 
 
 def means(x, m):
-    """Segment means of ``[n, d]`` for an m that divides n."""
+    """Return the segment means of ``[n, d]`` for an m that divides n."""
     return x.reshape(m, -1, x.shape[-1]).mean(1)
 
 
 def clusters(x, m):
-    """Four rounds of k-means from segment means."""
+    """Return the centres after four rounds of k-means from segment means."""
     centres = means(x, m)
     for _ in range(4):
         nearest = np.linalg.norm(x[:, None] - centres, axis=-1).argmin(-1)
@@ -48,8 +48,8 @@ def pair(heads=2, n=32, d=8):
     ("source", "verdict"),
     [
         (synthetic("locally_correlated"), HOLDS),
-        (synthetic("clustered"), PARTLY),  # the means of unlike neighbours resemble each other: no exact inverse
-        (synthetic("gaussian", sharpness=4.0), FAILS),  # means stand for none of their tokens
+        (synthetic("clustered"), PARTLY),  # Means of different neighbours resemble each other: no exact inverse.
+        (synthetic("gaussian", sharpness=4.0), FAILS),  # Means represent none of their tokens.
     ],
 )
 def test_the_inverse_helps_where_landmarks_stand_for_their_tokens(source, verdict):
@@ -60,8 +60,8 @@ def test_the_inverse_helps_where_landmarks_stand_for_their_tokens(source, verdic
     ("kind", "sharpness", "verdict"),
     [
         ("block_topics", 1.0, HOLDS),
-        ("gaussian", 4.0, PARTLY),  # no better with clusters, and both lose to uniform attention
-        ("periodic", 1.0, FAILS),  # what is alike stands a period apart
+        ("gaussian", 4.0, PARTLY),  # Clusters are no better, and both are worse than uniform attention.
+        ("periodic", 1.0, FAILS),  # Similar tokens are a period apart.
     ],
 )
 def test_means_of_neighbours_suffice_where_neighbours_are_alike(kind, sharpness, verdict):
@@ -123,7 +123,7 @@ def test_the_numbers_are_those_of_one_landmark_for_four_tokens():
 
 
 def looking(sink):
-    """Queries and keys of a head that looks both ways but for what its first token draws, the more the larger."""
+    """Return queries and keys of a head that attends both ways, except for its first token, which draws ``sink``."""
     q, k = normal(1, 64, 8), normal(1, 64, 8, seed=1)
     q[..., 0], k[..., 0] = sink, 0
     k[:, 0] = [1, 0, 0, 0, 0, 0, 0, 0]

@@ -1,4 +1,4 @@
-"""Claims about the future, about growing texts, about linear attention's sums."""
+"""Tests of claims about the future, longer texts, and the sums of linear attention."""
 
 from dataclasses import replace
 
@@ -20,7 +20,8 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
     assert found.verdict is PARTLY
     assert (found.numbers["leaking"], found.numbers["pooled"], found.numbers["moved"]) == (6, 6, 0)
     back = {row.variant: row.back for row in found.of(mask=pooling_leaks.CUT)}
-    # Linformer's 16 segments of 40 tokens are 2 or 3 long, and once cut only the last token's own segment knows it.
+    # Linformer's 16 segments of 40 tokens have 2 or 3 tokens; after the cut, only the last segment contains the last
+    # token.
     assert 1 <= back["Linformer"] <= 2
     assert (back["Softmax"], back["Local"], back["Linear"]) == (0, 0, 0)
     assert {row.back for row in found.of(mask=pooling_leaks.OPEN, variant="Softmax")} == {39}
@@ -68,7 +69,8 @@ def test_an_exact_inverse_of_the_masked_landmarks_would_not_leak(monkeypatch):
 def test_rows_that_see_nothing_are_counted():
     found = trial("pooling_leaks", upload(normal(1, 40, 8)))
     blind = {row.variant: row.blind for row in found.of(mask=pooling_leaks.HIDDEN)}
-    # Ten pools of four keys; and, of queries, the first alone and ten pools more, each of which answers at its end.
+    # Ten pools of four keys. Query pools: the first token alone, then ten pools, each of which answers at its last
+    # token.
     assert (blind["Pooled keys"], blind["Funnel"]) == (3, 40 - 11)
     assert (found.numbers["fewest"], found.numbers["most"]) == (min(blind.values()), max(blind.values()))
     assert found.numbers["n"] == 40
@@ -93,7 +95,7 @@ def test_where_no_weight_depends_on_the_last_token_leaks_cannot_be_told():
 
 
 def test_another_leak_is_no_proof_against_pooling(monkeypatch):
-    # Softmax over positions: not pooled, but its columns' sums know the future.
+    # Efficient attention applies softmax over positions: it does not pool, but its column sums depend on later tokens.
     monkeypatch.setattr(pooling_leaks, "OTHERS", ("softmax", "efficient"))
     found = trial("pooling_leaks", upload(normal(1, 40, 8)))
     assert (found.numbers["moved"], found.verdict) == (1, PARTLY)
@@ -123,7 +125,7 @@ def test_leaks_bounds(changed, verdict):
 
 
 def sums(*exponents, n=64):
-    """Heads whose squared positive logits sum to ``n^a``, a = 0 or 1: eight keys count, or all of them."""
+    """Return heads whose squared positive logits sum to ``n^a``, a = 0 or 1: eight keys count, or all of them."""
     k = np.ones((len(exponents), n, 1), np.float32)
     k[np.array(exponents) == 0, 8:] = -1
     return upload(np.ones_like(k), k)
@@ -157,7 +159,7 @@ def test_a_minority_of_slow_heads_makes_it_partly():
 @pytest.mark.parametrize("causal", [False, True])
 def test_growth_is_that_of_the_sums_geometric_mean(causal):
     q, k = abs(normal(1, 40, 4)), normal(1, 40, 4, seed=1)
-    k[:, 0] = 1  # so that every query has a positive logit, the first one's own included
+    k[:, 0] = 1  # Every query then has a positive logit, also the first query.
     found = trial("relu2_normaliser", upload(q, k, causal=causal))
     squares = np.maximum(q[0].astype(np.float64) @ k[0].T.astype(np.float64), 0) ** 2
     own = found.of(growing=relu2_normaliser.SUMS)
@@ -226,7 +228,7 @@ def test_entropies_are_those_of_the_scaled_logits(causal):
     q, k = normal(1, 64, 8), 3 * normal(1, 64, 8, seed=1)
     found = trial("log_n_scale", upload(q, k, causal=causal))
     base = found.numbers["base"]
-    # Half the lengths lie on either side of it.
+    # The base length is in the middle of the lengths.
     lengths = sorted({row.n for row in found.rows})
     assert sum(n < base for n in lengths) == sum(n > base for n in lengths) > 1
     kept = {}
@@ -245,7 +247,7 @@ def test_entropies_are_those_of_the_scaled_logits(causal):
 
 
 def test_what_a_factor_steers_is_not_squared_relu():
-    # Softmax in its place notices the factor, and then the claim cannot hold, however steady the entropy.
+    # The factor changes softmax, so with softmax in this role the claim cannot hold, however steady the entropy is.
     rows = trial("log_n_scale", synthetic("gaussian", heads=2, d=16, sharpness=5.0)).rows
     stand_in = {log_n_scale.PLAIN: log_n_scale.SQUARED, log_n_scale.SCALED: log_n_scale.SCALED_SQUARED}
     others = [row for row in rows if row.variant in stand_in]
@@ -276,7 +278,7 @@ def test_scales_bounds(inside, beyond, verdict):
 
 
 def sink(n, heads=5):
-    """Queries and keys whose first key is 1,000 times as heavy as others for softmax, four times for plain sums."""
+    """Return queries and keys; the first key weighs 1,000 times as much as others in softmax, 4 times in plain sums."""
     q, k = 1 + 0.1 * normal(heads, n, 8), 0.5 * normal(heads, n, 8, seed=1)
     k[:, 0] = 2.5
     return q, k
@@ -290,7 +292,7 @@ def test_plain_sums_drown_what_softmax_keeps_and_decay_picks_others():
     assert found.numbers["softmax_fall"] < 0.3
     features = [np.where(x > 0, x + 1, np.exp(np.minimum(x, 0))) for x in (q.astype(float), k.astype(float))]
     similarity = np.tril(features[0] @ features[1].swapaxes(-1, -2))
-    # Half is left after a quarter of the 128 tokens.
+    # Half of a weight remains after a quarter of the 128 tokens.
     faded = similarity * 0.5 ** (np.subtract.outer(np.arange(128), np.arange(128)) / 32)
     exact = softmax(q, k, causal=True)
     for name, weights in ((drowning.PLAIN, similarity), (drowning.DECAYED, faded), (drowning.SOFTMAX, exact)):
@@ -322,14 +324,14 @@ def test_decay_picks_other_tokens_of_alike_ones_at_any_length(n):
 
 
 def lasting(n, heavy):
-    """Keys of which the heavy ones are so far above the others that no decay by half a quarter hides them."""
+    """Return an upload whose heavy keys exceed the others so much that the decay does not hide them."""
     k = -4 * np.ones((1, n, 4), np.float32)
     k[:, heavy] = 1e4
     return upload(np.ones_like(k), k)
 
 
 def test_where_the_heaviest_stay_whatever_fades_decay_changes_nothing():
-    # Every fourth token, so that the early share falls as that of all tokens does, under softmax as well.
+    # Every fourth token is heavy, so that the early share falls like that of all tokens, under softmax as well.
     found = trial("drowning", lasting(64, np.arange(0, 64, 4)))
     assert found.numbers["kept"] == 100
     assert found.numbers["fall"] > 0.8
@@ -381,7 +383,7 @@ def test_running_sums_give_the_same_gradients_and_hold_as_many_times_less_as_the
     found = trial("running_sums", upload(normal(2, 64, 32)))
     assert found.verdict is HOLDS
     assert found.numbers["difference"] < 1e-12
-    # The states alone are 64 of 32 x 33 numbers of 4 bytes.
+    # The states alone are 64 matrices of 32 x 33 numbers, 4 bytes each.
     assert found.numbers["states"] > 64 * 32 * 33 * 4 / 1024 > 2 * found.numbers["sums"]
     assert [row.size for row in found.of(way=running_sums.NAMES[running_sums.SUMS])] == [4, 8, 16, 32]
     assert (found.numbers["smallest"], found.numbers["size"], found.numbers["n"]) == (4, 32, 64)
@@ -436,7 +438,7 @@ def test_another_algorithm_does_not_pass_for_running_sums(monkeypatch):
 
 
 def test_gradients_that_are_zero_do_not_differ():
-    # With one feature, or with like values, queries and keys change nothing: their gradients are rounding.
+    # With one feature or equal values, the gradients of queries and keys are only rounding errors.
     for source in (upload(normal(1, 64, 1)), upload(normal(1, 64, 32), v=np.ones((1, 64, 32), np.float32))):
         assert trial("running_sums", source).numbers["difference"] < 1e-12
 

@@ -1,4 +1,4 @@
-"""The claim that PaTH along the keys is DeltaNet."""
+"""Tests of the claim that PaTH along the keys is DeltaNet."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def unit(x):
 
 
 def system(q, k, w):
-    """PaTH's matrix as its paper solves for it."""
+    """Return PaTH's matrix by the linear system in its paper."""
     n = len(q)
     inverse = np.linalg.inv(np.eye(n) + np.tril(w @ w.T, -1))
     return np.tril(q @ k.T) - np.tril(q @ w.T) @ inverse @ np.tril(w @ k.T, -1)

@@ -1,4 +1,4 @@
-"""Claims about softmax's series and about how sparse its rivals are."""
+"""Tests of claims about the series of softmax and about the sparsity of its alternatives."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,10 @@ def off(a, b):
 
 
 def softmax_series(q, k):
-    """Softmax to second order around equal logits, from its derivatives: p (1 + c + (c² - mean c²) / 2), p = 1/n."""
+    """Return softmax to second order around equal logits, from its derivatives.
+
+    The formula is p (1 + c + (c² - mean c²) / 2), p = 1/n.
+    """
     x = q.astype(np.float64) @ np.swapaxes(k.astype(np.float64), -1, -2) / np.sqrt(q.shape[-1])
     c = x - x.mean(-1, keepdims=True)
     return (1 + c + (c**2 - (c**2).mean(-1, keepdims=True)) / 2) / q.shape[-2]
@@ -46,7 +49,7 @@ def test_the_series_of_softmax_is_compared_with_that_of_its_exponential():
 
 
 def test_where_logits_are_large_the_series_of_softmax_is_further_off():
-    # Its entries grow with the square of the logits; a row of the other series is divided by its sum.
+    # Its entries grow with the square of the logits; each row of the other series is divided by its sum.
     found = trial("centred_keys", upload(4 * normal(2, 30, 8), normal(2, 30, 8, seed=1)))
     assert found.numbers["own"] > found.numbers["exponential"]
     assert found.verdict is FAILS

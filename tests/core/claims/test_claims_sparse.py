@@ -1,4 +1,4 @@
-"""Claims about sparse attention: what it costs, how far it reaches, what time it takes and what it loses."""
+"""Tests of claims about sparse attention: its cost, its reach, its time and its error."""
 
 from functools import partial
 
@@ -24,7 +24,7 @@ def test_in_a_long_text_atrous_costs_a_kth_and_local_grows_with_n(causal):
     full, atrous = ({row.n: row.multiply_adds for row in found.of(part=part)} for part in ("full", "atrous"))
     assert all(adds == 2 * n * n * 8 for n, adds in full.items())
     assert atrous[256] == 2 * (256 // sparse_costs.K) ** 2 * 8 * sparse_costs.K
-    # Blocks of 32 queries see k keys ahead of them and k behind them: a causal input is counted without its mask, too.
+    # Blocks of 32 queries attend to k keys on each side; a causal input is counted without its mask, too.
     assert found.numbers["cheaper"] == pytest.approx(256 / (32 + sparse_costs.K * 2), rel=0.03)
 
 
@@ -87,7 +87,7 @@ def test_too_narrow_a_window_leaves_gaps():
     others = trial("two_layers", synthetic("locally_correlated", n=64, heads=1)).rows
     rows = [*wrong, *(row for row in others if row.stack != two_layers.MIXED)]
     numbers, verdict = claims.claim("two_layers").judge(rows)
-    # Of every eight distances the window bridges the five from -2 to 2.
+    # The window bridges five of every eight distances: those from -2 to 2.
     assert numbers["two"] == pytest.approx(100 * 5 / 8, abs=3)
     assert verdict is FAILS
 
@@ -104,7 +104,7 @@ def quick(monkeypatch):
 
 
 def timed(expected, source):
-    """A trial whose numbers are as expected, of a few: whatever else the machine does may spoil one."""
+    """Return the first of five trials with the expected numbers, or None; other load may spoil a trial."""
     trials = (trial("sparse_time", source) for _ in range(5))
     return next((found for found in trials if expected(found.numbers)), None)
 
@@ -129,7 +129,7 @@ def test_in_a_long_text_local_and_sparse_attention_are_faster():
 
 @pytest.mark.usefixtures("quick")
 def test_in_a_short_text_sparse_attention_is_slower_and_in_a_long_one_not():
-    # A few blocks of queries at the text's edges cost more calls than they save work.
+    # A few blocks of queries at the edges of the text need more calls than they save work.
     found = timed(lambda numbers: numbers["sparse_here"] > 1.1 > numbers["sparse"], upload(normal(2, 56, 64)))
     assert found
     assert found.verdict is PARTLY
@@ -166,7 +166,7 @@ def test_the_masked_matrix_is_as_large_as_the_unmasked_one(causal):
 
 
 def test_a_way_that_would_take_too_long_is_left_out_from_there_on(monkeypatch):
-    # A clock by which holding the scores takes a hundredth of a second at 64 tokens, and everything else none.
+    # On this clock, holding the scores takes 0.01 s at 64 tokens, and everything else takes no time.
     class Clock:
         def seconds(self, call, repeats):
             held = call.__name__ == "held"
@@ -199,7 +199,7 @@ def test_lengths_that_would_take_too_long_are_left_out(monkeypatch):
 
 
 def test_of_a_few_tokens_long_inputs_are_timed_all_the_same(monkeypatch):
-    # Two tokens' time is overhead; taken for the work of two it would rule long inputs out.
+    # The time for two tokens is overhead; a projection from it would exclude long inputs.
     monkeypatch.setattr(sparse_time, "ROUNDS", 1)
     found = trial("sparse_time", upload(normal(4, 2, 32)))
     assert {row.n for row in found.rows} == {2, *sparse_time.LENGTHS}
@@ -246,9 +246,9 @@ def test_times_bounds(changed, verdict):
 @pytest.mark.parametrize(
     ("kind", "sharpness", "verdict"),
     [
-        ("locally_correlated", 4.0, HOLDS),  # near the diagonal, and little is elsewhere
-        ("locally_correlated", 1.0, PARTLY),  # near the diagonal, but half is elsewhere
-        ("periodic", 1.0, PARTLY),  # spread evenly, but a window of one period sees one of each
+        ("locally_correlated", 4.0, HOLDS),  # Near the diagonal, with little elsewhere.
+        ("locally_correlated", 1.0, PARTLY),  # Near the diagonal, but half is elsewhere.
+        ("periodic", 1.0, PARTLY),  # Spread evenly, but a window of one period has one of each.
         ("gaussian", 1.0, FAILS),
         ("needle", 1.0, FAILS),
     ],
@@ -283,7 +283,7 @@ def test_mass_and_error_follow_their_definitions(causal):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_sink_on_the_first_token_hides_attention_that_is_near_the_diagonal(causal):
-    # Each token sees itself and, far more, the first one.
+    # Each token attends to itself and, far more, to the first one.
     q = np.concatenate([40 * np.eye(40), np.full((40, 1), 8.0)], 1).astype(np.float32)[None]
     k = np.concatenate([np.eye(40), np.zeros((40, 1))], 1).astype(np.float32)[None]
     q[0, 0], k[0, 0] = 0, 0

@@ -1,4 +1,4 @@
-"""Every claim, whatever it says: its words are filled, its rows are drawable, its numbers are numbers."""
+"""Tests of every claim: its sentences are filled, its rows can be drawn, and its numbers are finite."""
 
 import math
 from dataclasses import astuple, is_dataclass
@@ -16,7 +16,7 @@ from attention_core.inputs import SyntheticSpec, TextSource, UploadSource, from_
 
 
 def saved(**how):
-    """A synthetic sequence as a file: claims about trained models take none as it is."""
+    """Return a synthetic sequence as an uploaded file, because claims about trained models reject synthetic input."""
     return UploadSource.of("arrays.npz", to_npz(from_synthetic(SyntheticSpec(**how))))
 
 
@@ -27,13 +27,13 @@ UNTIMED = [pytest.param(claim, id=claim.key) for claim in claims.all_claims() if
 
 
 def words(n):
-    """A text of so many tokens as the decoder reads it, for claims about what that makes of a text."""
+    """Return a text with n tokens of the language model, for claims about how the model reads it."""
     told = islice(cycle(["one", "cat", "sat", "by", "the", "old", "door", "and", "two", "dogs", "slept"]), n)
     return TextSource(" ".join(told), "smollm2")
 
 
 def outcome_of(claim, **how):
-    """What comes of the claim on a short input, or on as many tokens as it needs."""
+    """Return the outcome of the claim on a short input, or on as many tokens as the claim needs."""
     n = max(LENGTH, claim.needs)
     source = words(n) if claim.reads else saved(kind="locally_correlated", n=n, d=16, heads=2, sharpness=2.0)
     [task] = claims.tasks(source, keys=[claim.key], longest=n, **how)
@@ -42,13 +42,13 @@ def outcome_of(claim, **how):
 
 
 def heads(outcome):
-    """The heads that its rows name."""
+    """Return the heads that the outcome's rows name."""
     return {getattr(row, "head", None) for row in outcome.rows}
 
 
 @pytest.fixture(scope="module")
 def found():
-    """What came of every claim on one input, each run once."""
+    """Return a function that returns the outcome of a claim on one input and runs each claim once."""
     known = {}
 
     def get(claim):
@@ -60,7 +60,7 @@ def found():
 
 
 def placeholders(text):
-    """Names to be filled; ready strings fill them, so none may format what it gets."""
+    """Return the placeholders of a text; they take finished strings, so format specifications are not allowed."""
     parts = [part for part in Formatter().parse(text) if part[1] is not None]
     assert not any(spec or conversion for _, _, spec, conversion in parts)
     return [name for _, name, _, _ in parts]
@@ -119,7 +119,7 @@ def test_its_figure_can_be_drawn(claim, found):
     if figure.log_y:
         assert sum(height > 0 for height in heights) > len(heights) / 2
     places = {x for x, _, _ in rows}
-    # What is timed may have to leave lengths out on a busy machine.
+    # On a busy machine, a timed claim may have to skip lengths.
     assert len(places) > 1 or figure.kind == "bars" or claim.timed
     if figure.kind == "lines":
         assert all(isinstance(place, (int, float)) for place in places)

@@ -1,4 +1,4 @@
-"""The survey of the claims: what it counts, what it writes, and what the written one must say of every claim."""
+"""Tests of the survey of claims: its counts, its text, and what docs/claims.md must say about every claim."""
 
 import re
 from collections import Counter
@@ -29,7 +29,7 @@ def cells(line):
 
 
 def counts(written):
-    """The counts of a written survey: by claim's number, by verdict."""
+    """Return the counts of a survey's text, by the claim's number and the verdict."""
     header, _, *rows = [cells(line) for line in written.splitlines() if line.startswith("|")]
     assert header[2:-1] == [verdict.value for verdict in Verdict]
     return {
@@ -127,7 +127,7 @@ def test_the_inputs_are_many_and_of_all_sorts():
         assert len({text.layer for text in texts if text.model == model}) > 4
 
 
-# What docs/claims.md says; the command in its first lines writes it anew.
+# Tests of docs/claims.md; the command in its first lines writes it again.
 
 
 def test_the_written_survey_is_of_these_claims_rules_and_inputs():
@@ -151,7 +151,7 @@ def test_a_theorem_has_one_verdict_in_the_survey(claim):
 
 
 EXAMPLES = {"nystrom_deterministic": (upload(np.zeros((1, 80, 8), np.float32)), Verdict.HOLDS, Verdict.PARTLY)}
-"""For each claim with a remark: the input that the remark names, the survey's verdict, and the verdict there."""
+"""For each claim with a remark: the input of the remark, the verdict of the survey, and the verdict on that input."""
 
 
 def test_every_remark_about_another_verdict_has_an_example():

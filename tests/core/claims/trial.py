@@ -1,4 +1,4 @@
-"""Inputs on which claims are tried, and the trial itself."""
+"""Inputs for the tests of claims, and a function that evaluates a claim on an input."""
 
 import io
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ class Trial:
     why: str
 
     def of(self, **where):
-        """The rows that say this."""
+        """Return the rows whose attributes have these values."""
         return [row for row in self.rows if all(getattr(row, name) == value for name, value in where.items())]
 
 
 def trial(key, source, head=None):
-    """A claim's rows, numbers and verdict on an input."""
+    """Return a claim's rows, numbers and verdict on an input."""
     [task] = claims.tasks(source, head=head, keys=[key])
     [found] = claims.run(task)
     return Trial(list(found.rows), dict(found.numbers), found.verdict, str(found.why))
@@ -34,12 +34,12 @@ def synthetic(kind, **how):
 
 
 def saved(kind, **how):
-    """A synthetic sequence as a file, which a claim takes for a model's."""
+    """Return a synthetic sequence as an uploaded file, which claims accept as the input of a trained model."""
     return UploadSource.of("arrays.npz", to_npz(synthetic(kind, **how).load()))
 
 
 def upload(q, k=None, v=None, *, causal=False):
-    """Arrays ``[H, n, d]``; keys are the queries and values the keys where they are not given."""
+    """Return an upload of arrays ``[H, n, d]``; by default, keys equal the queries and values equal the keys."""
     k = q if k is None else k
     file = io.BytesIO()
     np.savez(file, q=q, k=k, v=k if v is None else v, causal=np.array(causal))
@@ -51,7 +51,7 @@ def normal(*shape, seed=0):
 
 
 def softmax(q, k, *, causal=False):
-    """The reference, ``[..., n, n]`` float64."""
+    """Return the reference, ``[..., n, n]`` float64."""
     logits = q.astype(np.float64) @ np.swapaxes(k.astype(np.float64), -1, -2) / np.sqrt(q.shape[-1])
     if causal:
         logits = np.where(np.tri(q.shape[-2], dtype=bool), logits, -np.inf)
@@ -64,6 +64,6 @@ def error(a, b):
 
 
 def ruled(key, numbers, **changed):
-    """The verdict on numbers of which some are changed."""
+    """Return the verdict on numbers, some of which are changed."""
     claim = claims.claim(key)
     return claim.verdict({**numbers, **changed}, claim.bounds)

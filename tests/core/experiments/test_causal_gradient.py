@@ -1,4 +1,4 @@
-"""The gradient by running sums: against finite differences, autograd's own, and the bytes each must hold."""
+"""Tests of gradients by running sums, against finite differences and autograd, and of the bytes in memory."""
 
 import io
 
@@ -41,7 +41,8 @@ def uploaded(**arrays):
 def test_where_values_are_alike_rounding_is_no_difference():
     rng = np.random.default_rng(0)
     q, k = rng.standard_normal((2, 1, 40, 4), dtype=np.float32)
-    rows = causal_gradient.run(uploaded(q=q, k=k, v=np.ones_like(q)))  # q and k have no gradient but rounding
+    # The gradients of q and k are only rounding errors.
+    rows = causal_gradient.run(uploaded(q=q, k=k, v=np.ones_like(q)))
     assert all(r.difference < 1e-5 for r in rows)
 
 

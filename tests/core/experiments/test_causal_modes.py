@@ -1,4 +1,4 @@
-"""Three algorithms, one answer: what is compared, counted and timed, against definitions and independent counts."""
+"""Tests of three causal algorithms with one result: comparisons, counts and times, against definitions."""
 
 import math
 
@@ -92,21 +92,21 @@ def test_all_states_at_once_outgrow_the_matrix_until_d_squared(d):
     one, other = ([(r.n, r.peak_bytes) for r in rows if r.way == way] for way in ("cumsum", MATRIX))
     n, held = crossing(one, other)
     assert n == pytest.approx(d * d, rel=0.2)
-    assert held == pytest.approx(2 * 4 * n * d * (d + 1), rel=0.25)  # the terms and their sums
+    assert held == pytest.approx(2 * 4 * n * d * (d + 1), rel=0.25)  # The terms and their sums.
     assert causal_modes.lengths(d)[-1] >= 2 * d * d
 
 
 def test_counted_work_is_what_the_formulas_say():
     n, d = 192, 8
     state = n * d * (d + 1)
-    assert cost("cumsum", n, d).multiply_adds == 2 * state  # all states are written once and read once
+    assert cost("cumsum", n, d).multiply_adds == 2 * state  # All states are written once and read once.
     assert cost("cumsum", n, d, "cosine").multiply_adds == 2 * n * (d + 1) * (d + 1)
     assert 2 * state <= cost("recurrent", n, d).multiply_adds < 2.3 * state
     assert cost(MATRIX, n, d).multiply_adds == 2 * n * n * d
     recurrent, chunked, cumsum, matrix = (
         cost(way, n, d).peak_bytes for way in ("recurrent", "chunked", "cumsum", MATRIX)
     )
-    assert recurrent < chunked < cumsum < matrix  # n lies beyond d²
+    assert recurrent < chunked < cumsum < matrix  # n exceeds d².
 
 
 def test_tasks_give_a_picture_early():

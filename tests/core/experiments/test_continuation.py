@@ -1,4 +1,4 @@
-"""What a model writes on: token by token with a cache it is what reading everything anew each time would give."""
+"""Tests of continuations: reading token by token with a cache gives the same as reading the whole text each time."""
 
 import pytest
 import torch
@@ -54,10 +54,10 @@ def test_where_two_part():
 
 
 def test_what_must_be_kept(smol):
-    token = 2 * 3 * 64 * 4  # three groups of keys and of values, in float32
+    token = 2 * 3 * 64 * 4  # Three groups of keys and of values, in float32.
     assert held(smol, "softmax", (), 50) == 30 * 50 * token
     assert held(smol, "topk", range(30), 50) == 30 * 50 * token
-    # A window of 5 looks at 5 tokens before the next one, and four sinks stay.
+    # A window of 5 attends to 5 tokens before the next one, and four sinks stay.
     assert held(smol, "local~window~5", range(30), 50) == 30 * 5 * token
     assert held(smol, "sink~window~5~sinks~4", range(10), 50) == (20 * 50 + 10 * (4 + 4)) * token
     assert held(smol, "uniform", range(30), 50) == 30 * 9 * 64 * 4

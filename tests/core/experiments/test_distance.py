@@ -1,4 +1,4 @@
-"""RoPE over distance: the closed forms, the bound, and models whose queries and keys are turned already."""
+"""Tests of RoPE by distance: closed forms, the bound, and models whose queries and keys are already rotated."""
 
 import math
 from dataclasses import replace
@@ -20,7 +20,7 @@ TEXT = "The old bridge over the river was closed, so we walked along the bank to
 
 
 def turned(x, base=10_000.0):
-    """The paper's rotation, coordinate by coordinate."""
+    """Return the paper's rotation of x, computed coordinate by coordinate."""
     n, d = x.shape
     out = np.array(x, dtype=float)
     for t in range(n):
@@ -67,7 +67,7 @@ def upload(q, k):
 
 @pytest.mark.parametrize("d", [2, 8, 32])
 def test_alike_queries_and_keys_follow_the_mean_cosine(d):
-    """The closed form: q = k = 1 everywhere gives Σ cos(Δ θ_i) · 2 / √d."""
+    """Check the closed form: q = k = 1 everywhere gives Σ cos(Δ θ_i) · 2 / √d."""
     n = 40
     rows = measured(upload(np.ones((n, d)), np.ones((n, d))), n)
     logits = of(rows, TURNED, "logit")
@@ -91,7 +91,7 @@ def test_partial_sums_are_the_articles(d, base):
 
 
 def test_the_bound_decays_as_the_article_draws_it():
-    """Its figure: d = 128, distances to 256, from 32.5 down to less than a third of it, not steadily."""
+    """Check the article's figure: d = 128, distances to 256, from 32.5 to less than a third of it, not monotonic."""
     means = [float(distance.sums(x, 128).mean()) for x in range(257)]
     assert means[0] == 32.5
     assert means[256] < 11

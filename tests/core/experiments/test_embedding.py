@@ -1,4 +1,4 @@
-"""Embeddings before and after a swap, against transformers' own states and scipy-free definitions."""
+"""Tests of embeddings before and after a swap, against states of transformers and definitions without scipy."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The clock of the error experiment: every point in every round, and what does more takes longer."""
+"""Tests of the timing in the error experiment: each round has every point, and more work takes longer."""
 
 import statistics
 

@@ -1,4 +1,4 @@
-"""Points and offers: quantiles over heads and seeds, the Pareto front against brute force, the best within a budget."""
+"""Tests of points: quantiles over heads and seeds, the Pareto front against brute force, the best within a budget."""
 
 import math
 

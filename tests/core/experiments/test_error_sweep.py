@@ -1,4 +1,4 @@
-"""The error experiment: errors by independent formulas, floors that nothing undercuts, ladders, order, determinism."""
+"""Tests of the error experiment: independent formulas, lower bounds, budgets, the order of rows, determinism."""
 
 import functools
 import math
@@ -22,7 +22,7 @@ SMALL = SyntheticSource(SyntheticSpec(n=20, d=8, heads=3))
 ALL = [variant.key for variant in ac.all_variants()]
 KINDS = [kind.key for kind in synthetic.KINDS]
 SLACK = 1e-6
-"""Matrices are float32."""
+"""Tolerance for matrices in float32."""
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""What a decoder keeps, against the sizes its state must have and a cache that is really filled."""
+"""Tests of decoder memory, against the sizes of states and a cache that is filled."""
 
 import pytest
 import torch
@@ -33,7 +33,7 @@ def test_states_are_as_large_as_their_mathematics(heads, d, d_v):
     assert 0 <= retention - 4 * heads * d * (d_v + 1) <= 4 * heads
     m = 16
     performer = held(f"performer~features~{m}", heads, d, d_v).state_bytes
-    # The sums, a reference per feature, and the directions, which all heads share.
+    # The sums, one reference per feature, and the directions, which all heads share.
     assert 4 * (heads * m * (d_v + 1) + m * d) <= performer <= 4 * (heads * m * (d_v + 2) + 2 * max(m, d) * d)
 
 
@@ -56,7 +56,7 @@ def test_the_cache_outgrows_the_state_just_there(word):
     ],
 )
 def test_smaller_caches_are_as_large_as_their_settings_say(word, once, each):
-    row = held(word)  # 3 heads of 8: a token is 192 bytes
+    row = held(word)  # 3 heads of 8: a token takes 192 bytes.
     assert (row.state_bytes, row.grown_bytes, row.token_bytes) == (once, each, 192)
     if each == 192:
         assert row.outgrown is None
@@ -69,7 +69,7 @@ def test_smaller_caches_are_as_large_as_their_settings_say(word, once, each):
 def test_heavy_hitters_hold_a_cache_of_fixed_size():
     row, bits = held("heavy_hitters~recent~5~heavy~3"), 4
     assert row.grown_bytes == 0
-    assert row.state_bytes == 3 * 8 * (bits * 16 + 8 + 8)  # keys and values, what was received, positions
+    assert row.state_bytes == 3 * 8 * (bits * 16 + 8 + 8)  # Keys and values, received attention, positions.
 
 
 def test_what_is_kept_does_not_grow_with_the_tokens():

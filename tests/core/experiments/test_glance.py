@@ -1,4 +1,4 @@
-"""One token before and after a swap: chances and rows against the models themselves."""
+"""Tests of one token before and after a swap: probabilities and rows against those of the models."""
 
 from itertools import pairwise
 

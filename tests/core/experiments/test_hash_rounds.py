@@ -1,4 +1,4 @@
-"""What rounds of hashing find, against loops over the variant's own pattern."""
+"""Tests of the pairs that hash rounds find, against loops over the variant's own pattern."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The leaks of several variants are those of the look, task by task."""
+"""A test that the leaks of several variants equal those of the single analysis, task by task."""
 
 import numpy as np
 

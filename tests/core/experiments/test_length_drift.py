@@ -1,4 +1,4 @@
-"""Trained at one length, used at another: totals and outputs under every normaliser, against explicit matrices."""
+"""Tests of changed lengths: totals and outputs of every normaliser at other lengths, against explicit matrices."""
 
 import math
 from dataclasses import replace
@@ -37,7 +37,7 @@ def test_totals_and_sizes_are_those_of_the_matrices(causal):
 
 @pytest.mark.parametrize(("name", "exponent"), [("length", 0), ("squared", -1), ("fixed", 1), ("sum", 0)])
 def test_alike_tokens_drift_by_the_divisor_alone(name, exponent):
-    # With one key and one value for all, squares sum to n times one number, and nothing averages out.
+    # With equal keys and equal values, squares sum to n times one number, and no terms cancel.
     rows = []
     for task in length_drift.tasks(SyntheticSource(SPEC), longest=40):
         ones = torch.ones(1, task.n, 4)

@@ -1,4 +1,4 @@
-"""Nyström's inverse: measured as the variant itself computes it, and worse when exact on a real head."""
+"""Tests of Nyström's inverse: measured as the variant computes it, and worse on a real head if it is exact."""
 
 from itertools import pairwise
 

@@ -13,7 +13,7 @@ SOURCE = SyntheticSource(SyntheticSpec(n=40, heads=2, d=8))
 
 
 def middles(measure, ways, *, factor, causal=False):
-    """Median over the seeds at each number of features."""
+    """Return the median over the seeds for each number of features."""
     found = {}
     for task in performer_error.tasks(SOURCE, head=1, factor=factor, ways=ways, row_norms="chi", causal=causal):
         found[task.features] = statistics.median(getattr(row, measure) for row in performer_error.run(task))

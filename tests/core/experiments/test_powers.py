@@ -1,4 +1,4 @@
-"""ReLU to other powers: shares by their formula, an entropy that falls with the power, and none that a factor moves."""
+"""Tests of powers of ReLU: shares by their formula, entropies that fall with the power, and no effect of a factor."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Memory over depth: counted bytes are the formula's, and all three ways compute one function."""
+"""Tests of memory by depth: counted bytes follow the formula, and all three methods compute the same function."""
 
 from dataclasses import replace
 from functools import cache
@@ -33,7 +33,7 @@ def test_what_is_counted_is_what_the_formula_adds(n, d):
             assert held[way, depth] == pytest.approx(promised, rel=0.03), (way, depth)
     assert held[REVERSIBLE, 4] == held[REVERSIBLE, 25]
     assert held[PLAIN, 25] - held[PLAIN, 16] == pytest.approx(9 * reversible.block_bytes(n, d), rel=0.02)
-    # From 4 to 25 blocks √L grows 2.5-fold.
+    # From 4 to 25 blocks, √L grows 2.5-fold.
     assert 1.8 < held[CHECKPOINTS, 25] / held[CHECKPOINTS, 4] < 2.6
 
 

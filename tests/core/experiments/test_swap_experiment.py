@@ -1,4 +1,4 @@
-"""Swaps as rows: what a task says is what the surgery finds; sweeps hold every point once; records are found again."""
+"""Tests of swap experiments: rows equal the patched model's results, sweeps have no duplicates, records are found."""
 
 import json
 from dataclasses import replace
@@ -117,7 +117,7 @@ def test_what_was_recorded_is_found_again_and_says_so(monkeypatch):
     assert run(replace(task, detail=False))[0].recorded
     [again] = run(task)
     assert (again.labels, again.losses, again.total) == (rows[0][1].labels, rows[0][1].losses, rows[0][1].total)
-    assert run(replace(copy, detail=True))[0].recorded == ""  # only its mean was kept
+    assert run(replace(copy, detail=True))[0].recorded == ""  # Only its mean was recorded.
     assert run(replace(task, text=TEXT + "."))[0].recorded == ""
     assert run(replace(task, layers=(4,)))[0].recorded == ""
     assert run(replace(task, tokens=3))[0].recorded == ""

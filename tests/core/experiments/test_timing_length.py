@@ -29,7 +29,7 @@ WORDS = ("softmax", "linear", "local~window~4")
 
 
 class FakeClock:
-    """Every call takes the same time, or fails; the calls are run, so that their order is that of the machine."""
+    """A clock on which every call takes the same time, or fails; it runs the calls, so their order is the real one."""
 
     def __init__(self, seconds=1e-3, bytes_=100, broken_after=None):
         self.each, self.bytes, self.broken_after = seconds, bytes_, broken_after
@@ -85,7 +85,7 @@ def test_a_long_calls_first_look_is_its_first_sample_and_enough_is_enough():
 
 def test_what_is_left_out_is_said_once_and_stays_out():
     words = ("softmax", "linear")
-    # Softmax takes four times as long at twice the length, 16 times at four times it; linear twice and four times.
+    # At twice and four times the length, softmax takes 4 and 16 times as long, linear attention 2 and 4 times.
     rows = list(measure(spec(variants=words, sizes=(8, 16, 32)), clock=FakeClock(seconds=1.0), longest=5.0))
     assert not left_out(rows)
     rows = list(measure(spec(variants=words, sizes=(8, 32, 64)), clock=FakeClock(seconds=1.0), longest=5.0))
@@ -115,7 +115,7 @@ def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
 @pytest.mark.parametrize("mode", ["forward", "backward"])
 def test_a_mask_on_the_full_matrix_that_is_too_large_is_not_even_begun(mode):
     words = ("softmax", "local", "explicit.local", "fused.local")
-    # 1,024² pairs: the mask's making takes 24 bytes each, explicit scores of two heads 24, the kernel's mask 4.
+    # 1,024² pairs: creating the mask takes 24 bytes each, explicit scores of two heads 24, the kernel's mask 4.
     rows = list(measure(spec(variants=words, sizes=(1024,), rounds=1, mode=mode), most_bytes=30 * 2**20))
     assert {row.variant for row in samples(rows)} == {"softmax", "local", "fused.local"}
     assert "MiB" in left_out(rows)[0].reason
@@ -134,7 +134,7 @@ def test_real_times_and_counts_on_this_machine():
     assert all(row.ms > 0 for row in rows)
     softmax = next(row for row in rows if row.variant == "softmax" and row.n == 16)
     assert softmax.multiply_adds == softmax.promised == 2 * 2 * 16 * 16 * 4
-    assert softmax.peak_bytes >= 4 * 2 * 16 * 4  # the output at least
+    assert softmax.peak_bytes >= 4 * 2 * 16 * 4  # At least the output.
     backward = next(measure(spec(mode="backward", variants=("softmax",))))
     assert backward.promised is None
     assert backward.multiply_adds > 2 * 2 * 8 * 8 * 4
@@ -179,7 +179,7 @@ def test_what_comes_next_follows_from_the_rows_alone(seconds, broken_after, roun
 
 def test_memory_that_gives_out_in_a_later_round_ends_the_variant_there_and_is_said_once():
     asked = spec(variants=("softmax", "linear"), rounds=4)
-    rows = list(measure(asked, clock=FakeClock()))[:6]  # the first round and two samples of the second
+    rows = list(measure(asked, clock=FakeClock()))[:6]  # The first round and two samples of the second.
     lost = following(asked, rows)
     assert (lost.variant, lost.n, lost.round) == ("linear", 16, 1)
 
@@ -198,7 +198,7 @@ def test_memory_that_gives_out_in_a_later_round_ends_the_variant_there_and_is_sa
 
 
 def came(asked, count, **clock):
-    """How far a run came of which only so many samples were taken, and all of them."""
+    """Return the state of a run after ``count`` samples (None if finished), and the number of samples of a full run."""
     rows = list(measure(asked, clock=FakeClock(**clock), longest=100))
     return unfinished(gather(asked, stamp("cpu"), rows[:count])), len(rows)
 
@@ -215,8 +215,9 @@ def test_a_run_that_was_ended_knows_how_far_it_came(count, tokens, rounds):
 
 def test_a_run_that_gave_all_it_was_asked_for_is_finished():
     assert came(spec(), 18)[0] is None
-    assert came(spec(rounds=9), None, seconds=ENOUGH)[0] is None  # of long calls a few do
-    assert came(spec(mode="decode", variants=("softmax", "linear", "nystrom")), None)[0] is None  # one has no step
+    assert came(spec(rounds=9), None, seconds=ENOUGH)[0] is None  # If calls are long, a few of them are enough.
+    # One of the variants has no decoder step.
+    assert came(spec(mode="decode", variants=("softmax", "linear", "nystrom")), None)[0] is None
     assert not [name for name, each in recorded().items() if unfinished(each)]
 
 

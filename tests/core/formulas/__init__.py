@@ -1,7 +1,7 @@
-"""The registry of transcriptions: each printed formula written out in float64, independently of the core's algorithms.
+"""The registry of transcriptions: each printed formula written in float64, independently of the library's algorithms.
 
-A transcription quotes the formula that it transcribes. Where ``causal``, a query sees the keys up to its own position:
-sums over keys run over these, ``n_i`` counts these, and the entries of hidden keys are zero.
+A transcription quotes the formula that it transcribes. If ``causal``, only keys up to the query's position are visible:
+sums over keys run over these keys, ``n_i`` is their number, and the entries of hidden keys are zero.
 """
 
 from collections.abc import Callable
@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 
 Matrix = Callable[[Tensor, Tensor, Any, bool], Tensor]
-"""``(q, k, p, causal) -> [..., n, n]``, for queries and keys ``float64 [..., n, d]``."""
+"""Type of ``(q, k, p, causal) -> [..., n, n]``, for queries and keys ``float64 [..., n, d]``."""
 
 
 class Transcription(NamedTuple):
-    """A formula and what it says.
+    """A formula and its matrix.
 
     Attributes:
         formula: the variant's ``formula`` when it was transcribed.
-        matrix: the matrix that the formula defines.
+        matrix: the function that computes the matrix of the formula.
     """
 
     formula: str
@@ -27,7 +27,7 @@ class Transcription(NamedTuple):
 
 
 TRANSCRIPTIONS: dict[str, Transcription] = {}
-"""By the variant's key."""
+"""Transcriptions by the variant's key."""
 
 
 def transcribes(key: str, formula: str) -> Callable[[Matrix], Matrix]:
@@ -48,13 +48,13 @@ def positions(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def shown(x: Tensor, causal: bool) -> Tensor:
-    """Return which keys each query sees, ``bool [n, n]``."""
+    """Return the keys that are visible to each query, ``bool [n, n]``."""
     i, j = positions(x)
     return (j <= i) if causal else (j == j).expand(x.shape[-2], -1)
 
 
 def counted(x: Tensor, causal: bool) -> Tensor:
-    """Return how many keys each query sees, ``float64 [n, 1]``."""
+    """Return the number of keys that are visible to each query, ``float64 [n, 1]``."""
     return shown(x, causal).sum(-1, keepdim=True).double()
 
 
@@ -64,17 +64,17 @@ def logits(q: Tensor, k: Tensor) -> Tensor:
 
 
 def softmax(x: Tensor, seen: Tensor) -> Tensor:
-    """Return ``e^x`` over its sum in each row, over the pairs that are seen; a row that sees nothing is zero."""
+    """Return ``e^x`` over its sum in each row, over the visible pairs; a row without visible pairs is zero."""
     largest = torch.where(seen, x, -torch.inf).amax(-1, keepdim=True)
     return over_sum(torch.where(seen, torch.exp(torch.where(seen, x - largest, 0.0)), 0.0))
 
 
 def over_sum(x: Tensor) -> Tensor:
-    """Return each row over its sum; a row whose sum is zero is zero."""
+    """Return each row divided by its sum; a row whose sum is zero is zero."""
     total = x.sum(-1, keepdim=True)
     return torch.where(total == 0, 0.0, x / total)
 
 
 def unit(x: Tensor) -> Tensor:
-    """Return each vector over its length."""
+    """Return each vector divided by its length."""
     return x / x.square().sum(-1, keepdim=True).sqrt()

@@ -1,4 +1,4 @@
-"""The formulas of the dense family."""
+"""Formulas of the dense family."""
 
 import math
 from typing import Any
@@ -63,7 +63,7 @@ def entmax(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 
 
 def gate_logs(k: Tensor, p: Any) -> Tensor:
-    """Return the logarithm of each token's gate by the rule that is set, ``[..., n, d]``, one for each channel."""
+    """Return the logarithm of each token's gate by the selected rule, ``[..., n, d]``, one for each channel."""
     t, _ = positions(k)
     if p.gate == "keys":
         return torch.log(1 / (1 + torch.exp(-k))) / p.root

@@ -1,6 +1,6 @@
-"""The formulas of the gated family.
+"""Formulas of the gated family.
 
-Without a causal mask all tokens are written in order, then each query reads the state at the end, as the notes say.
+Without a causal mask, all tokens are written in order. Then each query reads the last state, as the notes say.
 """
 
 from typing import Any
@@ -15,19 +15,19 @@ HATS = r"\hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVer
 
 
 def reading(x: Tensor, causal: bool) -> Tensor:
-    """Return ``M`` as queries read the state: ``[j <= i]``, or ones where each query reads the end's state."""
+    """Return the mask ``M`` of reading: ``[j <= i]``, or ones if each query reads the last state."""
     i, j = positions(x)
     return ((j <= i) | (not causal)).double()
 
 
 def writing(x: Tensor) -> Tensor:
-    """Return ``M⁻``, ``[j < i]``."""
+    """Return the mask ``M⁻`` of writing, ``[j < i]``."""
     i, j = positions(x)
     return (j < i).double()
 
 
 def faded(x: Tensor, y: Tensor, gates: Tensor, read_at: Tensor) -> Tensor:
-    """Return ``Σ_c x_ic y_jc Π_{l=j+1}^{t_i} α_lc`` for each pair, with the position t_i at which row i reads."""
+    """Return ``Σ_c x_ic y_jc Π_{l=j+1}^{t_i} α_lc`` for each pair, where t_i is the position at which row i reads."""
     n = x.shape[-2]
     out = torch.zeros(*x.shape[:-1], n, dtype=x.dtype)
     for i in range(n):
@@ -38,14 +38,14 @@ def faded(x: Tensor, y: Tensor, gates: Tensor, read_at: Tensor) -> Tensor:
 
 
 def reads(q: Tensor, k: Tensor, gates: Tensor, causal: bool) -> Tensor:
-    """Return what queries read, ``(X Yᵀ)_Γ``: at their own position, or at the end."""
+    """Return the products that queries read, ``(X Yᵀ)_Γ``: at their own position, or at the end."""
     n = q.shape[-2]
     at = torch.arange(1, n + 1) if causal else torch.full((n,), n)
     return faded(q, k, gates, at) * reading(q, causal)
 
 
 def overlaps(k: Tensor, gates: Tensor) -> Tensor:
-    """Return ``(K Kᵀ)_{Γ⁻}``."""
+    """Return the products of keys with decay, ``(K Kᵀ)_{Γ⁻}``."""
     return faded(k, k, gates, torch.arange(1, k.shape[-2] + 1)) * writing(k)
 
 
@@ -154,7 +154,7 @@ def path(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 )
 def softmax_gdn(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     n, d = q.shape[-2:]
-    values = torch.eye(n, dtype=q.dtype).expand(*q.shape[:-2], n, n)  # V = I, as the note says
+    values = torch.eye(n, dtype=q.dtype).expand(*q.shape[:-2], n, n)  # V = I, as the note says.
     state = torch.zeros(*q.shape[:-2], n, d, dtype=q.dtype)
     mean, states, means = torch.zeros_like(values[..., 0, :]), [], []
     for t in range(1, n + 1):

@@ -1,4 +1,4 @@
-"""The formulas of the kernel family."""
+"""Formulas of the kernel family."""
 
 import math
 from typing import Any
@@ -14,7 +14,7 @@ ALL = torch.tensor(True)
 
 
 def features(name: str, x: Tensor) -> Tensor:
-    """Return the feature map that a setting names."""
+    """Return the features of x by the feature map of this name."""
     return {
         "elu+1": torch.where(x > 0, x + 1, x.exp()),
         "relu": x.clamp(min=0),
@@ -24,7 +24,7 @@ def features(name: str, x: Tensor) -> Tensor:
 
 
 def rows(similarity: Tensor, causal: bool) -> Tensor:
-    """Return each row of similarities over its sum over the keys that are seen."""
+    """Return each row of similarities divided by its sum over the visible keys."""
     return over_sum(torch.where(shown(similarity, causal), similarity, 0.0))
 
 
@@ -72,7 +72,7 @@ def cosine(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 def cosformer(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     i, j = (x - 1 for x in positions(q))
     length = q.shape[-2]
-    if causal:  # the length setting takes the place of n, and positions beyond it do not differ, as the setting says
+    if causal:  # The setting "length" replaces n, and positions beyond it are equal, as the setting says.
         length = p.length
         i, j = i.clamp(max=length), j.clamp(max=length)
     return rows(q.clamp(min=0) @ k.clamp(min=0).mT * torch.cos(math.pi / 2 * (i - j).double() / length), causal)
@@ -95,7 +95,7 @@ def taylor2(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 )
 def centred_taylor(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     seen, n = shown(q, causal), counted(q, causal)
-    mean = seen.double() @ k / n  # the mean of the keys that each query sees
+    mean = seen.double() @ k / n  # The mean of the keys that are visible to each query.
     c = logits(q, k) - (q * mean).sum(-1, keepdim=True) / q.shape[-1] ** 0.5
     series = 1 + c
     if p.order == 2:
@@ -143,7 +143,7 @@ def random_features(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     def phi(x: Tensor) -> Tensor:
         x = x / x.shape[-1] ** 0.25
         y, half = x @ w.mT, x.square().sum(-1, keepdim=True) / 2
-        # The setting "kind" says what takes the exponential's place.
+        # The setting "kind" selects the replacement of the exponential.
         return {
             "positive": lambda: torch.exp(y - half),
             "hyperbolic": lambda: torch.cat([torch.exp(y - half), torch.exp(-y - half)], -1) / 2**0.5,

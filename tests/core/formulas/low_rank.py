@@ -1,4 +1,4 @@
-"""The formulas of the low-rank family."""
+"""Formulas of the low-rank family."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def even_pools(n: int, m: int) -> list[range]:
 
 
 def means(pools: list[range], n: int, how: str = "mean") -> Tensor:
-    """Return ``P``, ``[m, n]``: the mean of each pool, or with "conv" the mean in which its middle counts most."""
+    """Return ``P``, ``[m, n]``: the mean of each pool, or with "conv" a mean that weights the middle most."""
     out = torch.zeros(len(pools), n, dtype=torch.float64)
     for row, pool in zip(out, pools, strict=True):
         size = len(pool)
@@ -28,7 +28,7 @@ def means(pools: list[range], n: int, how: str = "mean") -> Tensor:
 
 
 def landmarks(x: Tensor, m: int, method: str) -> Tensor:
-    """Return the means of even segments; with "kmeans" four rounds of k-means from there."""
+    """Return the means of even segments, or with "kmeans" the result of four k-means rounds from there."""
     n = x.shape[-2]
     centres = means(even_pools(n, m), n) @ x
     if method == "segment_means" or m >= n:
@@ -118,7 +118,7 @@ def pooled(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     if not causal:
         return softmax(logits(q, keys), ALL) @ matrix
     i, j = (place - 1 for place in positions(q))
-    earlier = torch.arange(count) < i // p.stride  # the pools before a query's own, then the tokens of its own pool
+    earlier = torch.arange(count) < i // p.stride  # The pools before a query's own, then the tokens of its own pool.
     own = (i // p.stride == j // p.stride) & (j <= i)
     both = torch.cat([matrix, torch.eye(n, dtype=q.dtype)])
     return softmax(logits(q, torch.cat([keys, k], -2)), torch.cat([earlier, own], -1)) @ both

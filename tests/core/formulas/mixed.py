@@ -1,4 +1,4 @@
-"""The formulas of the mixed family."""
+"""Formulas of the mixed family."""
 
 from typing import Any
 
@@ -31,6 +31,6 @@ def flash_mixed(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     x = logits(q, k)
     i, j = ((place - 1) // p.chunk for place in positions(q))
     linear = x / counted(q, causal)
-    if causal:  # only the chunks before the token's own count linearly, as the note says
+    if causal:  # Only the chunks before the token's own count linearly, as the note says.
         linear = torch.where(j < i, linear, 0.0)
     return torch.where(shown(q, causal), linear + x.clamp(min=0) ** 2 / p.chunk * (i == j), 0.0)

@@ -1,4 +1,4 @@
-"""The formulas of the sparse family."""
+"""Formulas of the sparse family."""
 
 import math
 from typing import Any
@@ -18,7 +18,7 @@ RESTRICTED = r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_
 
 
 def over(q: Tensor, k: Tensor, allowed: Tensor, causal: bool) -> Tensor:
-    """Return softmax of the scaled products over the pairs that are allowed and seen."""
+    """Return the softmax of the scaled products over the pairs that are allowed and visible."""
     return softmax(logits(q, k), allowed & shown(q, causal))
 
 
@@ -95,12 +95,12 @@ def sparse(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 )
 def topk(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     x = torch.where(shown(q, causal), logits(q, k), -torch.inf)
-    rank = (x.unsqueeze(-2) > x.unsqueeze(-1)).sum(-1)  # how many keys of the row have a larger score
+    rank = (x.unsqueeze(-2) > x.unsqueeze(-1)).sum(-1)  # The number of keys of the row with a larger score.
     return over(q, k, rank < p.k, causal)
 
 
 def block_scores(q: Tensor, k: Tensor, p: Any, score: str) -> Tensor:
-    """Return ``s(q_i, b)`` of every block, ``[..., n, blocks]``, as the setting "score" describes them."""
+    """Return the score ``s(q_i, b)`` of every block, ``[..., n, blocks]``, as the setting "score" describes it."""
     n, d = k.shape[-2:]
     found = []
     for first in range(0, n, p.block):
@@ -123,7 +123,7 @@ def block_scores(q: Tensor, k: Tensor, p: Any, score: str) -> Tensor:
 
 
 def chosen(q: Tensor, k: Tensor, p: Any, causal: bool, score: str) -> Tensor:
-    """Return the pairs of a query with its own block and with the blocks it chose, ``bool [..., n, n]``."""
+    """Return the pairs of a query with its own block and with its chosen blocks, ``bool [..., n, n]``."""
     i, j = places(q)
     own = i // p.block
     scores = block_scores(q, k, p, score)
@@ -152,7 +152,7 @@ def nsa(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     n = q.shape[-2]
     pools = [range(first, min(first + p.block, n)) for first in range(0, n, p.block)]
     matrix = means(pools, n)
-    whole = (torch.arange(1, len(pools) + 1) * p.block <= i + 1) if causal else ALL  # blocks whose last key is seen
+    whole = (torch.arange(1, len(pools) + 1) * p.block <= i + 1) if causal else ALL  # Blocks whose last key is visible.
     outline = softmax(logits(q, matrix @ k), whole.expand(n, len(pools)))
     near = over(q, k, (i - j).abs() < p.window, causal)
     selected = over(q, k, chosen(q, k, p, causal, "mean key"), causal)
@@ -186,7 +186,7 @@ def vertical_slash(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     columns = judged.sum(-2)
     distances = torch.arange(1 - n, n)
     heavy = torch.stack([torch.where(away == at, judged, 0.0).sum((-2, -1)) for at in distances], -1)
-    heavy[..., distances == 0] = torch.inf  # a token always sees itself, as the setting says
+    heavy[..., distances == 0] = torch.inf  # A token always attends to itself, as the setting says.
     in_c = columns.sort(dim=-1, descending=True, stable=True).indices[..., : p.columns]
     in_d = distances[heavy.sort(dim=-1, descending=True, stable=True).indices[..., : p.diagonals]]
     column = (in_c.unsqueeze(-1) == torch.arange(n)).any(-2).unsqueeze(-2)
@@ -212,7 +212,7 @@ def reformer(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
             same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)
             here = torch.arange(stop)
             before = here < here[:, None]
-            if causal:  # each bucket is cut into chunks by itself, so that no later token moves a border
+            if causal:  # Each bucket is cut into chunks separately, so that no later token moves a border.
                 place = (same & before).sum(-1)
             else:
                 lower = bucket.unsqueeze(-1) > bucket.unsqueeze(-2)
@@ -223,5 +223,5 @@ def reformer(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
             found = found & same if causal else found
             pairs[..., start:stop, :stop] |= found[..., start:, :]
     pairs = pairs & (i != j) & shown(q, causal)
-    lonely = ~pairs.any(-1, keepdim=True)  # a token that finds no other attends to itself
+    lonely = ~pairs.any(-1, keepdim=True)  # A token without any other pair attends to itself.
     return softmax(q @ (q / q.norm(dim=-1, keepdim=True)).mT, pairs | (lonely & (i == j)))

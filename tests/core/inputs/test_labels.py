@@ -1,4 +1,4 @@
-"""Labels of tokens can be told apart."""
+"""Tests that token labels are distinguishable."""
 
 import pytest
 

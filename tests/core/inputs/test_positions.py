@@ -1,4 +1,4 @@
-"""RoPE in queries and keys is transformers' own turn of them, and ALiBi there is the variant's bias on their scores."""
+"""Tests of positions: RoPE equals the rotation of transformers, and ALiBi equals the bias of the ALiBi variant."""
 
 import dataclasses
 
@@ -19,13 +19,13 @@ TEXT = "The keys that the boy had lost lay on the old piano."
 
 
 def angles(n, d, base):
-    """The angles of RoPE's article, ``[n, d / 2]``."""
+    """Return the angles of RoPE's article, ``[n, d / 2]``."""
     speeds = torch.tensor([base ** (-2 * i / d) for i in range(d // 2)], dtype=torch.float64)
     return torch.arange(n, dtype=torch.float64).outer(speeds)
 
 
 def by_transformers(x, rope):
-    """Llama's turn of halves, or GPT-J's of neighbours."""
+    """Return the rotation of halves as in Llama, or of neighbours as in GPT-J."""
     angle = angles(*x.shape[-2:], rope.base)
     if rope.halves:
         cos, sin = (each.repeat(1, 2)[None] for each in (angle.cos(), angle.sin()))
@@ -54,7 +54,7 @@ def test_both_pairings_are_those_of_transformers_and_turned_back_exactly(n, half
 @given(**sizes, rope=ropes, by=st.integers(1, 50))
 def test_where_both_stand_does_not_count_only_how_far_apart(n, half, seed, rope, by):
     q, k = drawn(n, 2 * half, seed), drawn(n, 2 * half, seed + 1)
-    # The same tokens after so many others.
+    # The same tokens, after ``by`` other tokens.
     later_q, later_k = (rope.turn(torch.cat([x.new_zeros(2, by, 2 * half), x], -2))[:, by:] for x in (q, k))
     torch.testing.assert_close(later_q @ later_k.mT, rope.turn(q) @ rope.turn(k).mT, rtol=0, atol=1e-10)
 

@@ -1,4 +1,4 @@
-"""What each source says of itself: how long it can be, at which layers, with which seeds, and how it is made again."""
+"""Tests of the properties of each source: its longest length, its layers, its seeds, and how it is created again."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ LONG = "A garden is a slow conversation, and the moss wants only to be left alon
 
 
 class Counting:
-    """Loads, and remembers at which lengths."""
+    """A loader that records the lengths it is called with."""
 
     def __init__(self):
         self.asked = []

@@ -16,7 +16,7 @@ KEYS = [kind.key for kind in KINDS]
 
 
 def weights(spec):
-    """Softmax attention in float64, by its formula."""
+    """Return softmax attention in float64, by its formula."""
     qkv = from_synthetic(spec)
     return (logits(qkv)).softmax(-1)
 
@@ -159,7 +159,8 @@ def test_local_correlation_keeps_mass_near_the_diagonal():
 def test_neighbours_correlate_as_the_bell_says():
     k = from_synthetic(SyntheticSpec(n=2000, heads=8)).k.double()
     correlation = [float((k[:, lag:] * k[:, : 2000 - lag]).mean() / k.square().mean()) for lag in (2, 8, 30)]
-    # 0.8 exp(-lag² / (4 · 4²)): the bell of standard deviation 4 with itself, in the share that is not noise
+    # 0.8 exp(-lag² / (4 · 4²)): a Gaussian of standard deviation 4 correlated with itself, times the share without
+    # noise.
     expected = [0.8 * math.exp(-(lag**2) / 64) for lag in (2, 8, 30)]
     assert correlation == pytest.approx(expected, abs=0.03)
 

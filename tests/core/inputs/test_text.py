@@ -1,4 +1,4 @@
-"""Text: any text becomes a record or one sentence; labels read as a person writes; cuts are said."""
+"""Tests of text input: any text gives a record or a one-sentence error, labels are readable, and cuts are reported."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -230,7 +230,7 @@ def test_any_text_becomes_a_record_or_one_sentence(text):
     assert list(qkv.groups) == sorted(qkv.groups)
     assert torch.isfinite(qkv.q).all()
     for notice in qkv.notices:
-        str(notice).encode()  # a screen can show it
+        str(notice).encode()  # A screen can show it.
 
 
 @settings(max_examples=60, deadline=None)
@@ -239,7 +239,7 @@ def test_any_characters_have_labels_in_bytes(text):
     try:
         qkv = from_text(text, model="smollm2")
     except InputError:
-        # Some control characters have no token at all.
+        # Some control characters have no token.
         assert not text.strip() or not models.load("smollm2").tokenizer.encode(text).ids
         return
     assert all(label and label.isprintable() for label in qkv.tokens)

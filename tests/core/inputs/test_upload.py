@@ -25,13 +25,13 @@ def triple(*shape, dtype=np.float32):
 
 
 def npy(descr="<f4", shape="(4, 3)", body=b"\0" * 48, header=None):
-    """One .npy member written by hand, with any header."""
+    """Return a hand-written .npy member with any header."""
     words = (header or f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}").encode("latin1")
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(words)) + words + body
 
 
 def zipped(q=None, method=zipfile.ZIP_STORED, **members):
-    """A zip of raw members; k and v are whole, q is what the test gives."""
+    """Return a zip of raw members; k and v are valid, and the test provides q."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
         for name, content in {"q": q or npy(), "k": npy(), "v": npy(), **members}.items():
@@ -40,7 +40,7 @@ def zipped(q=None, method=zipfile.ZIP_STORED, **members):
 
 
 def refusal(data, name="mine.npz"):
-    """The sentence with which a file is refused."""
+    """Return the message with which a file is rejected."""
     with pytest.raises(InputError) as error:
         from_upload(data, name)
     sentence = str(error.value)
@@ -299,7 +299,7 @@ def test_hostile_headers(q, words):
 
 
 def test_a_bomb_stays_shut(monkeypatch):
-    # 1 GiB of zeros that deflates to 1 MiB: honest in the zip's directory
+    # 1 GiB of zeros that deflates to 1 MiB; the zip's directory states the true size.
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         with archive.open("q.npy", "w", force_zip64=True) as member:
@@ -315,7 +315,7 @@ def test_a_bomb_stays_shut(monkeypatch):
 
 
 def test_a_bomb_that_lies_about_its_size_stays_small():
-    # The directory says 300 bytes, the deflated stream holds 16 MiB.
+    # The directory states 300 bytes, but the deflated stream holds 16 MiB.
     q = npy(shape="(2, 16, 2)", body=bytes(2**24))
     data = bytearray(zipped(q, zipfile.ZIP_DEFLATED))
     size = struct.pack("<I", len(q))
@@ -336,7 +336,7 @@ def test_a_stream_that_ends_early_is_damaged_even_where_its_checksum_fits():
 def test_a_member_that_lies_beyond_every_file_is_damaged():
     data = bytearray(zipped())
     entry, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
-    far = struct.pack("<HHQ", 1, 8, 2**64 - 1)  # the 64-bit field in which a directory may say where a member starts
+    far = struct.pack("<HHQ", 1, 8, 2**64 - 1)  # The 64-bit field in which a directory may state where a member starts.
     data[entry + 42 : entry + 46] = b"\xff" * 4
     data[entry + 30 : entry + 32] = struct.pack("<H", len(far))
     (size,) = struct.unpack_from("<I", data, end + 12)
@@ -361,7 +361,7 @@ def test_a_file_over_the_limit_is_refused_by_its_length(monkeypatch):
 def test_encrypted_members_say_so():
     data = bytearray(zipped())
     entry = data.index(b"PK\x01\x02")
-    data[entry + 8] |= 1  # the flag that a password is needed, of q, in the directory
+    data[entry + 8] |= 1  # The flag in the directory that q needs a password.
     assert "Array q is encrypted; save the file without a password" in refusal(bytes(data))
 
 
@@ -393,7 +393,7 @@ WHOLE = save(True, **triple(3, 2), tokens=np.array(["a", "b", "c"]), causal=np.a
 
 
 def survives(data):
-    """Whether hostile bytes are read or refused; any other exception fails the test."""
+    """Return whether hostile bytes are accepted; an exception other than ``InputError`` fails the test."""
     try:
         from_upload(data, "x.npz")
     except InputError:

@@ -13,7 +13,7 @@ real = st.floats(-10, 10, width=32)
 
 
 def reference(row, base=math.e):
-    """By its formula, in plain Python."""
+    """Return the entropy by its formula, in plain Python."""
     total = sum(abs(x) for x in row)
     return -sum(abs(x) / total * math.log(abs(x) / total, base) for x in row if x) if total else 0.0
 
@@ -69,7 +69,7 @@ def test_every_type_is_measured_in_float64(dtype):
 
 
 def by_formula(row, seen):
-    """E|a| over the root of E a², in plain Python."""
+    """Return E|a| divided by the root of E a², in plain Python."""
     kept = [abs(x) for x in row[:seen]]
     square = sum(x * x for x in kept) / seen
     return sum(kept) / seen / math.sqrt(square) if square else 0.0

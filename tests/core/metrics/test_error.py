@@ -177,7 +177,7 @@ def test_oracle_floor_by_hand():
 def test_uniform_error_is_the_error_of_the_plain_mean(causal):
     q, k = random(2, 2, 6, 4)
     softmax = masked_softmax(scores(q, k), causal_mask(6) if causal else None)
-    # The plain mean of the values, with each key's value marking the key, is the matrix of uniform attention.
+    # With values that mark their keys, the plain mean of the values is the matrix of uniform attention.
     marks = torch.eye(6, dtype=torch.float64)
     mean = torch.stack([marks[: i + 1 if causal else 6].mean(0) for i in range(6)]).expand(2, 6, 6)
     torch.testing.assert_close(
@@ -187,7 +187,7 @@ def test_uniform_error_is_the_error_of_the_plain_mean(causal):
 
 
 def test_relative_errors_are_computed_in_one_place():
-    # Each further place had its own precision and its own answer next to a zero reference.
+    # Only one place may compute this error, because other places had different precision and another result at zero.
     sources = [p for folder in ("attention_core", "app", "pages", "benchmarks") for p in (ROOT / folder).rglob("*.py")]
     assert len(sources) > 300
     elsewhere = [

@@ -1,4 +1,4 @@
-"""The floor beneath a matrix: judged from its rank and its zeros, and never above what it reaches."""
+"""Tests of the lower bound on a matrix's error: derived from its rank and its zeros, and never above its error."""
 
 import math
 
@@ -52,14 +52,14 @@ def test_rows_may_keep_different_numbers_of_keys():
 @given(n=st.integers(1, 14), seed=st.integers(0, 999), share=st.floats(0.05, 1.0), single=st.booleans())
 def test_no_matrix_lies_below_its_floor(n, seed, share, single):
     reference = attention(seed, n)
-    # As near as matrices of their kinds come: the reference itself, with places emptied or directions taken away.
+    # Matrices close to the bound of their kind: the reference with entries set to zero or directions removed.
     sparse = reference * (torch.rand(n, n, generator=torch.Generator().manual_seed(seed)) < share)
     u, s, vh = torch.linalg.svd(reference)
     m = max(1, round(share * n))
     low = (u[:, :m] * s[:m]) @ vh[:m]
     for own in (sparse, low, low.float() if single else low, reference):
         floor = floor_beneath(own, reference)
-        # Rounded to its type, a matrix of a rank is one no longer, and may lie so much nearer.
+        # A matrix of low rank loses that rank when it is rounded to its type, and may be closer by that much.
         rounding = n * torch.finfo(own.dtype).eps
         assert floor.error <= float(metrics.relative_error(own, reference)) + rounding + 1e-12
 
@@ -89,7 +89,7 @@ def test_a_matrix_with_all_its_keys_and_its_rank_has_no_floor():
 
 def test_the_higher_floor_counts_where_both_hold():
     reference = attention(7, 12)
-    # Equal rows, of which one in four is empty: of rank one, and of no key in every fourth row.
+    # Equal rows, every fourth of which is empty: rank one, and no key in every fourth row.
     own = reference[0].expand(12, 12) * (torch.arange(12) % 4 > 0)[:, None]
     keys = torch.where(torch.arange(12) % 4 > 0, 12, 0)
     both = float(metrics.truncated_svd_error(reference, 1)), float(metrics.oracle_keys_error(reference, keys))
@@ -102,7 +102,7 @@ def test_what_lies_beyond_the_numerical_rank_lowers_the_floor():
     u, _ = torch.linalg.qr(drawn(3, 12, 12))
     v, _ = torch.linalg.qr(drawn(4, 12, 12))
     sizes = torch.tensor([1.0, 0.5, 0.25] + [0.05] * 9, dtype=torch.float64)
-    weights = ((u * sizes) @ v.T).bfloat16()  # what is below a tenth of the largest may be its rounding
+    weights = ((u * sizes) @ v.T).bfloat16()  # Singular values below a tenth of the largest may be rounding errors.
     reference = attention(5, 12)
     found = floor_beneath(weights, reference)
     own, others = (torch.linalg.svdvals(x.double()) for x in (weights, reference))

@@ -159,7 +159,7 @@ def test_every_number_has_a_column_or_ends_a_range():
     assert not set(columns) & ends
     labels = [column.label for column in columns.values()]
     assert len(set(labels)) == len(labels)
-    # What is taken beside the reference stands together, so that a table may name it once before them.
+    # The columns that compare with the reference are adjacent, so that a table can name the reference once for all.
     compared = [column.compared for column in columns.values()]
     assert compared == sorted(compared)
 

@@ -1,4 +1,4 @@
-"""Rank correlations against their definitions, and who lies farthest off."""
+"""Tests of rank correlations against their definitions, and of the element that differs most."""
 
 import itertools
 import math
@@ -47,7 +47,7 @@ def test_only_the_order_counts(pairs):
 def test_one_order_is_one_and_the_other_minus_one():
     assert rank_correlation([1, 2, 5, 9], [1, 10, 11, 1e9]) == pytest.approx(1)
     assert kendall([1, 2, 5, 9], [4, 3, 2, 1]) == pytest.approx(-1)
-    # Without ties, ρ is one less six times the squared differences of ranks over m (m² - 1).
+    # Without ties, ρ is 1 - 6 Σ (squared rank differences) / (m (m² - 1)).
     assert rank_correlation([1, 2, 3, 4], [2, 1, 4, 3]) == pytest.approx(1 - 6 * 4 / 60)
 
 

@@ -1,4 +1,4 @@
-"""Reach against breadth-first search, and against what the articles promise of windows and strides."""
+"""Tests of reach against breadth-first search, and against the articles' claims about windows and strides."""
 
 import math
 
@@ -13,7 +13,7 @@ from attention_core.metrics.reachability import first_layers, reached_shares, sm
 
 
 def searched(layers: list[Tensor]) -> list[list[int]]:
-    """After which layer query i first holds something of token j, by sets of tokens; -1 where none does."""
+    """Return the first layer after which query i depends on token j, by sets of tokens; -1 if no layer does."""
     n = len(layers[0])
     held = [{i} for i in range(n)]
     first = [[0 if i == j else -1 for j in range(n)] for i in range(n)]
@@ -46,7 +46,7 @@ def test_first_layers_are_those_a_search_finds(layers):
 def test_long_patterns_sparse_and_dense_are_searched_alike(n, share):
     generator = torch.Generator().manual_seed(n)
     layers = [torch.rand(n, n, generator=generator) < each for each in (share, share / 2)]
-    layers[1][n // 2] = False  # a query that looks at nothing
+    layers[1][n // 2] = False  # A query that attends to nothing.
     reached, found = torch.eye(n), torch.where(torch.eye(n) > 0, 0, -1)
     for depth in range(1, 40):
         reached = ((layers[(depth - 1) % 2].float() + torch.eye(n)) @ reached > 0).float()
@@ -65,7 +65,7 @@ def test_the_smallest_depth_is_the_first_that_connects_all(layers, causal):
     if causal:
         layers = [layer.tril() for layer in layers]
     n = len(layers[0])
-    # A stack that adds nothing during one whole round never will.
+    # A stack that reaches nothing new in one whole round never will.
     many = [layers[i % len(layers)] for i in range(len(layers) * (n * n + 1))]
     first = torch.tensor(searched(many))
     wanted = torch.ones(n, n, dtype=torch.bool).tril() if causal else torch.ones(n, n, dtype=torch.bool)

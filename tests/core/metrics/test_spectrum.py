@@ -102,7 +102,8 @@ def test_no_low_rank_matrix_beats_the_svd(m, seed, sharpness):
     floor = metrics.truncated_svd_error(reference, m)
     left = draw(2, 10, m)
     rival = left @ torch.linalg.lstsq(left, reference).solution if m else torch.zeros_like(reference)
-    for _ in range(4):  # alternating least squares: each step a better rival, the best of them near the floor
+    # Each step of alternating least squares gives a better competitor; the best is close to the lower bound.
+    for _ in range(4):
         if 0 < m <= 10:
             right = torch.linalg.lstsq(left, reference).solution
             left = torch.linalg.lstsq(right.mT, reference.mT).solution.mT

@@ -1,4 +1,4 @@
-"""A model that a program makes itself attends through the lab's interface by the name that ``swapped`` advises."""
+"""A test that a program's own model can use the lab's attention by the name that ``swapped`` recommends."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A swap changes what it names and nothing else: against transformers' own models, and back to the bit."""
+"""Tests of swapped attention: only the named layers change, transformers' models agree, and the swap is undone."""
 
 import copy
 import threading
@@ -43,7 +43,7 @@ def read(loaded, ids, mask=None):
 
 
 def transformers_own(model):
-    """The same model as transformers itself computes it."""
+    """Return the same model with transformers' own attention."""
     twin = type(model)._from_config(copy.deepcopy(model.config), attn_implementation="sdpa").eval()
     twin.load_state_dict(model.state_dict())
     return twin
@@ -254,7 +254,7 @@ def test_a_layer_that_hides_more_than_the_future_is_refused():
     )
     model = tiny(config)
     with torch.no_grad(), swapped(model, {0: MEAN}):
-        model(input_ids=torch.tensor([[1, 2, 3]]))  # within its window
+        model(input_ids=torch.tensor([[1, 2, 3]]))  # Within its window.
         with pytest.raises(ModelError, match="sliding window"):
             model(input_ids=torch.arange(9)[None])
 

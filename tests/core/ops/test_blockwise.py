@@ -21,7 +21,7 @@ def softmax(q, k, rows):
 
 
 def signed(q, k, rows):
-    """A rule that knows where its queries stand: their numbers weigh the odd powers of the logits."""
+    """Return weights that depend on the query's position: it scales the odd powers of the logits."""
     number = torch.arange(rows.start, rows.stop, dtype=q.dtype)[:, None]
     return rows.hide((q @ k.mT / 4) ** 3 * (1 + number), 0.0) / rows.seen(q.device).to(q)
 
@@ -154,5 +154,5 @@ def test_memory_is_linear_in_n_and_little_more_than_the_fused_kernel_s(backward)
     assert long.peak_elements < 4.2 * short.peak_elements
     assert short.peak_elements < 2 * peak(fused, 256).peak_elements
     assert long.peak_elements < 1.4 * peak(fused, 1024).peak_elements
-    # One head, so that its own tensors are far smaller than n².
+    # With one head, its own tensors are far smaller than n².
     assert peak(blockwise, 2048, d=8, heads=1).largest_elements <= max(STEP, 2048 * block_size(2048))

@@ -57,7 +57,7 @@ def training_peak(n: int, *, referenced: bool) -> int:
 
 
 def test_training_holds_outputs_and_gradients_and_one_state():
-    """Beyond q, k and v: the output, its normaliser and three gradients, whatever the number of states."""
+    """Check that training stores the output, its normaliser and three gradients, for any number of states."""
     per_token = (training_peak(2048, referenced=False) - training_peak(1024, referenced=False)) / 1024
     assert per_token <= (3 + 1) + (4 + 4 + 3) + 0.01
     all_states = 4 * (3 + 1)

@@ -23,7 +23,7 @@ def test_what_fades_is_the_power_of_the_distance(decay):
 def test_chunks_are_rows_of_the_faded_matrix_over_their_sum(n, decay):
     source = torch.Generator().manual_seed(n)
     q, k, v = (torch.randn(2, n, size, generator=source, dtype=torch.float64) for size in (4, 4, 3))
-    q[0, 0] = -1.0  # a row whose features all vanish is a zero row
+    q[0, 0] = -1.0  # A row whose features are all zero is a zero row.
     distance = torch.arange(n)[:, None] - torch.arange(n)
     similarity = q.relu() @ k.relu().mT * torch.where(distance >= 0, decay ** distance.double(), 0.0)
     total = similarity.sum(-1, keepdim=True)

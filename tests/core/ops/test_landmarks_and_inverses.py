@@ -1,4 +1,4 @@
-"""Landmarks and pseudo-inverses."""
+"""Tests of landmarks and pseudo-inverses."""
 
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ def attention(m: int, lead: tuple[int, ...] = (3,)) -> torch.Tensor:
 def test_segment_means(n: int, m: int):
     x = torch.randn(2, n, 3, generator=torch.Generator().manual_seed(n))
     found = landmarks(x, m, "segment_means")
-    pieces = [torch.as_tensor(piece) for piece in torch.arange(n).tensor_split(min(m, n))]  # longer ones first
+    pieces = [torch.as_tensor(piece) for piece in torch.arange(n).tensor_split(min(m, n))]  # Longer pieces come first.
     torch.testing.assert_close(found, torch.stack([x[:, piece].mean(1) for piece in pieces], 1))
     if n % min(m, n) == 0:
         torch.testing.assert_close(found, x.unflatten(1, (min(m, n), -1)).mean(2))
@@ -63,7 +63,7 @@ def test_start_depends_on_its_own_matrix_alone():
 
 def test_exact_inverse_keeps_penroses_equations():
     a = attention(9)
-    a[:, 4] = a[:, 5]  # rank 8
+    a[:, 4] = a[:, 5]  # Rank 8.
     z = exact_inverse(a)
     for found, wanted in ((a @ z @ a, a), (z @ a @ z, z), ((a @ z).mT, a @ z), ((z @ a).mT, z @ a)):
         torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-8)

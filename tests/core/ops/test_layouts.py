@@ -1,4 +1,4 @@
-"""Windows and residues: every allowed pair is found once, nothing is copied, and tokens return to their places."""
+"""Tests of windows and residues: every allowed pair occurs once, nothing is copied, and tokens return in order."""
 
 import torch
 from hypothesis import given, settings
@@ -16,7 +16,7 @@ from attention_core.ops.pattern.layouts import (
 
 
 def positions(n: int) -> torch.Tensor:
-    """Each token carries its own position, ``[2, n, 1]``."""
+    """Return tokens that each contain their own position, ``[2, n, 1]``."""
     return torch.arange(n, dtype=torch.float64)[:, None].expand(2, n, 1).contiguous()
 
 

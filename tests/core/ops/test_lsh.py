@@ -20,7 +20,7 @@ def randint(high, *shape, seed=0):
 
 
 def near(chunks):
-    """``0 <= code_i - code_j <= 1``."""
+    """Return whether ``0 <= code_i - code_j <= 1``, for every pair."""
     gap = chunks.code[..., :, None] - chunks.code[..., None, :]
     return (gap == 0) | (gap == 1)
 
@@ -54,7 +54,7 @@ class TestBuckets:
 
     @pytest.mark.parametrize("sizes", [(2,), (16,), (4, 4)])
     def test_the_smaller_the_angle_the_likelier_a_bucket_is_shared(self, sizes):
-        # Pairs at five cosines, each in a bucket of its own luck; the spread of a share of 4000 is below 0.008.
+        # Pairs at five cosines, each hashed independently; the standard deviation of a share of 4000 is below 0.008.
         shares = []
         for cosine in (-0.5, 0.0, 0.5, 0.8, 0.95):
             a, b = F.normalize(randn(2, 4000, 16), dim=-1)
@@ -118,7 +118,7 @@ class TestChunks:
 
 
 def check_places(chunks):
-    """Every token has a place of its own, and who sees whom lies in the same chunk of places or the one before."""
+    """Check that every token has its own place, and that allowed pairs are in the same or adjacent chunks of places."""
     assert chunks.slot.unique().numel() == chunks.slot.numel()
     assert 0 <= int(chunks.slot.min()) <= int(chunks.slot.max()) < chunks.rows * chunks.size
     row = chunks.slot // chunks.size
@@ -184,7 +184,7 @@ class TestAttention:
 
     @given(n=st.integers(1, 300), runs=st.integers(1, 40), size=st.integers(1, 40))
     def test_rows_suffice_in_the_worst_case(self, n, runs, size):
-        # All runs but one hold a single token: the most chunks that are nearly empty.
+        # All runs but one hold a single token, which gives the most nearly empty chunks.
         lengths = [1] * (min(runs, n) - 1)
         lengths.append(n - len(lengths))
         assert sum(-(-length // min(size, n)) for length in lengths) <= lsh.chunk_rows(n, runs, size)

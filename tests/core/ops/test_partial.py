@@ -75,7 +75,7 @@ def test_a_row_without_keys_has_no_weight(dtype: torch.dtype):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_plain_formulas_equal_the_fused_kernel(causal: bool):
-    """What runs on a device without the CPU's kernel."""
+    """Check the formulas that run on devices without the CPU kernel."""
     q, k, v = (x.detach() for x in inputs(m=13))
     bias = torch.randn(13, 13, generator=torch.Generator().manual_seed(4), dtype=q.dtype).expand(2, 3, 13, 13)
     here, there = (run(q, k, v, bias if not causal else None, causal, 0.3) for run in (fused, plain))
@@ -89,7 +89,7 @@ def test_plain_formulas_equal_the_fused_kernel(causal: bool):
 
 @pytest.mark.parametrize("dtype", KERNEL_DTYPES)
 def test_the_kernel_runs_where_all_it_assumes_holds(dtype: torch.dtype):
-    """Also on the version of torch that is installed: another one must first be read and held equal."""
+    """Check the installed version of torch as well; another version must first be read and compared."""
     q, k, v = (x.detach() for x in inputs(dtype=dtype))
     assert kernel_takes(q, k, v, None)
     assert kernel_takes(q, k, v, q.new_zeros(13, 17).expand(2, 3, 13, 17))

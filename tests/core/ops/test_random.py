@@ -46,7 +46,7 @@ def test_a_part_of_the_table_holds_the_table_s_numbers():
 def test_the_table_is_standard_normal_and_its_squares_differ():
     table = normal_table(range(5 * TILE), 5 * TILE, 1, F64)
     assert len(table.unique()) > 0.99 * table.numel()
-    # 102,400 draws: the mean's standard error is 0.003, those of variance and kurtosis 0.004 and 0.015.
+    # 102,400 draws: the standard error of the mean is 0.003, those of variance and kurtosis are 0.004 and 0.015.
     assert abs(table.mean()) < 0.015
     assert abs(table.var() - 1) < 0.02
     assert abs((table**4).mean() - 3) < 0.08

@@ -1,4 +1,4 @@
-"""Reversible residuals and checkpoints: autograd's own answer, without what it keeps."""
+"""Tests of reversible residuals and checkpoints: the results of autograd without its stored activations."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ WAYS = {"reversible": reversible, **{f"every {n}": partial(checkpointed, every=n
 
 
 def layers(depth, d=6, dtype=torch.float64):
-    """Blocks of plain formulas, and their weights."""
+    """Return blocks of plain formulas, and their weights."""
     drawn = torch.randn(depth, 2, d, d, generator=torch.Generator().manual_seed(0), dtype=dtype) / d**0.5
     weights = [[w.clone().requires_grad_() for w in pair] for pair in drawn]
 
@@ -33,7 +33,7 @@ def streams(n=7, d=6, dtype=torch.float64):
 
 
 def by_loop(x1, x2, blocks):
-    """The definition, a block at a time, with autograd keeping all it wants."""
+    """Return the outputs by the definition, block by block; autograd stores every activation."""
     for f, g in blocks:
         y1 = x1 + f(x2)
         y2 = x2 + g(y1)

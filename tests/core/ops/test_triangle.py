@@ -14,7 +14,7 @@ def logarithms(n: int, size: float, seed: int = 0, dtype: torch.dtype = torch.fl
 
 
 def exact(a: Tensor, b: Tensor) -> Tensor:
-    """Rows of ``Σ_f e^{a_if + b_jf}`` over the visible keys, each divided by its sum, in float64 logarithms."""
+    """Return rows of ``Σ_f e^{a_if + b_jf}`` over the visible keys, each divided by its sum; in float64 logarithms."""
     logits = (a.double()[:, :, None] + b.double()[:, None]).logsumexp(-1)
     hidden = torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1)
     return logits.masked_fill(hidden, -torch.inf).softmax(-1)
@@ -35,7 +35,7 @@ def test_float32_keeps_its_digits_where_logarithms_are_in_the_hundreds():
     similarity, _, _ = triangle(f)
     assert similarity.sum(-1).min() >= 1
     error = (similarity / similarity.sum(-1, keepdim=True) - exact(a, b)).abs().max()
-    assert error < 1e-5  # the logarithms themselves carry 3e-5 of rounding, of which this is the share that is seen
+    assert error < 1e-5  # The logarithms have a rounding error of 3e-5, of which this share is visible.
 
 
 @pytest.mark.parametrize("rise", [0.5 * SPREAD, 3 * SPREAD])
@@ -54,7 +54,7 @@ def test_both_ways_agree_with_the_sum_over_features(rise: float):
 
 
 def test_one_reference_per_token():
-    """One decay for all features, as retention has it."""
+    """Check one decay for all features, as in retention."""
     n, decay = 130, 0.4
     source = torch.Generator().manual_seed(2)
     q, k = (torch.rand(n, 3, generator=source, dtype=torch.float64) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Patterns put together piece by piece: the very softmax over their pairs, with its gradients, in little memory."""
+"""Tests of patterns assembled from pieces: exact softmax over their pairs, its gradients, and little memory."""
 
 import pytest
 import torch
@@ -61,7 +61,7 @@ FIXED = [case for case in cases() if case.attention(case.settings_at(512)).varia
 
 
 def peak(attend, n, mode):
-    """Bytes of eight heads; as ``benchmarks`` counts them."""
+    """Return the peak bytes of eight heads, counted as in ``benchmarks``."""
     q, k, v = torch.randn(3, 1, 8, n, 64, generator=torch.Generator().manual_seed(n))
     with torch.set_grad_enabled(mode == "backward"):
         return count(prepare(attend, q, k, v, mode=mode, causal=False), unit=torch.uint8).peak_elements

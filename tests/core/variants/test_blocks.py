@@ -1,4 +1,4 @@
-"""Block selection against its articles' rules, written out in loops over queries, blocks and keys."""
+"""Tests of block selection against its articles' rules, in loops over queries, blocks and keys."""
 
 import math
 
@@ -18,7 +18,7 @@ def normal(*shape, seed=0):
 
 
 def score_of(name, q, keys, rank, seed):
-    """What a query gives a block of keys, from the articles' formulas."""
+    """Return the score that a query gives a block of keys, from the articles' formulas."""
     q = q / math.sqrt(len(q))
     logits = [float(q @ key) for key in keys]
     if name == "mean key":
@@ -39,7 +39,7 @@ def score_of(name, q, keys, rank, seed):
 
 
 def naive(q, k, p, *, causal):
-    """The matrix, one query after the other."""
+    """Return the matrix, computed query by query."""
     n = len(q)
     matrix = torch.zeros(n, n, dtype=q.dtype)
     blocks = [list(range(start, min(start + p.block, n))) for start in range(0, n, p.block)]

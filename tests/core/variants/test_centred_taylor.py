@@ -1,4 +1,4 @@
-"""Centred Taylor compared with the derivatives of softmax, and its invariances."""
+"""Tests of centred Taylor attention against the derivatives of softmax, and of its invariances."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def normal(*shape, seed=0, size=1.0):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_it_is_softmax_s_own_series_in_the_size_of_the_queries(causal):
-    """Two derivatives of softmax at q = 0 along q, by torch's autograd, are the two orders."""
+    """Check that the two orders are the first two derivatives of softmax at q = 0 along q, by torch's autograd."""
     q, k = normal(6, 4), 2 + normal(6, 4, seed=1)
 
     def along(t):

@@ -1,4 +1,4 @@
-"""Properties of the delta rule, and a comparison with Qwen3-Next in transformers."""
+"""Tests of the properties of the delta rule, and a comparison with Qwen3-Next in transformers."""
 
 import math
 
@@ -36,7 +36,7 @@ def test_it_is_what_qwen3_next_computes_with_constant_gates(reference, strength,
         use_qk_l2norm_in_kernel=True,
     )
     own = ac.get("gated_deltanet", strength=strength, decay=decay).attend(q, k, v, causal=True)
-    # It scales queries by 1 / √d, and adds 1e-6 to the squared lengths.
+    # Qwen3-Next scales queries by 1 / √d, and adds 1e-6 to the squared lengths.
     torch.testing.assert_close(own, found.transpose(1, 2) * math.sqrt(8), rtol=1e-4, atol=1e-5)
 
 
@@ -56,7 +56,7 @@ def test_a_key_met_again_stands_for_its_last_value():
 
 @given(st.integers(1, 80), st.integers(1, 8), st.integers(0, 50))
 def test_unit_keys_keep_every_entry_of_the_inverse_within_one(n, d, seed):
-    """Of ``(I + K Kᵀ ⊙ M⁻)⁻¹``; kexue.fm/archives/11563."""
+    """Check the entries of ``(I + K Kᵀ ⊙ M⁻)⁻¹`` (kexue.fm/archives/11563)."""
     parts = DELTA.anatomy(normal(n, d), normal(n, d, seed=seed), normal(n, 1), causal=True)
     k, inverse, units = parts["keys"], parts["inverse"], torch.eye(n).double()
     assert inverse.abs().max() <= 1 + 1e-9
@@ -64,7 +64,7 @@ def test_unit_keys_keep_every_entry_of_the_inverse_within_one(n, d, seed):
 
 
 def growth(strength, size=1.0, n=400):
-    """How large the state is after one key again and again, with a value that is never what it reads."""
+    """Return the size of the state after repeating one key, with values that always differ from what the key reads."""
     k, v = torch.full((n, 1), size).double(), (-1.0) ** torch.arange(n).double().unsqueeze(-1)
 
     def rule(q, k, p, first):

@@ -1,4 +1,4 @@
-"""What is special about each dense variant; the contract that all variants share is tested over the registry."""
+"""Tests that are specific to each dense variant; the contract tests cover what all variants share."""
 
 import math
 
@@ -39,14 +39,14 @@ def close(a, b, **tolerance):
 
 
 def by_pairs(q, k, logit, causal):
-    """A matrix filled pair by pair, ``-inf`` where the key lies ahead."""
+    """Return a matrix filled pair by pair, with ``-inf`` for later keys."""
     n = q.shape[-2]
     entries = [[logit(q[i], k[j], i, j) if j <= i or not causal else -math.inf for j in range(n)] for i in range(n)]
     return torch.tensor(entries, dtype=torch.float64)
 
 
 def counts(causal, n):
-    """How many keys each query sees, ``[n, 1]``."""
+    """Return the number of keys that each query attends to, ``[n, 1]``."""
     return torch.arange(1, n + 1, dtype=torch.float64)[:, None] if causal else torch.full((n, 1), float(n))
 
 
@@ -59,7 +59,7 @@ def test_gradients_are_the_finite_differences(key, settings, causal):
 
 @pytest.mark.parametrize(("key", "settings"), CASES, ids=IDS)
 def test_the_last_query_sees_as_much_causally(key, settings):
-    """A causal row is the whole matrix's row once the later tokens are gone, whatever it is divided by."""
+    """Check that a causal row equals the row of the full matrix without the later tokens, for any normaliser."""
     q, k, _ = inputs(2, 12, 5)
     attention = ac.get(key, **settings)
     whole = attention.weights(q, k, causal=True)
@@ -177,7 +177,7 @@ class TestRelu2:
 class TestAdditive:
     @staticmethod
     def judge(d, seed=0):
-        """w itself, read off the weights: far-out keys saturate tanh, so that key ±e_j scores ±w_j."""
+        """Return w, read from the weights: large keys saturate tanh, so that key ±e_j scores ±w_j."""
         k = torch.cat([torch.eye(d), -torch.eye(d)]).double() * 1e3
         row = ac.get("additive", seed=seed).weights(torch.zeros_like(k), k)[0].log()
         return (row[:d] - row[d:]) / 2
@@ -192,7 +192,7 @@ class TestAdditive:
 
     def test_the_judge_has_variance_one_over_d_and_hangs_on_the_seed(self):
         w = self.judge(512)
-        # 512 draws: the standard error of the relative variance is 0.06, of the mean 0.04 standard deviations.
+        # 512 draws: the standard error of the relative variance is 0.06, that of the mean 0.04 standard deviations.
         assert abs(w.var() * 512 - 1) < 0.25
         assert abs(w.mean()) * 512**0.5 < 0.18
         assert not torch.allclose(self.judge(8), self.judge(8, seed=1))
@@ -237,7 +237,7 @@ class TestNonlocal:
 
     @staticmethod
     def vectors(d, seed=0):
-        """w_q and w_k, read off the weights: opposite queries against zero keys, and the other way round."""
+        """Return w_q and w_k, read from the weights: opposite queries with zero keys, and vice versa."""
         ends, n = torch.cat([torch.eye(d), -torch.eye(d)]).double(), 2 * d
         attention = ac.get("nonlocal", similarity="concat", seed=seed)
         by_query = n * attention.weights(ends, 0 * ends)[:, 0]

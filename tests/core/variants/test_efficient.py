@@ -24,7 +24,7 @@ def test_matrix_is_the_product_of_its_two_maps():
 
 
 def by_prefix(q: Tensor, k: Tensor) -> Tensor:
-    """Row i: the double softmax of the first i + 1 tokens alone."""
+    """Return the matrix whose row i is the double softmax of the first i + 1 tokens."""
     n = q.shape[-2]
     rows = [q[:, i : i + 1].softmax(-1) @ k[:, : i + 1].softmax(-2).mT for i in range(n)]
     return torch.cat([torch.nn.functional.pad(row, (0, n - row.shape[-1])) for row in rows], 1)

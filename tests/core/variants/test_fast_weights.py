@@ -1,4 +1,4 @@
-"""Fast weights with extreme gates, their special settings, and comparisons with transformers."""
+"""Tests of fast weights with extreme gates, of their special settings, and comparisons with transformers."""
 
 import math
 
@@ -23,7 +23,7 @@ def normal(*shape, seed=0):
 
 
 def recurrence(q, k, v, alpha, write, erase):
-    """Each token's output and what all queries read of the end, token by token.
+    """Return each token's output, and what all queries read from the last state, computed token by token.
 
     ``S = diag(α) S``, ``S = S + k (β v - ε Sᵀ k)ᵀ``, ``o = Sᵀ q``; α ``[n, d]``, β and ε ``[n]``.
     """
@@ -36,7 +36,7 @@ def recurrence(q, k, v, alpha, write, erase):
 
 
 def gates(key, gate, k, decay=0.9, root=16.0):
-    """The rules that are stated on screen, ``[n, d]``."""
+    """Return the gates ``[n, d]`` by the rules stated on screen."""
     n, d = k.shape
     if gate == "constant":
         return torch.full((n, d), decay, dtype=torch.float64)
@@ -51,7 +51,7 @@ def check(found, wanted):
 
 
 def attention(tokens, v, *, causal):
-    """The chunked form of tokens that are given as they are taken."""
+    """Return the chunked output for the given tokens, unchanged."""
 
     def rule(q, k, p, first):
         at = slice(first, first + k.shape[-2])
@@ -64,13 +64,13 @@ def attention(tokens, v, *, causal):
 @pytest.mark.parametrize("shape", [(1,), (4,)])
 @pytest.mark.parametrize("fall", [0.0, 1e-9, 30.0, 700.0, 1e4])
 def test_gates_of_one_of_nearly_none_and_below_every_number(n, shape, fall):
-    """Every other token forgets by e^-fall: 700 leaves the smallest of numbers, 1e4 none at all."""
+    """Check gates where every other token decays by e^-fall: 700 leaves the smallest numbers, 1e4 leaves zero."""
     q, k, v = normal(n, 4), normal(n, 4, seed=1), normal(n, 3, seed=2)
     unit = k / k.norm(dim=-1, keepdim=True)
     falls = torch.zeros(n, *shape).double()
     falls[1::2] = fall
     if shape == (4,):
-        falls[:, 0] = 0  # one channel keeps all
+        falls[:, 0] = 0  # One channel does not decay.
     one, none = torch.ones(n, 1).double(), torch.zeros(n).double()
     alpha = (-falls).exp().expand(n, 4)
     for keys, erase in ((k, None), (unit, one)):
@@ -109,7 +109,7 @@ def by_token(*tensors):
 def test_scalar_decay_is_mamba_2s_scan_with_the_same_gate(gate):
     q, k, v = normal(1, 2, 130, 8), normal(1, 2, 130, 8, seed=1), normal(1, 2, 130, 8, seed=2)
     fallen = torch.stack([gates("scalar_decay", gate, head)[:, 0].log() for head in k[0]], -1).unsqueeze(0).float()
-    # Its step is both the gate's rate and the strength: values are divided by it beforehand.
+    # In Mamba-2, the step is both the gate's rate and the strength, so values are divided by it first.
     queries, keys, values = by_token(q, k, v)
     found = mamba2_chunk_scan(values / -fallen.unsqueeze(-1), -fallen, -torch.ones(2), keys, queries, chunk_size=32)
     own = ac.get("scalar_decay", gate=gate).attend(q, k, v, causal=True)
@@ -141,7 +141,7 @@ def test_gated_deltanet_with_a_gate_of_keys_is_qwen3_nexts():
 
 
 def pair(one, other, q, k, v):
-    """Two variants' matrices and outputs, causal and not."""
+    """Yield the matrices and outputs of two variants, causal and not."""
     for causal in (False, True):
         yield one.weights(q, k, causal=causal), other.weights(q, k, causal=causal)
         yield one.attend(q, k, v, causal=causal), other.attend(q, k, v, causal=causal)
@@ -186,7 +186,7 @@ def test_the_harmonic_gate_that_writes_what_it_lets_go_is_the_mean():
 
 @pytest.mark.parametrize("key", ["gla", "kda"])
 def test_channels_that_forget_alike_are_a_gate_for_all(key):
-    """A key with the same number in every channel makes the same gate of each."""
+    """Check that a key with equal channels gives every channel the same gate."""
     q, k = normal(80, 4), normal(80, 1, seed=1).expand(80, 4)
     other = {"gla": "scalar_decay", "kda": "gated_deltanet"}[key]
     check(ac.get(key, gate="keys").weights(q, k, causal=True), ac.get(other, gate="keys").weights(q, k, causal=True))
@@ -217,7 +217,7 @@ def test_a_constant_gate_inside_softmax_is_alibi_and_a_gate_of_one_is_softmax(de
 
 
 def test_a_text_of_many_tokens_costs_the_gate_no_digits():
-    """After 4000 tokens that keep a tenth each, float32 holds their sum to a thousandth only."""
+    """Check a long text: after 4000 tokens with decay 0.1, float32 holds the sum of logarithms to a thousandth only."""
     q, k, v = (x.float() for x in (normal(4000, 8), normal(4000, 8, seed=1), normal(4000, 8, seed=2)))
     a = ac.get("fox", gate="constant", decay=0.1)
     wanted = a.attend(q.double(), k.double(), v.double(), causal=True)

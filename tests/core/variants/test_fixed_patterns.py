@@ -1,4 +1,4 @@
-"""Local, atrous and sparse: what is special about each, and how they hang together."""
+"""Tests that are specific to local, atrous and sparse attention, and of the relations between them."""
 
 import pytest
 import torch
@@ -121,7 +121,7 @@ def test_local_then_atrous_connects_every_pair(n: int, w: int):
 
 @pytest.mark.parametrize(("key", "settings"), [("local", {"window": 16}), ("atrous", {"stride": 16}), ("sparse", {})])
 def test_rows_without_much_to_see_stay_exact_in_float32(key: str, settings: dict[str, object]):
-    """Logits of thousands in one part must not drown the other."""
+    """Check that logits in the thousands in one part of a row do not hide the other part."""
     q, k, v = (x.float() for x in inputs(70))
     attention = ac.get(key, **settings)
     for causal in (False, True):

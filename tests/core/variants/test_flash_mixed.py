@@ -1,4 +1,4 @@
-"""Mixed chunk attention: squared ReLU within a chunk, linear beyond; the contract holds what all variants share."""
+"""Tests of mixed chunk attention: squared ReLU within a chunk, linear outside; the contract tests cover the rest."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def numbers(*shape, seed=0):
 
 
 def by_hand(q, k, chunk, *, causal):
-    """The matrix entry by entry."""
+    """Return the matrix entry by entry."""
     n, d = q.shape
     A = torch.zeros(n, n, dtype=q.dtype)
     for i in range(n):
@@ -61,7 +61,7 @@ def test_no_chunk_before_its_own_lies_ahead():
     q, k, v = numbers(3, 40, 4)
     attention = ac.get("flash_mixed", chunk=8)
     before = attention.attend(q, k, v, causal=True)
-    v[20] += 1.0  # in the chunk of tokens 16..23
+    v[20] += 1.0  # In the chunk of tokens 16..23.
     moved = (attention.attend(q, k, v, causal=True) - before).abs().amax(-1) > 0
     assert not moved[:20].any()
     assert moved[24:].all()

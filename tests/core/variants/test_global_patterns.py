@@ -1,4 +1,4 @@
-"""What is special about Longformer, BigBird and attention sinks; the contract suite holds what all variants share."""
+"""Tests that are specific to Longformer, BigBird and attention sinks; the contract tests cover the rest."""
 
 from itertools import pairwise
 
@@ -31,7 +31,7 @@ def numbers(*shape, seed=0, dtype=torch.float64):
 
 
 def by_definition(key, s, i, j):
-    """Whether query i may look at key j, random keys and causality aside."""
+    """Return whether query i attends to key j, without random keys and causality."""
     if key == "longformer":
         near = abs(i - j) <= s["window"] * s["dilation"] and (i - j) % s["dilation"] == 0
         return near or i < s["global_tokens"] or j < s["global_tokens"]
@@ -119,7 +119,7 @@ def test_sinks_and_global_tokens_differ_in_who_looks_back():
 
 
 def longformer_of_transformers(hidden, heads, window, global_tokens):
-    """The published module with global projections equal to the others, and the q, k, v it attends with."""
+    """Return the published module with equal global and local projections, and the q, k, v that it uses."""
     n, size = hidden.shape[1:]
     config = LongformerConfig(hidden_size=size, num_attention_heads=heads, attention_window=[2 * window])
     module = LongformerSelfAttention(config, 0).double().eval()
@@ -147,11 +147,11 @@ def longformer_of_transformers(hidden, heads, window, global_tokens):
 def test_longformer_is_the_one_of_transformers(window, global_tokens):
     out, q, k, v = longformer_of_transformers(numbers(2, 64, 24), 3, window, global_tokens)
     found = ac.get("longformer", window=window, global_tokens=global_tokens).attend(q, k, v)
-    torch.testing.assert_close(found, out, atol=2e-6, rtol=1e-5)  # its softmax is float32
+    torch.testing.assert_close(found, out, atol=2e-6, rtol=1e-5)  # The softmax of transformers is in float32.
 
 
 def random_pairs(n, *, causal=False, **chosen):
-    """What the draws add to the diagonal and its neighbours."""
+    """Return the pairs that random keys add to the diagonal and its neighbours."""
     near = ac.get("bigbird", window=1, global_tokens=0, random_keys=0).mask(n, causal=causal)
     return ac.get("bigbird", window=1, global_tokens=0, **chosen).mask(n, causal=causal) & ~near
 
@@ -180,11 +180,11 @@ def test_a_link_made_long_ago_shows_the_same_draws():
 def test_draws_are_uniform_over_what_a_query_sees(causal):
     n, draws = 200, 60
     rows, keys = random_pairs(n, causal=causal, random_keys=draws).nonzero().T
-    far = rows >= 100  # 60 draws of over 100 keys: few fall on one another, none of it depends on where
+    far = rows >= 100  # 60 draws of over 100 keys: few coincide, and the number does not depend on the row.
     place = keys[far] / (rows[far] if causal else torch.tensor(n - 1))
     quarters = torch.histc(place.float(), bins=4, min=0, max=1) / len(place)
     assert (quarters - 0.25).abs().max() < 0.02
-    # One draw for each of n tokens leaves a key undrawn with probability 1/e: not all tokens draw the same.
+    # With one draw per token, a key stays undrawn with probability 1/e, so not all tokens draw the same key.
     assert 0.5 * n < random_pairs(n, random_keys=1).any(0).sum() < 0.75 * n
 
 

@@ -1,4 +1,4 @@
-"""What is special about cosine attention, retention and expectation maximisation; the contract holds what all share."""
+"""Tests that are specific to cosine attention, retention and expectation maximisation; the contract covers the rest."""
 
 import math
 
@@ -31,7 +31,7 @@ def inside(attention, q, k):
 
 
 def decoded(attention, q, k, v):
-    """The causal form, one step per token."""
+    """Return the causal output, computed one decoder step per token."""
     decoder, p = attention.variant.decoder, attention.params
     state, rows = decoder.init_state(q[..., 0, :], v[..., 0, :], p), []
     for token in zip(q.unbind(-2), k.unbind(-2), v.unbind(-2), strict=True):
@@ -51,7 +51,7 @@ def test_cosine_knows_directions_only():
 
 def test_cosine_weighs_no_key_above_twice_the_average_of_an_even_set():
     half = numbers(20, 6)
-    around = torch.cat([half, -half])  # each row sums to n: no key is above 2 / n
+    around = torch.cat([half, -half])  # Each row sums to n: no key is above 2 / n.
     A = cosine.weights(around, around)
     torch.testing.assert_close(A.diagonal(), torch.full((40,), 2 / 40, dtype=torch.float64))
     assert A.max() <= 2 / 40 + 1e-12
@@ -64,7 +64,7 @@ def test_cosine_gives_a_vector_of_zeros_no_direction():
     A = cosine.weights(q, k)
     torch.testing.assert_close(A[3], torch.full((9,), 1 / 9, dtype=torch.float64))
     other = torch.cat([A[:3], A[4:]])
-    # Its similarity with everything is 1, half of the largest there is.
+    # The similarity of this key with every query is 1, half of the largest possible similarity.
     expected = 1 / (1 + torch.cosine_similarity(q.unsqueeze(-2), k.unsqueeze(-3), dim=-1)).sum(-1)
     torch.testing.assert_close(other[:, 5], torch.cat([expected[:3], expected[4:]]))
     for gradient in torch.autograd.grad(cosine.attend(q, k, v).sum() + A.square().sum(), (q, k, v)):
@@ -108,7 +108,7 @@ def test_retention_is_minimax_attention_over_its_normaliser(n):
     heads, d, decay = 2, 4, 0.8
     config = MiniMaxConfig(hidden_size=heads * d, num_attention_heads=heads, head_dim=d, block_size=32)
     theirs = MiniMaxLightningAttention(config, config.layer_types.index("linear_attention"))
-    # What surrounds the attention itself is taken out: projections, activation, norm and gate.
+    # Projections, activation, norm and gate around the attention are removed.
     theirs.qkv_proj = theirs.norm = theirs.out_proj = nn.Identity()
     theirs.act_fn = nn.Identity()
     theirs.output_gate = nn.Linear(3 * heads * d, heads * d, bias=False, dtype=torch.float64)
@@ -128,7 +128,7 @@ def test_retention_is_minimax_attention_over_its_normaliser(n):
 
 @pytest.mark.parametrize("feature_map", ["elu+1", "exp"])
 def test_retention_fades_evenly_over_any_length(feature_map):
-    """Rounding of ``n log γ`` would show at the end of a long text, and ``γ^n`` is far below the smallest number."""
+    """Check lengths at which rounding of ``n log γ`` would show and ``γ^n`` is far below the smallest number."""
     q, k, v = numbers(3, 20_000, 3)
     for decay in (0.1, 0.7, 0.99):
         attention = ac.get("retention", decay=decay, feature_map=feature_map)
@@ -142,7 +142,7 @@ def test_retention_fades_evenly_over_any_length(feature_map):
 @pytest.mark.parametrize("decay", [0.1, 0.95])
 def test_retention_with_exponentials_of_any_size(decay, causal):
     q, k, v = numbers(3, 400, 4)
-    k[5:10] += 760  # towards the end the smaller decay has let even these fade away
+    k[5:10] += 760  # By the end, the smaller decay has reduced even these keys to nothing.
     k[200:205] -= 3000
     q[10:20] *= 500
     position = torch.arange(400).double()
@@ -174,7 +174,7 @@ def unit(x):
 
 
 def emanet_by_hand(q, k, start, rounds, sharpness):
-    """The EM rounds of the paper in plain numpy: responsibilities and bases of each round, and the matrix."""
+    """Return the paper's EM rounds in plain numpy: responsibilities and bases of each round, and the matrix."""
     bases, seen, led = start, [], []
     for _ in range(rounds):
         z = np.exp(sharpness * k @ bases.T)
@@ -224,7 +224,10 @@ def test_emanet_with_one_basis_is_the_mean():
 
 
 def test_emanet_with_bases_that_no_token_chooses():
-    """Their responsibilities are zero in any precision; shares of zero still sum to one, and gradients are finite."""
+    """Check bases that no token chooses: their responsibilities are zero in any precision.
+
+    Shares of zero still sum to one, and gradients are finite.
+    """
     q, k, v = (x.float().requires_grad_() for x in numbers(3, 20, 4, scale=40.0))
     attention = ac.get("emanet", bases=64, sharpness=20.0)
     assert (inside(attention, q, k)["responsibilities"].sum(-2) == 0).any()
@@ -252,7 +255,7 @@ def test_emanet_with_bases_that_no_token_chooses():
     ids=lambda a: a.word,
 )
 def test_chunks_give_what_the_matrix_does_however_far_their_keys_rise(attention, rise, causal):
-    # By little one reference serves a chunk; by a lot, one would leave its first rows nothing.
+    # For a small rise, one reference is enough for a chunk. For a large rise, it would leave the first rows at zero.
     q, k, v = torch.randn(3, 3, 200, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     k = k + rise * torch.arange(200).unsqueeze(-1) / 8
     wanted = attention.weights(q, k, causal=causal) @ v

@@ -30,7 +30,7 @@ def test_three_algorithms_one_answer_one_gradient(feature_map: str, n: int):
 
 @pytest.mark.parametrize("mode", ["chunked", "recurrent", "cumsum"])
 def test_exp_survives_jumps_of_hundreds(mode: str):
-    """In float32, against logarithms in float64; every row still sums to one and every gradient is a number."""
+    """Compare float32 with logarithms in float64; every row sums to one and every gradient is finite."""
     q, k, v = inputs(130, 200.0, torch.float32)
     attention = ac.get("linear", feature_map="exp", mode=mode)
     logits = (q.double()[:, :, None] + k.double()[:, None]).logsumexp(-1)
@@ -84,7 +84,7 @@ def test_anatomy_is_the_inside_of_the_matrix(feature_map: str, causal: bool):
     q, k, v = inputs(9)
     attention = ac.get("linear", feature_map=feature_map)
     parts = attention.variant.anatomy(q, k, v, attention.params, causal=causal)
-    # The last query sees the same keys in both forms.
+    # The last query attends to the same keys in both forms.
     similarity = parts["query_features"][:, -1:] @ parts["key_features"].mT
     if feature_map != "exp":
         torch.testing.assert_close(parts["key_sums"][:, -1], parts["key_features"].sum(-2))

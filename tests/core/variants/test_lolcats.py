@@ -1,4 +1,4 @@
-"""LoLCATs against its article's formula in float64, and what it is at both ends of its window."""
+"""Tests of LoLCATs against its article's formula in float64, and of the smallest and largest window."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,10 @@ def softmax(x):
 
 
 def by_hand(q, k, window, *, causal):
-    """Zhang and others 2024, equation 7, row by row; without training the factor is one and the features Hedgehog's."""
+    """Return the matrix row by row (Zhang and others 2024, equation 7).
+
+    Without training, the factor is one and the features are those of Hedgehog.
+    """
     q, k = q.numpy(), k.numpy()
     n, d = q.shape
     phi = [np.concatenate([softmax(x), softmax(-x)], -1) for x in (q, k)]

@@ -1,4 +1,4 @@
-"""What is special about each variant of the low-rank family; the contract suite holds what all share."""
+"""Tests that are specific to each low-rank variant; the contract tests cover what all variants share."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ softmax = ac.get("softmax")
 
 
 def numbers(*shape, seed=0, smooth=False):
-    """N(0, 1) float64, or a random walk along the tokens."""
+    """Return N(0, 1) numbers in float64, or a random walk along the tokens."""
     x = torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
     return x.cumsum(-2) / shape[-2] ** 0.5 * 2 if smooth else x
 
@@ -128,7 +128,7 @@ def test_its_provenance_shares_out_every_token(key, settings):
     provenance = attention.variant.anatomy(q, k, v, attention.params, causal=False)["provenance"]
     torch.testing.assert_close(provenance.sum(-1), torch.ones(len(provenance), dtype=torch.float64))
     assert (provenance >= 0).all()
-    # Each token is in one pool, of each size for the pyramid.
+    # Each token is in one pool; for the pyramid, in one pool of each size.
     assert ((provenance > 0).sum(0) == (4 if key == "pyramid" else 1)).all()
 
 
@@ -166,12 +166,12 @@ def test_linformer_gaussian_keeps_inner_products_on_average():
         attention = ac.get("linformer", rank=8, projection="gaussian", seed=seed)
         E = attention.variant.anatomy(x, x, x, attention.params, causal=False)["provenance"]
         gram += E.T @ E / seeds
-    # An entry of EᵀE has standard deviation √(2/8) on the diagonal, √(1/8) beside it.
+    # An entry of EᵀE has standard deviation √(2/8) on the diagonal, √(1/8) elsewhere.
     assert (gram - torch.eye(12, dtype=torch.float64)).abs().max() < 5 * (2 / 8 / seeds) ** 0.5
 
 
 def lloyd(x, m):
-    """K-means row by row from the segment means; a centre without rows stays."""
+    """Return the k-means centres, computed row by row from the segment means; a centre without rows stays unchanged."""
     centres = split_means(x, m)
     for _ in range(LLOYD_ROUNDS):
         nearest = np.array([np.argmin([np.linalg.norm(row - centre) for centre in centres]) for row in x])
@@ -217,7 +217,10 @@ def test_pooled_weighs_the_tokens_of_a_last_short_pool_alike():
 
 
 def pooled_causally(q, k, v, stride, pool):
-    """Row by row: a key and a value for each whole pool before the query's, then its own pool's tokens up to itself."""
+    """Return the causal output row by row.
+
+    A query attends to the pooled key and value of each earlier pool, and to the tokens of its own pool up to itself.
+    """
     n, d = q.shape
     rows = []
     for i in range(n):

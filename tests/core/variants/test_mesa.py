@@ -1,4 +1,4 @@
-"""Mesa as a least-squares problem, its limits and its precision."""
+"""Tests of Mesa as a least-squares problem, of its limits and of its precision."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def unit(x):
 
 
 def left(k, gate, decay, root):
-    """What is left of the errors' weights before each token, ``[n]``, by the rules that are said on screen."""
+    """Return the factor ``[n]`` by which each token reduces the weights of earlier errors, by the on-screen rules."""
     n = len(k)
     if gate == "constant":
         return torch.full((n,), decay, dtype=k.dtype)
@@ -30,14 +30,14 @@ def check(found, wanted):
 
 @pytest.mark.parametrize("settings", [{}, {"decay": 0.9}, {"gate": "harmonic"}])
 def test_the_state_is_where_the_errors_squares_are_least(settings):
-    """Their gradient is zero there, told without any system: what the queries read is that state's."""
+    """Check that the gradient of the weighted squared errors is zero at the state that the queries read."""
     n, d, ridge = 40, 5, 0.3
     k, v = normal(n, d), normal(n, 3, seed=1)
     a = ac.get("mesa", ridge=ridge, **settings)
     alpha = left(k, a.params.gate, a.params.decay, 16.0)
     every = unit(normal(d, d, seed=2))
     for i in (0, 7, n - 1):
-        # d further queries read the state after token i.
+        # d additional queries read the state after token i.
         state = torch.linalg.solve(
             every, torch.stack([a.attend(query.expand(i + 1, d), k[: i + 1], v[: i + 1])[-1] for query in every])
         ).requires_grad_()

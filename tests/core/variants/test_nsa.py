@@ -1,4 +1,4 @@
-"""Native sparse attention against its paper's three branches, written out in loops over queries, blocks and keys."""
+"""Tests of native sparse attention against its paper's three branches, in loops over queries, blocks and keys."""
 
 import math
 
@@ -17,13 +17,13 @@ def normal(*shape, seed=0):
 
 
 def softmax(logits):
-    """Of a dict of logits."""
+    """Return the softmax of a dict of logits."""
     total = sum(math.exp(x) for x in logits.values())
     return {at: math.exp(x) / total for at, x in logits.items()}
 
 
 def branches(q, k, *, block, blocks, window, causal):
-    """The matrix of each branch, one query after the other."""
+    """Return the matrix of each branch, computed query by query."""
     n, d = k.shape
     found = {name: torch.zeros(n, n, dtype=k.dtype) for name in OPEN}
     cut = [list(range(start, min(start + block, n))) for start in range(0, n, block)]

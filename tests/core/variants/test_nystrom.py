@@ -13,7 +13,7 @@ def inputs(n: int, d: int = 4, heads: int = 3) -> list[Tensor]:
 
 
 class Given(nn.Module):
-    """Stands for a projection: whatever goes in, this comes out, ``[B, n, H d]``."""
+    """A substitute for a projection that returns ``x`` as ``[B, n, H d]`` for any input."""
 
     def __init__(self, x: Tensor) -> None:
         super().__init__()
@@ -33,8 +33,9 @@ def transformers_nystromformer(q: Tensor, k: Tensor, v: Tensor, m: int) -> Tenso
         inv_coeff_init_option=False,
     )
     module = NystromformerSelfAttention(config).eval()
-    module.conv_kernel_size = None  # its skip connection is no part of the attention
-    module.init_option = "exact"  # norms of each matrix by itself; the other option takes one over the batch
+    module.conv_kernel_size = None  # Its skip connection is no part of the attention.
+    # This option uses the norms of each matrix; the other option uses one norm for the batch.
+    module.init_option = "exact"
     module.query, module.key, module.value = Given(q), Given(k), Given(v)
     (out,) = module(torch.zeros(batch, n, heads * d))
     return out.unflatten(-1, (heads, d)).transpose(1, 2)
@@ -45,7 +46,7 @@ def test_equals_the_nystromformer_of_transformers(n: int, m: int):
     q, k, v = inputs(n)
     attention = ac.get("nystrom", landmarks=m, iterations=6)
     wanted = transformers_nystromformer(q, k, v, m)
-    # Theirs starts the iteration from a float32 identity.
+    # transformers starts the iteration from a float32 identity.
     torch.testing.assert_close(attention.attend(q, k, v), wanted, rtol=1e-6, atol=1e-8)
 
 
@@ -71,7 +72,7 @@ def test_iterations_approach_the_exact_inverse():
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
 def test_it_would_leak(method: str):
-    """Why it refuses to be causal: a late token moves the first output."""
+    """Check the reason why the variant is not causal: a late token changes the first output."""
     q, k, v = inputs(40)
     attention = ac.get("nystrom", landmarks=8, method=method)
     changed = k.clone()

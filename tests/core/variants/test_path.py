@@ -1,4 +1,4 @@
-"""Special settings of PaTH, and fast weights that erase along directions other than the keys."""
+"""Tests of special settings of PaTH, and of fast weights that erase along directions other than the keys."""
 
 import pytest
 import torch
@@ -33,7 +33,7 @@ def test_a_strength_of_zero_takes_nothing_out():
 
 
 def test_with_one_direction_for_all_only_the_distance_counts():
-    """A reflection at each token: what lies along w changes its sign from key to key."""
+    """Check that only the distance counts if each token applies the same reflection, which flips the part along w."""
     n = 20
     q, k = (normal(1, 5, seed=i).expand(n, 5) for i in range(2))
     found = ac.get("path", along="fixed", strength=2.0).weights(q, k, causal=True)
@@ -55,7 +55,7 @@ def test_step_by_step_is_the_causal_form():
 
 @pytest.mark.parametrize("channels", [1, 4])
 def test_a_state_that_fades_too_is_its_recurrence(channels):
-    """Gates, strengths of writing and of taking back that differ from token to token."""
+    """Check gates and strengths of writing and erasing that differ between tokens."""
     n, d = CHUNK + 9, 4
     q, k, w, v = normal(n, d), normal(n, d, seed=1), unit(normal(n, d, seed=2)), normal(n, 3, seed=3)
     gates = -normal(n, channels, seed=4).abs()

@@ -1,4 +1,4 @@
-"""Performer's own promises: unbiased estimates, less error with more and with orthogonal features, no floor."""
+"""Tests of Performer: unbiased estimates, smaller errors with more and with orthogonal features, no lower bound."""
 
 import math
 
@@ -23,7 +23,7 @@ def inside(attention, q, k, *, causal=False):
 
 
 def z_scores(q, k, seeds=20, **settings):
-    """How many standard errors each entry's mean estimate lies off the kernel."""
+    """Return the distance of each entry's mean estimate from the kernel, in standard errors."""
     found = [inside(ac.get("performer", seed=s, **settings), q, k) for s in range(seeds)]
     estimates = torch.stack([f["estimate"] for f in found])
     return (estimates.mean(0) - found[0]["kernel"]) / (estimates.std(0) / seeds**0.5)
@@ -33,8 +33,8 @@ def z_scores(q, k, seeds=20, **settings):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_estimate_is_unbiased(kind, orthogonal):
     q, k = numbers(2, 6, 4)
-    # Blocks of d directions are independent of each other: 20 x 2048 / 4 samples of each entry.
-    z = z_scores(q, k, kind=kind, orthogonal=orthogonal, features=2048)  # row norms as they are by default
+    # Blocks of d directions are independent: each entry has 20 x 2048 / 4 samples.
+    z = z_scores(q, k, kind=kind, orthogonal=orthogonal, features=2048)  # The row norms are the default.
     assert z.abs().max() < 4.5
     assert z.square().mean() < 2.5
 
@@ -52,9 +52,9 @@ def test_the_true_kernels_by_hand():
     exponential = np.exp(x @ y.T)
     found = inside(ac.get("performer"), q, k)["kernel"]
     np.testing.assert_allclose(found, exponential / exponential.max(-1, keepdims=True))
-    # The arc-cosine kernel is the mean of two positive parts: by quadrature over the half plane both share.
+    # The arc-cosine kernel is the mean of two positive parts, computed by quadrature over the shared half plane.
     turns = np.linspace(0, 2 * np.pi, 20_001)[:-1]
-    radius = 2  # E r² of two normal numbers
+    radius = 2  # E r² of two normal numbers.
     for i in range(5):
         for j in range(5):
             angle = np.arccos(x[i] @ y[j] / np.linalg.norm(x[i]) / np.linalg.norm(y[j]))
@@ -126,13 +126,13 @@ def test_directions_are_orthogonal_in_blocks_and_uniform(row_norms):
     assert torch.equal(lengths.sub(2).abs() < 1e-12, torch.full((11,), row_norms == "fixed"))
     each = (PerformerParams(features=4, seed=seed, row_norms=row_norms) for seed in range(800))
     many = torch.stack([directions(W, p) for p in each])
-    # Each entry has mean 0 and variance 1, and no row is a function of the others' signs.
+    # Each entry has mean 0 and variance 1, and no row is determined by the signs of the others.
     assert many.mean(0).abs().max() < 4.5 / 800**0.5
     assert many.square().mean(0).sub(1).abs().max() < 4.5 * 2**0.5 / 800**0.5
 
 
 def by_hand(q, k, W, kind, *, causal):
-    """The matrix from the directions, in plain numpy."""
+    """Return the matrix computed from the directions, in plain numpy."""
     x, y = (t.numpy() / t.shape[-1] ** 0.25 for t in (q, k))
 
     def phi(x):
@@ -187,7 +187,7 @@ def test_a_causal_row_is_the_last_row_of_its_prefix(kind):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 10.0, 300.0])
 def test_no_floor_at_any_magnitude(causal, scale):
-    """Where exponents reach thousands only sums of logarithms know the answer: no row turns into a mean of v."""
+    """Check logits in the thousands, which only sums of logarithms can handle: no row becomes a mean of v."""
     q, k, v = numbers(3, 300, 6, scale=scale)
     attention = ac.get("performer", features=16)
     W = inside(attention, q, k)["directions"]
@@ -197,7 +197,7 @@ def test_no_floor_at_any_magnitude(causal, scale):
     expected = log.softmax(-1)
     torch.testing.assert_close(attention.weights(q, k, causal=causal), expected, rtol=1e-6, atol=1e-9)
     torch.testing.assert_close(attention.attend(q, k, v, causal=causal), expected @ v, rtol=1e-6, atol=1e-6 * scale)
-    if not causal:  # the largest keys may come first as well as last
+    if not causal:  # The largest keys may come first or last.
         turned = attention.attend(q, k.flip(0), v.flip(0))
         torch.testing.assert_close(turned, expected @ v, rtol=1e-6, atol=1e-6 * scale)
 
@@ -238,5 +238,5 @@ def test_features_never_exist_for_all_tokens():
     for n in (1024, 4096):
         q, k, v = numbers(3, n, 16).float()
         peaks.append(count(lambda q=q, k=k, v=v: attention.attend(q, k, v)).peak_elements)
-    # Outputs, once in blocks and once together, are all that grows.
+    # Only the outputs grow, once in blocks and once together.
     assert (peaks[1] - peaks[0]) <= 2 * 16 * 3072

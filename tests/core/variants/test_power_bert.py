@@ -1,4 +1,4 @@
-"""What is special about PoWER-BERT; the contract suite holds what all variants share."""
+"""Tests that are specific to PoWER-BERT; the contract tests cover what all variants share."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def numbers(*shape, seed=0):
 
 
 def full_softmax(q, k):
-    """``S(q kᵀ / √d)`` by its formula, numpy."""
+    """Return ``S(q kᵀ / √d)`` by its formula, in numpy."""
     logits = np.einsum("...id,...jd->...ij", q.numpy(), k.numpy()) / np.sqrt(q.shape[-1])
     e = np.exp(logits - logits.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
@@ -114,10 +114,10 @@ def test_heads_choose_together_and_examples_apart():
     assert attention.variant.couples_heads
     chosen = survivors(q, k)
     assert chosen.shape == (2, 20)
-    # Each head alone would choose otherwise.
+    # Each head alone would choose other tokens.
     alone = torch.stack([survivors(q[0, h], k[0, h]) for h in range(3)])
     assert not any(torch.equal(alone[h], chosen[0]) for h in range(3))
-    # A head that changes its mind changes the choice of its example, no other's.
+    # A changed head changes the choice of its own example only.
     other = q.clone()
     other[0, 2] *= 8
     moved = survivors(other, k)

@@ -1,4 +1,4 @@
-"""What is special about Reformer attention; the contract suite holds what all variants share."""
+"""Tests that are specific to Reformer; the contract tests cover what all variants share."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ def pattern(attention, q, *, causal):
 
 
 def shared_softmax(q, seen):
-    """Softmax of ``q_i · q_j / |q_j|`` over the pairs seen."""
+    """Return the softmax of ``q_i · q_j / |q_j|`` over the allowed pairs."""
     logits = torch.einsum("...id,...jd->...ij", q, q) / q.norm(dim=-1).unsqueeze(-2)
     return logits.masked_fill(~seen, -math.inf).softmax(-1)
 
@@ -37,7 +37,10 @@ def all_others(n, *, causal):
 
 
 def buckets(q, sizes, number, seed):
-    """Each token's bucket by the paper's formula, from hashes of these sizes numbered together; () is one bucket."""
+    """Return each token's bucket by the paper's formula.
+
+    A bucket combines one hash per entry of ``sizes``; without entries there is one bucket.
+    """
     total = torch.zeros(q.shape[:-1], dtype=torch.long)
     directions = normal((q.shape[-1], sum(sizes) // 2), seed, q, number)
     for size, own in zip(sizes, directions.split([s // 2 for s in sizes], dim=1), strict=True):
@@ -46,7 +49,7 @@ def buckets(q, sizes, number, seed):
 
 
 def by_definition(q, c, rounds, seed, sizes_at, *, causal):
-    """The pattern of one head ``[n, d]``, token by token."""
+    """Return the pattern of one head ``[n, d]``, token by token."""
     n = len(q)
     seen = torch.zeros(n, n, dtype=torch.bool)
     for r in range(rounds):
@@ -81,7 +84,7 @@ def test_it_is_what_the_definition_says(n, c, sizes):
 
 @pytest.mark.parametrize("n", [1, 2, 9, 33, 40])
 def test_causal_it_is_what_the_definition_says(n):
-    # Chunks of 4: everything up to position 8, then 4 buckets up to 32, then 16.
+    # Chunks of 4: one bucket up to position 8, then 4 buckets up to position 32, then 16.
     sizes_at = {range(8): (), range(8, 32): (4,), range(32, 128): (4, 4)}
     check_against_definition(
         numbers(2, n, 6),
@@ -94,7 +97,7 @@ def test_causal_it_is_what_the_definition_says(n):
 
 
 def transformers_reformer(q, v, *, chunk, causal=False, bucket=None):
-    """The same queries and values through transformers' own module, which makes them by two matrices of its own."""
+    """Return the output of transformers' module for the same queries and values."""
     heads, _n, d = q.shape
     config = ReformerConfig(
         hidden_size=2 * heads * d,
@@ -125,7 +128,7 @@ def test_a_text_of_one_chunk_is_what_transformers_computes(causal):
 
 
 def test_in_the_same_buckets_transformers_differs_in_the_first_chunk_alone():
-    # There the chunk before is the last one, round a circle; here, as in the paper, there is none.
+    # In transformers, the chunk before the first is the last one. Here, as in the paper, it does not exist.
     q, v = numbers(2, 3, 64, 8)
     attention = ac.get("reformer", bucket_size=8, rounds=1)
     anatomy = attention.variant.anatomy(q, q, v, attention.params, causal=False)
@@ -163,7 +166,7 @@ def test_with_chunks_as_long_as_the_text_it_is_softmax_of_its_own_logits(causal)
 
 @BOTH
 def test_another_round_loses_no_pair_and_finds_some(causal):
-    # A pair of two tokens: who sees another no longer sees itself.
+    # Without the pairs of a token with itself: a token that attends to another one no longer attends to itself.
     q, two = numbers(2, 200, 8), ~torch.eye(200).bool()
     found = [pattern(ac.get("reformer", rounds=r), q, causal=causal) & two for r in range(1, 6)]
     for fewer, more in itertools.pairwise(found):
@@ -181,7 +184,7 @@ def test_a_round_shows_a_token_two_chunks_at_most(causal):
 
 @BOTH
 def test_it_finds_likenesses_however_far_apart(causal):
-    # The second half of the text repeats the first, a little changed, in another order: 150 pairs of near copies.
+    # The second half repeats the first, slightly changed and in another order: 150 pairs of near copies.
     first, shuffled = numbers(150, 16), torch.randperm(150, generator=torch.Generator().manual_seed(1))
     q = torch.cat([first, (first + 0.1 * numbers(150, 16, seed=2))[shuffled]])
     copy, original = torch.arange(150, 300), shuffled
@@ -196,7 +199,7 @@ def test_the_keys_given_do_not_matter_and_a_heads_neighbours_neither():
     assert torch.equal(attention.attend(q, q, v), attention.attend(q, v, v))
     assert torch.equal(attention.weights(q, q), attention.weights(q, v))
     seen = pattern(attention, q, causal=False)
-    assert torch.equal(seen[0], seen[2])  # all heads hash by the same directions
+    assert torch.equal(seen[0], seen[2])  # All heads hash by the same directions.
 
 
 @BOTH
@@ -239,7 +242,7 @@ def test_its_inside_fits_together(causal):
     together = (inside["buckets"].unsqueeze(-1) == inside["buckets"].unsqueeze(-2)).any(1)
     if causal:
         assert not missed.triu().any()
-        together[:, :32] = True  # earlier stretches were hashed otherwise
+        together[:, :32] = True  # Earlier tokens were hashed with fewer buckets.
     assert not (missed & ~together).any()
     if not causal:
         assert torch.equal(missed, together & ~seen & ~torch.eye(90).bool())

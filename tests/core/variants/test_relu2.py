@@ -1,4 +1,4 @@
-"""Squared ReLU taken apart: its squares over any of its normalisers are its weights."""
+"""A test of squared ReLU's intermediate values: its squares divided by any of its normalisers are its weights."""
 
 import math
 

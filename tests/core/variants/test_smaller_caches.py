@@ -1,4 +1,4 @@
-"""Smaller caches against their articles' rules in loops, and against softmax where they keep everything."""
+"""Tests of variants with smaller caches against their articles' rules in loops, and against softmax."""
 
 import math
 
@@ -26,7 +26,7 @@ def close(found, wanted):
 
 
 def softmax(q, k, mask):
-    """Softmax of one head over the pairs of a mask, in loops."""
+    """Return the softmax of one head over the pairs of a mask, computed with loops."""
     matrix = torch.zeros(len(q), len(k), dtype=q.dtype)
     for i in range(len(q)):
         each = {j: math.exp(float(q[i] @ k[j]) / math.sqrt(q.shape[1])) for j in range(len(k)) if mask[i][j]}
@@ -48,7 +48,7 @@ def test_each_group_shares_the_mean_of_its_keys_and_values(heads, groups, n, cau
     q, k, v = normal(heads, n, 3, seed=heads), normal(heads, n, 3, seed=n), normal(heads, n, 2, seed=groups)
     sizes = [heads // min(groups, heads)] * min(groups, heads)
     for i in range(heads - sum(sizes)):
-        sizes[i] += 1  # the longer groups first
+        sizes[i] += 1  # The longer groups come first.
     attention, first = ac.get("gqa", groups=groups), 0
     matrix, out = attention.weights(q, k, causal=causal), attention.attend(q, k, v, causal=causal)
     for size in sizes:
@@ -100,7 +100,7 @@ def test_at_full_rank_it_is_softmax(n, rank):
 
 
 def test_keys_of_less_rank_come_back_whole_and_have_a_gradient():
-    few = normal(20, 2) @ normal(2, 12, seed=1)  # rank 2, all 10 other singular values alike: zero
+    few = normal(20, 2) @ normal(2, 12, seed=1)  # Rank 2: all 10 other singular values are equal to zero.
     k = few.unflatten(-1, (3, 4)).transpose(0, 1).requires_grad_()
     q = normal(3, 20, 4, seed=2)
     found = ac.get("mla", rank=3).weights(q, k)
@@ -169,7 +169,7 @@ def test_with_a_code_for_each_different_key_it_is_softmax(n, distinct, codes):
 
 
 def hitters(q, k, recent, heavy):
-    """The pairs that one head sees token by token: H2O's greedy rule, in lists."""
+    """Return the pairs that one head attends to: H2O's greedy rule, token by token, with lists."""
     n, received, cache, seen = len(q), {}, [], []
     for i in range(n):
         cache.append(i)
@@ -225,7 +225,7 @@ def test_steps_give_what_the_text_gives_and_the_cache_does_not_grow():
         assert sorted(j for j in state.position[0].tolist() if j >= 0)[-3:] == list(range(max(0, t - 2), t + 1))
 
 
-# All of them
+# All variants
 
 
 def test_what_is_kept_of_a_token():
@@ -236,7 +236,7 @@ def test_what_is_kept_of_a_token():
     assert kept("gqa~groups~1") == Cache(token=12)
     assert kept("gqa~groups~6") == kept("gqa~groups~64") == Cache(token=72)
     assert kept("mla~rank~5") == Cache(token=10, once=6 * 5 * (8 + 4))
-    assert kept("mla~rank~40").token == 40 + 24  # values have 24 columns in all
+    assert kept("mla~rank~40").token == 40 + 24  # Values have 24 columns in total.
     assert kept("quantised_keys~codes~16") == Cache(token=0, once=6 * 16 * 13)
 
 
@@ -282,7 +282,7 @@ def test_of_several_heavy_hitters_with_the_least_attention_the_latest_is_dropped
     position = torch.tensor([0, 1, 2, 3, 4])
     assert dropped(received, position, place=4, heavy=4).tolist() == [2]
     assert dropped(received, torch.tensor([0, 2, 1, 3, 4]), place=4, heavy=4).tolist() == [1]
-    received[4] = 1.0  # the token that leaves the window ties with them and is the latest
+    received[4] = 1.0  # The token that leaves the window ties with the heavy tokens and is the latest.
     assert dropped(received, position, place=4, heavy=4).tolist() == [4]
 
 

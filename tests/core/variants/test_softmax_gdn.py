@@ -1,4 +1,4 @@
-"""The gated delta rule derived from softmax: its order of approximation and the stability of its steps."""
+"""Tests of the gated delta rule derived from softmax: its order of approximation and the stability of its steps."""
 
 import math
 
@@ -22,7 +22,7 @@ def test_its_matrix_is_what_becomes_of_the_unit_matrix():
 
 
 def beyond_first_order(size):
-    """How far it lies from softmax, over how far the plain mean does, with keys of this size."""
+    """Return the distance from softmax, relative to that of the plain mean, with keys of this size."""
     q, k, v = normal(40, 6), size * normal(40, 6, seed=1), normal(40, 3, seed=2)
     own, full = (ac.get(key).attend(q, k, v, causal=True) for key in ("softmax_gdn", "softmax"))
     flat = torch.stack([v[: i + 1].mean(0) for i in range(40)])
@@ -35,7 +35,7 @@ def test_it_is_softmax_to_first_order_in_the_keys():
 
 
 def test_uncapped_steps_leave_the_stable_range_on_keys_of_trained_size():
-    """From the second token on ‖c‖²/t is what is taken back: beyond 2 the state turns over and grows."""
+    """Check that the state grows if ‖c‖²/t, the share that each step removes, exceeds 2 after the first token."""
     q, k, v = normal(40, 8), 20 * normal(40, 8, seed=1), normal(40, 3, seed=2)
     free, held = (capped(q, k, cap, causal=True).abs().max() for cap in (math.inf, 1.0))
     assert free > 1e6 * held

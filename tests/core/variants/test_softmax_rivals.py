@@ -1,4 +1,4 @@
-"""Softmax's rivals against their articles' formulas in float64, and against transformers where it has them."""
+"""Tests of alternatives to softmax against articles' formulas in float64, and against transformers if it has them."""
 
 import types
 
@@ -71,7 +71,7 @@ def test_with_equal_logits_sigmoid_gives_a_row_one_part_in_n_plus_one_less_than_
 
 
 def sparsemax(z):
-    """Martins and Astudillo 2016, algorithm 1: the projection onto the simplex, by sorting."""
+    """Return the projection onto the simplex by sorting (Martins and Astudillo 2016, algorithm 1)."""
     ordered = np.sort(z)[::-1]
     sums = np.cumsum(ordered)
     support = np.nonzero(1 + np.arange(1, len(z) + 1) * ordered > sums)[0].max() + 1
@@ -79,7 +79,7 @@ def sparsemax(z):
 
 
 def entmax15(z):
-    """Peters and others 2019, algorithm 2: α = 1.5 by sorting."""
+    """Return entmax with α = 1.5 by sorting (Peters and others 2019, algorithm 2)."""
     ordered = np.sort(z / 2)[::-1]
     count = np.arange(1, len(z) + 1)
     mean = np.cumsum(ordered) / count
@@ -105,7 +105,7 @@ def test_entmax_ignores_a_constant_that_all_logits_of_a_row_share(alpha, dtype):
     logits = torch.tensor([1, 0.5, 0, -0.25, 0.75], dtype=dtype)
     plain, within = entmax(logits, alpha), threshold(logits, alpha)
     torch.testing.assert_close(plain.sum(), torch.ones_like(plain.sum()))
-    for constant in (2.0**10, 2.0**20, 2.0**21, -(2.0**21)):  # such sums are exact in float32
+    for constant in (2.0**10, 2.0**20, 2.0**21, -(2.0**21)):  # These sums are exact in float32.
         assert torch.equal(entmax(logits + constant, alpha), plain)
         torch.testing.assert_close(threshold(logits + constant, alpha), within + constant)
     for factor in (1e9, 1e12):
@@ -114,7 +114,7 @@ def test_entmax_ignores_a_constant_that_all_logits_of_a_row_share(alpha, dtype):
 
 @given(logits, st.floats(1.1, 2.0))
 def test_entmax_holds_the_conditions_of_its_maximum(z, alpha):
-    """A weight is positive where its logit is above a threshold, the same for all, and all sum to one."""
+    """Check that weights are positive only for logits above one common threshold, and that they sum to one."""
     found = entmax(torch.tensor([z], dtype=torch.float64), alpha)[0].numpy()
     assert found.sum() == pytest.approx(1, abs=1e-9)
     x, kept = (alpha - 1) * np.array(z), found > 0
@@ -176,7 +176,10 @@ def test_where_all_logits_are_equal_alibi_fades_by_the_same_share_at_every_step(
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_log_n_scale_is_scalable_softmax(causal):
-    """Nakanishi 2025: n^(s z) over its sum, with n the keys a query sees (at least two, where log n is not zero)."""
+    """Check the formula of Nakanishi 2025: n^(s z) over its sum, where a query sees n keys.
+
+    n is at least two, because log 1 is zero.
+    """
     q, k = normal(25, 8), normal(25, 8, seed=1)
     seen = np.maximum(np.arange(1, 26)[:, None] if causal else 25, 2)
     base = 10
@@ -225,7 +228,7 @@ def test_equal_halves_cancel():
 
 
 def test_differential_attention_is_diffllamas():
-    """Two heads of the model are the halves of one here; what follows the matrix there, a norm, is left out."""
+    """Compare with DiffLlama: two of its heads are the halves of one head here. The final norm is omitted."""
     n, d, width = 12, 8, 32
     config = DiffLlamaConfig(
         hidden_size=width, num_attention_heads=2, num_key_value_heads=2, head_dim=d, attention_bias=False
@@ -237,7 +240,7 @@ def test_differential_attention_is_diffllamas():
     layer.groupnorm.register_forward_pre_hook(lambda _, given: kept.append(given[0]))
     x = normal(1, n, width)
     hidden = torch.full((n, n), -torch.inf, dtype=torch.float64).triu(1)[None, None]
-    still = torch.ones(1, n, d, dtype=torch.float64), torch.zeros(1, n, d, dtype=torch.float64)  # no rotation
+    still = torch.ones(1, n, d, dtype=torch.float64), torch.zeros(1, n, d, dtype=torch.float64)  # No rotation.
     with torch.no_grad():
         layer(x, still, hidden)
         q, k, v = (linear(x[0]).unflatten(-1, (2, d)) for linear in (layer.q_proj, layer.k_proj, layer.v_proj))
@@ -254,7 +257,10 @@ def test_differential_attention_is_diffllamas():
 
 
 def selective(q, k, causal):
-    """Leviathan and others 2024, by loops: head 0 takes from keys what later queries see of them."""
+    """Return selective attention by loops (Leviathan and others 2024).
+
+    Positive logits of head 0 between earlier queries and a key are subtracted from the later logits of that key.
+    """
     heads, n, _ = q.shape
     logits = np.stack([logits_of(q[h], k[h], False) for h in range(heads)])
     lost = np.zeros((n, n))

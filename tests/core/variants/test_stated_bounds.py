@@ -1,4 +1,4 @@
-"""Every bound that a variant's words state on screen, read from those words and held against its matrix."""
+"""Tests of every bound that a variant's on-screen text states: read from the text and compared with the matrix."""
 
 import re
 
@@ -13,7 +13,7 @@ def numbers(*shape, seed=0, scale=1.0):
 
 
 def said(words, pattern):
-    """What a sentence states, which must be there once."""
+    """Return the only match of a pattern in a text."""
     [found] = re.findall(pattern, words)
     return found
 
@@ -23,7 +23,7 @@ def help_of(key, setting):
 
 
 def opposed(n=32, d=8):
-    """One key along its query and all others nearly against it: as much of a row on one key as cosine can put."""
+    """Return inputs that maximise a cosine weight: one key equals the query, and all others nearly oppose it."""
     q = numbers(n, d)
     k = -q[:1] + numbers(n, d, seed=1, scale=0.3)
     k[0] = q[0]
@@ -56,7 +56,7 @@ def test_taylor_weighs_a_negative_logit_like_the_positive_one_that_is_named():
     q, k = torch.ones(3, 1, dtype=torch.float64), torch.tensor([[low], [high], [-low]], dtype=torch.float64)
     negative, positive, mirrored = ac.get("taylor2").weights(q, k)[0].tolist()
     assert negative == pytest.approx(positive, rel=1e-12)
-    assert negative < 0.8 * mirrored  # and not like the positive one of its own size
+    assert negative < 0.8 * mirrored  # This is not the case for the positive score of the same size.
 
 
 def test_a_random_synthesizer_knows_the_position_and_nothing_else():
@@ -76,7 +76,7 @@ def test_a_row_that_sees_base_length_keys_is_softmaxs_own_and_no_other(causal):
         for key, given in (("softmax_log_n", {"base_length": 8}), ("softmax", {}))
     )
     same = [bool(torch.allclose(a, s)) for a, s in zip(A, S, strict=True)]
-    # The first causal row sees one key, whose weight is 1 under any scale.
+    # The first causal row attends to one key, whose weight is 1 under any scale.
     assert same == ([i in (0, 7) for i in range(20)] if causal else [False] * 20)
 
 

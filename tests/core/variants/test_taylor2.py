@@ -1,4 +1,4 @@
-"""What second-order Taylor attention promises: the parabola exactly, softmax near zero, features never all at once."""
+"""Tests of second-order Taylor attention: the exact parabola, softmax near zero, and features in blocks."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def test_each_pair_is_one_feature(d):
     assert of_q.shape == (width(d), 7) == (1 + d + d * (d + 1) // 2, 7)
     x = q @ k.T / d**0.5
     torch.testing.assert_close(of_q.T @ of_k, 1 + x + x**2 / 2)
-    # No two features are the same, so that none could be left out.
+    # All features are linearly independent, so that not one can be left out.
     assert torch.linalg.matrix_rank(monomials(numbers(3 * width(5), 5))) == width(5)
 
 
@@ -36,7 +36,7 @@ def test_weights_are_positive_whatever_the_logits():
     q, k = numbers(2, 4, 60, 8, scale=30.0)
     A = taylor2.weights(q, k)
     assert (A > 0).all()
-    # Far from zero the square decides: against it looks like towards it.
+    # Far from zero, the squared term dominates, so opposite queries give similar weights.
     assert relative_error(A, taylor2.weights(-q, k)).max() < 0.05
     flat = taylor2.weights(numbers(1, 9, 8), torch.zeros(1, 9, 8, dtype=torch.float64))
     torch.testing.assert_close(flat, torch.full_like(flat, 1 / 9))
@@ -66,9 +66,9 @@ def test_features_never_exist_for_all_tokens(causal):
 
         return count(call).peak_elements
 
-    # All that grows is the outputs, once in blocks and once together; all features would be 153 numbers per token.
+    # Only the outputs grow, once in blocks and once together. All features would take 153 numbers per token.
     assert peak(2048, training=False) - peak(1024, training=False) <= 2 * 16 * 1024
-    # Training keeps one state per block as well, and gradients.
+    # Training also keeps one state per block, and gradients.
     growth = (peak(2048, training=True) - peak(1024, training=True)) / 1024
     assert growth <= 153 * 17 / BLOCK * 1.1 + 10 * 16
 

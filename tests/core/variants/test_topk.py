@@ -67,7 +67,7 @@ def test_equal_keys_are_all_kept():
 @pytest.mark.parametrize("extra", [-1, 0, 1, GROUPED - 1, 500])
 @pytest.mark.parametrize("kind", ["all apart", "ties", "few seen"])
 def test_the_kth_largest_is_that_of_the_sorted_row(size: int, extra: int, kind: str):
-    # From GROUPED keys for each that is kept, groups are looked at first.
+    # If a row has at least GROUPED keys per selected key, groups of keys are examined first.
     n = GROUPED * size + extra
     logits = torch.randn(2, 5, n, generator=torch.Generator().manual_seed(n))
     if kind == "ties":

@@ -1,4 +1,4 @@
-"""Vertical and slash against its article's rule in loops."""
+"""Tests of vertical-slash attention against its article's rule, written with loops."""
 
 import math
 
@@ -17,7 +17,7 @@ def normal(*shape, seed=0):
 
 
 def judged(logits, p):
-    """The columns and diagonals that the last queries choose, in order."""
+    """Return the columns and diagonals that the last queries choose, in order."""
     n = len(logits)
     column, diagonal = dict.fromkeys(range(n), 0.0), dict.fromkeys(range(1 - n, n), 0.0)
     for i in range(max(0, n - p.judges), n):
@@ -36,7 +36,7 @@ def pairwise(q, k):
 
 
 def naive(q, k, p):
-    """One head's matrix, pair by pair."""
+    """Return the matrix of one head, computed pair by pair."""
     n, logits = len(q), pairwise(q, k)
     columns, diagonals = judged(logits, p)
     matrix = torch.zeros(n, n, dtype=q.dtype)

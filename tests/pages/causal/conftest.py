@@ -1,4 +1,4 @@
-"""The Causal page's views on one small input."""
+"""Fixtures for the Causal page's views on one small input."""
 
 import pytest
 from driver import open_page
@@ -10,11 +10,11 @@ SMALL = {"input": "synthetic", "n": 24, "d": 8, "heads": 2, "head": 1, "c_size":
 
 @pytest.fixture
 def open_view():
-    """How a view is opened, by its word and what else differs from the small input."""
+    """Return a function that opens a view by name, with changes to the small input's options."""
     return lambda view, **state: open_page("causal", **SMALL | {"c_view": view} | state)
 
 
 @pytest.fixture(scope="session")
 def record():
-    """The small input."""
+    """Return the small input."""
     return ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24, d=8, heads=2))

@@ -1,4 +1,4 @@
-"""Three algorithms: one answer, the costs against length, and times measured on a button."""
+"""Tests of the Algorithms view: equal results, costs over length, and times measured on request."""
 
 import json
 
@@ -72,7 +72,7 @@ def test_times_are_measured_on_a_button_and_kept(open_view):
 
 def linear_tasks(d):
     source = ac.inputs.SyntheticSource(ac.inputs.SyntheticSpec(n=4))
-    return causal_modes.tasks(source, (), head=None, word="linear", d=d)  # nothing but what forms cost
+    return causal_modes.tasks(source, (), head=None, word="linear", d=d)  # only the costs of the forms
 
 
 def test_another_question_ends_a_measurement_and_keeps_what_it_has(open_view):
@@ -85,14 +85,14 @@ def test_another_question_ends_a_measurement_and_keeps_what_it_has(open_view):
 
 
 def sampled(tasks, count):
-    """The first so many samples of a measurement, of which each took a millisecond."""
+    """Return the first samples of a measurement, each of one millisecond."""
     rows = [TimeRow(way=t.way, n=t.n, round=i, ms=1.0) for i in range(ROUNDS) for t in tasks]
     return rows[:count]
 
 
 def test_a_stopped_measurement_says_what_is_missing_and_goes_on_where_it_was(open_view):
     tasks = linear_tasks(8)
-    # Other controls end it.
+    # Changing another control ends it.
     at = open_view(
         "algorithms", c_cost="time", c_size=16, **{RUN: Run(tasks, sampled(tasks, len(tasks) + 1), len(tasks) + 1)}
     )
@@ -141,7 +141,7 @@ AGREED = [
 
 
 def counts(*pairs):
-    """What cumsum and the matrix hold at 16, 32 … tokens."""
+    """Return the memory of cumsum and the matrix at 16, 32 … tokens."""
     return [
         CostRow(variant="linear", way=way, n=16 * 2**i, d=8, multiply_adds=1, peak_bytes=held)
         for i, pair in enumerate(pairs)
@@ -150,7 +150,7 @@ def counts(*pairs):
 
 
 def clock(*pairs):
-    """The same in milliseconds, but for one sample of cumsum that something else held up."""
+    """Return the same numbers as milliseconds, with one sample of cumsum delayed a hundredfold."""
     return [
         TimeRow(way=way, n=16 * 2**i, round=r, ms=ms * (100 if (way, r) == ("cumsum", 0) else 1))
         for i, pair in enumerate(pairs)

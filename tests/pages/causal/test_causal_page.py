@@ -1,4 +1,4 @@
-"""The Causal page as a whole: every view on every input, and what its links carry."""
+"""Tests of the whole Causal page: every view on every input, and its links."""
 
 import io
 

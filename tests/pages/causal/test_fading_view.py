@@ -1,4 +1,4 @@
-"""Fading: the core's weights on screen, the laws told of them, and the gate beside the decay that forgets as much."""
+"""Tests of the Fading view: shown weights, the laws in its text, and the gate against an equally forgetful decay."""
 
 import re
 
@@ -15,7 +15,7 @@ from pages.causal.gates import survival
 
 
 def line(name, law="", *, n=40, token=2, decay=None):
-    """A line of a matrix whose rows are even, or fall by a decay."""
+    """Return a line for a matrix whose rows are uniform, or fall by a decay."""
     rows, columns = np.indices((n, n))
     sizes = np.tril(np.ones((n, n)) if decay is None else float(decay) ** (rows - columns))
     weights = sizes / sizes.sum(-1, keepdims=True)
@@ -94,7 +94,7 @@ def test_fading_draws_the_cores_weights(open_view, record):
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
-    """The chosen values may come in any order, such as that in which they were pressed."""
+    """Check the order: the chosen values are in the order in which they were selected."""
     at = open_view("fading", c_gate="none", c_decays=[0.95, 0.5])
     drawn = [name for trace in charts(at)[0]["data"] if "γ" in (name := trace["name"])]
     assert drawn == ["Retention, γ = 0.5", "Retention, γ = 0.95"]

@@ -1,4 +1,4 @@
-"""Generation: where the cache outgrows each state, and the time of a token, recorded or measured."""
+"""Tests of the Generation view: the length at which the cache outgrows each state, and recorded or measured times."""
 
 import pytest
 from driver import points, spoken, table
@@ -39,7 +39,7 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_
     assert (run.spec.mode, run.spec.heads, run.spec.head_size, run.spec.sizes) == ("decode", 2, 8, (64, 128))
     clock = points(at, -2)
     assert set(clock["Linear"]) == {64, 128}
-    assert len(clock) == 1 + len(recurrent())  # softmax beside those with a state
+    assert len(clock) == 1 + len(recurrent())  # softmax, and the variants with a state
     assert "**Time measured here, 2 heads of 8:** On this machine" in spoken(at)
     assert not [c for c in at.caption if "Press the button" in c.value]
     assert table(at).loc["Linear", "ms at 128, measured here"] > 0
@@ -48,7 +48,7 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_
 
 
 def test_variants_that_hold_as_much_are_one_line():
-    """Their lines lay on each other, and their names filled the chart."""
+    """Check the label: separate lines would overlap, and their names would fill the chart."""
     rows = [
         HeldRow(variant=word, state_bytes=held, token_bytes=2048, outgrown=2)
         for word, held in (("gla", 2_048), ("linear", 2_048), ("kda", 2_048), ("cosine", 4_096))

@@ -1,4 +1,4 @@
-"""Gradient: the bytes of each way and how far the gradients lie apart."""
+"""Tests of the Gradient view: the bytes of each way and the difference of the gradients."""
 
 import pytest
 from driver import points, read_number, spoken, table

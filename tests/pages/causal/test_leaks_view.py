@@ -1,4 +1,4 @@
-"""Leaks: who is named and why, and strips and maps that hold the core's numbers."""
+"""Tests of the Leaks view: the named tokens and the reasons, and strips and maps with the core's numbers."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ TOKENS = ("the", "c_at", "sat", "down")
 
 
 def influences(**moved):
-    """What moves in variants of four tokens: ones on and after the diagonal, and what is said before it."""
+    """Return influences of variants on four tokens: ones from the diagonal on, given values before it."""
     found = {}
     for key, before in moved.items():
         every = np.triu(np.ones((4, 4), np.float32))
@@ -90,7 +90,7 @@ def test_who_leaks_is_said_and_why(open_view, causal):
     for key in keys:
         reason = ac.variant(key).causal_reason
         assert reason is None or reason in reasons
-    assert "Left out" not in " ".join(i.value for i in at.info)  # all take part whatever the switch says
+    assert "Left out" not in " ".join(i.value for i in at.info)  # with the switch on or off, all variants are included
 
 
 def test_the_first_token_has_nothing_before_it(open_view):

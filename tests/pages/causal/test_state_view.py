@@ -1,4 +1,4 @@
-"""State: the decoder's own numbers on screen, and a play that goes on, stops and ends."""
+"""Tests of the State view: the decoder's own numbers, and an animation that continues, stops and ends."""
 
 import time
 from dataclasses import replace
@@ -15,7 +15,7 @@ from pages.causal.state import change, notes, sentence
 
 
 def grown(n=3, log_unit=0.0):
-    """Two features and three value entries; the sums are 1, 2, 4 … in length."""
+    """Return a state of two features and three value entries, whose sums have lengths 1, 2, 4 …"""
     sums = np.zeros((n, 2, 3), np.float32)
     sums[:, 0, 0] = 2.0 ** np.arange(n)
     ones = np.ones((n, 3))
@@ -43,7 +43,7 @@ def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
 
 
 def weights(fades=0.0, erases=None, along=False):
-    """Two channels, of which shares fade: 1, then 2, then 4 long, and half of each written by its token."""
+    """Return a state of two decaying channels: lengths 1, 2, 4, half of each written by its token."""
     held = grown()
     changes = Changes(
         fades=np.broadcast_to(fades, (3, 2)), erases=None if erases is None else np.full(3, erases), along=along
@@ -66,7 +66,7 @@ def test_how_much_fades_is_told_as_one_share_or_by_channel(fades, told):
 
 
 def test_what_is_taken_back_is_told_where_the_rule_takes_back():
-    # of 2 a quarter fades; 2 are written, and 4 are there: 0.5 were added by what is taken back
+    # a quarter of 2 fades, 2 are written, and 4 result, so erasing added 0.5
     assert change(weights(0.25, erases=1.5), 2) == (
         "Of what was there **25% fades**. Of what its key then reads **150% is taken back**, a length of 0.50. "
         "What it **writes** has a length of 2, and ‖S‖ goes from 2 to 4."
@@ -99,7 +99,7 @@ def test_the_notes_say_what_is_not_shown_as_it_is():
 
 
 def largest(panel):
-    """Where a panel's colours end."""
+    """Return the largest value of a panel's colour scale."""
     return max(panel["highest"], -panel["lowest"])
 
 
@@ -171,7 +171,7 @@ def test_a_press_of_stop_stops_however_late_it_comes(open_view):
     at = open_view("state", c_at=4)
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Stop"
-    at.session_state["causal.drawn"] = time.monotonic() - 2 * animation.LEFT  # the machine was busy
+    at.session_state["causal.drawn"] = time.monotonic() - 2 * animation.LEFT  # as if the machine had been busy
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Play"
 

@@ -1,4 +1,4 @@
-"""The Claims page without the browser: what it says by itself is what the core and the command say too."""
+"""Tests of the Claims page without a browser: its automatic results equal those of the core and the command."""
 
 import csv
 import html
@@ -32,7 +32,7 @@ EVERY = claims.all_claims()
 
 
 def said(at):
-    """Every word on the page but the panel's, with Markdown's escapes and unbreakable spaces undone."""
+    """Return the text of the page without its panel; Markdown escapes and non-breaking spaces are removed."""
     return plain("\n".join(each.value for each in (*at.markdown, *at.caption, *at.info)))
 
 
@@ -45,13 +45,13 @@ def plain(words):
 
 
 def chips(at):
-    """The verdicts on screen."""
+    """Return the shown verdicts."""
     told = re.findall(r"-badge\[:material/[a-z_]+: ([a-z ]+)\]", said(at))
     return [Verdict(each) for each in told]
 
 
 def cards(at):
-    """The claims whose cards can be opened."""
+    """Return the keys of the claims whose cards can be opened."""
     return {
         button.key.removeprefix("claims.open.") for button in at.button if (button.key or "").startswith("claims.open.")
     }
@@ -63,7 +63,7 @@ def outcomes(source=SOURCE, head=None, **asked):
 
 @pytest.fixture(scope="module")
 def expected():
-    """What came of every claim on the small synthetic input."""
+    """Return the outcome of every claim on the small synthetic input."""
     return outcomes()
 
 
@@ -91,7 +91,7 @@ def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
     at = open_claims(input="text", layer=0, text=text)
     assert not at.exception
     assert said(at).count("SmolLM2 reads the text a dozen times") == len(slow) == 5
-    assert "Not checked: 6." in said(at)  # and the one that measures time
+    assert "Not checked: 6." in said(at)  # and the claim that measures time
     at.button(key=f"claims.read.{slow[0].key}").click().run()
     assert not at.exception
     assert at.session_state["reads"] is True

@@ -1,4 +1,4 @@
-"""Every sentence of the Claims page, on each side of each of its branches."""
+"""Tests of every sentence of the Claims page, on each side of each branch."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, why=SHORT)
 
 
 def outcomes(*verdicts):
-    """So many claims, in their order, with these verdicts."""
+    """Return outcomes with these verdicts for the first claims in order."""
     return [Outcome(key=each.key, verdict=verdict) for each, verdict in zip(EVERY, verdicts, strict=False)]
 
 

@@ -1,4 +1,4 @@
-"""The Entropy page's view over distance: with and without RoPE, its words, its curves, where either form comes from."""
+"""Tests of the Entropy page's distance view: with and without RoPE, its text, its curves, and its input."""
 
 import contextlib
 import io
@@ -126,7 +126,7 @@ def test_alibi_is_a_third_form_where_it_is_chosen():
     assert "With **ALiBi** in its place distant keys keep" in said
     assert "ALiBi takes the place of RoPE in these queries and keys, as chosen" in said
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
-    assert alone == points(open_entropy(causal=True, h_distance="alone"))  # RoPE turns what ALiBi has not added
+    assert alone == points(open_entropy(causal=True, h_distance="alone"))  # RoPE rotates q and k before ALiBi is added
 
 
 def test_alibi_is_told_where_it_was_chosen_and_its_weights_where_something_is_far():

@@ -1,4 +1,4 @@
-"""The Entropy page without the browser: every view, every variant, its curves, its sentence and its table."""
+"""Tests of the Entropy page without a browser: every view and variant, its curves, sentence and table."""
 
 import contextlib
 import io
@@ -98,7 +98,7 @@ def test_curves_bands_and_table_hold_the_cores_numbers():
     assert drawn["uniform attention"][n] == pytest.approx(math.log(n))
     edges = numbers(bands(at)[0]["y"])
     quartiles = np.quantile(head_entropies("softmax", n), (0.75, 0.25))
-    assert edges[6:8] == pytest.approx(quartiles, abs=1e-5)  # the upper edge ends where the lower one turns back
+    assert edges[6:8] == pytest.approx(quartiles, abs=1e-5)  # the upper edge ends where the lower edge starts backwards
     table = at.dataframe[0].value.set_index("variant")
     assert table.loc["Softmax", "H(128) nats"] == pytest.approx(drawn["Softmax"][n])
     x, y = zip(*drawn["Softmax"].items(), strict=True)
@@ -238,7 +238,7 @@ def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
         assert line[64] == pytest.approx(1)
         for n in (16, 128):
             assert line[n] == pytest.approx(float((measured(n, name) / measured(64, name)).median()), rel=1e-4)
-    # 16 lies farther from 64 than 128 does.
+    # 16 is farther from 64 than 128 is.
     assert "Trained at 64 tokens and used at 16" in spoken(at)
     assert f"{found['squared'][16]:.2g}×" in spoken(at)
     table = at.dataframe[0].value.set_index("divided by")
@@ -371,7 +371,7 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
 
 
 def test_each_length_up_to_the_bound_is_offered_once():
-    """A sequence that is made can be as long as the longest length of all."""
+    """Check that a synthetic sequence can be as long as the largest length of all."""
     at = open_entropy(variants=chosen("softmax"), h_scales=[])
     offered = next(box.options for box in at.selectbox if box.label == "Longest n")
     most = current().sweep_tokens

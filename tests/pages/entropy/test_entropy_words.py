@@ -1,4 +1,4 @@
-"""What the Entropy page says is a function of numbers: each branch on either side of where it turns."""
+"""Tests of the Entropy page's sentences, with numbers on either side of each threshold."""
 
 import math
 from dataclasses import replace
@@ -14,7 +14,7 @@ from pages.entropy.take_away import how_lengths_are_made
 
 
 def line(**values):
-    """A curve through values by the names of their lengths; straight against log n at 64 between 16 and 256."""
+    """Return a curve through values named by length; 16 and 256 alone get a point at 64 on the line against log n."""
     points = {int(n[1:]): value for n, value in values.items()}
     if set(points) == {16, 256}:
         points[64] = (points[16] + points[256]) / 2
@@ -23,7 +23,7 @@ def line(**values):
 
 NATS = {"unit": "nats", "per_nat": 1.0, "causal": False}
 FLAT = {"n16": math.log(16), "n256": math.log(256)}
-"""Uniform attention's entropies."""
+"""Entropies of uniform attention."""
 
 
 def test_an_entropy_that_rises_is_told_beside_uniform_attentions():

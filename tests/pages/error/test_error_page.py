@@ -1,4 +1,4 @@
-"""The Error page without the browser: every view, every variant, its charts' data, its sentence and its numbers."""
+"""Tests of the Error page without a browser: every view and variant, its charts, sentence and numbers."""
 
 import math
 from urllib.parse import parse_qs

@@ -1,4 +1,4 @@
-"""What the Error page says is a function of numbers: each branch on either side of where it turns."""
+"""Tests of the Error page's sentences, with numbers on either side of each threshold."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ def mean(middle, reference="softmax", **more):
 
 
 def test_an_offer_is_ranked_only_among_those_with_its_reference():
-    """Reformer is closer to its own reference than Local to softmax: that makes it no better an offer."""
+    """Check two references: Reformer's error is smaller than Local's, but the two errors are not comparable."""
     question = asked("reformer", "local")
     near = [point(0.1, "reformer", "reformer", "reformer"), mean(0.7, "reformer")]
     far = [point(0.5), mean(0.9)]
@@ -117,7 +117,7 @@ def test_a_logarithmic_axis_names_the_variants_that_it_cannot_show(log, error, n
 def test_softmax_with_other_settings_is_a_rival_and_softmax_as_it_is_is_none():
     plain = point(0.0, "softmax", "softmax", setting=None, value=None)
     assert words.in_one_sentence(asked("softmax"), [plain]).startswith("Add a variant")
-    assert words.in_one_sentence(asked("softmax", "local"), [plain]) == ""  # it has not come yet
+    assert words.in_one_sentence(asked("softmax", "local"), [plain]) == ""  # its result has not arrived yet
     warm = ac.get("softmax", temperature=2.0)
     question = asked()
     object.__setattr__(question, "attentions", [warm])

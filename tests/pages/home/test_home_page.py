@@ -1,4 +1,4 @@
-"""Home: what leads to every page, and the gallery of all variants."""
+"""Tests of Home: the links to every page, and the gallery of all variants."""
 
 import base64
 import io
@@ -19,11 +19,11 @@ from pages.home import gallery
 
 ROW = '<div class="variant">'
 OPENING = {"error": {"against": ["cost"]}, "causal": {"c_view": ["state"]}}
-"""What pages open on that an address without it does not stand for."""
+"""Options whose value on a first visit differs from their value in an address without them."""
 
 
 def rows(at):
-    """The gallery's rows by their titles, as Markdown in parts."""
+    """Return the gallery's rows by title, as parts of Markdown."""
     [found] = [each.value for each in at.markdown if ROW in each.value]
     split = [each.strip().split("\n\n") for each in found.split(ROW)[1:]]
     return {re.search("<summary>(.*)</summary>", each[1])[1]: each[: each.index("</div>") + 1] for each in split}
@@ -56,7 +56,7 @@ def test_pages_stand_under_their_sections_and_take_the_input_along():
     carried = {"input": ["synthetic"], "n": ["20"], "variants": ["softmax", "local"]}
     for section in SECTIONS:
         start = [each.value for each in contents if each.type == "markdown"].index(f"**{section}**")
-        assert start == SECTIONS.index(section) + 2  # after the sentence and what the page is
+        assert start == SECTIONS.index(section) + 2  # after the sentence and the description of the page
         place = next(i for i, each in enumerate(contents) if getattr(each, "value", "") == f"**{section}**")
         pages = [key for key, page in discover().items() if page.section == section]
         assert [each.proto.page for each in contents[place + 1 : place + 1 + len(pages)]] == pages
@@ -115,4 +115,4 @@ def test_a_second_visitor_costs_no_picture_and_few_messages(monkeypatch):
     at = open_page("home")
     assert drawn == []
     sent = Counter(each.type for each in at.main)
-    assert sum(sent.values()) <= 45, sent  # one element for all rows; each takes a third of a millisecond to send
+    assert sum(sent.values()) <= 45, sent  # one element for all rows; each element takes 1/3 ms to send

@@ -1,4 +1,4 @@
-"""Home's sentence: what is sent to the browser is what the core computes, and bad input gets one sentence."""
+"""Tests of Home's sentence: the browser receives the core's numbers, and bad input gets one sentence."""
 
 from functools import partial
 from urllib.parse import parse_qs, urlsplit
@@ -23,7 +23,7 @@ LONG = "The keys were lying on the old piano when the library opened. " * 5
 
 
 def sent(at):
-    """What the browser is told: the header, each row's matrices, and the settings."""
+    """Return the header, each row's matrices and the settings that the browser receives."""
     [numbers] = [c for c in at.get("bidi_component") if c.proto.component_name == "attention_lab_sentence"]
     header, payload = message(numbers)
     n, found = len(header["tokens"]), {}
@@ -36,7 +36,7 @@ def sent(at):
 
 
 def way(settings):
-    """Where the button leads: the page and its query, but for what the browser adds."""
+    """Return the page and the query of the button's link, without the browser's additions."""
     address = urlsplit(settings["way"])
     return address.path, parse_qs(address.query)
 

@@ -1,4 +1,4 @@
-"""The family tree on Home: every edge by its settings, with the difference computed, and a link to both."""
+"""Tests of Home's family tree: each edge with its settings, the computed difference, and a link to both variants."""
 
 import re
 from urllib.parse import parse_qs, urlsplit
@@ -37,7 +37,7 @@ def test_what_is_drawn_is_nested_as_the_tree_is(drawn):
 
 
 def test_the_difference_is_computed_on_the_gallerys_tokens():
-    """Of two that are not the same; those of the edges are rounding."""
+    """Check with two different variants, because the differences of the edges are rounding errors."""
     qkv, other = tree.SAMPLE.load(), ac.get("local", window=2)
     rows = torch.softmax(qkv.q.double() @ qkv.k.double().mT / qkv.q.shape[-1] ** 0.5, -1)
     near = (torch.arange(32)[:, None] - torch.arange(32)).abs() <= 2

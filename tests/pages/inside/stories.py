@@ -1,4 +1,4 @@
-"""What tests of stories share: a step on the page, the same without a page, and a head of the input they are about."""
+"""Helpers for the tests of stories: a step on the page, a story without a page, and the head of the input."""
 
 import re
 
@@ -15,7 +15,7 @@ SIZE = {"n": 24, "heads": 2, "d": 8}
 
 
 def open_step(attention, step=1, *, again=None, **state):
-    """A step on the page, of the second head of a short sequence if nothing else is said."""
+    """Return the page at a step of a variant's story, by default for the second head of a short sequence."""
     given = {"input": "synthetic", "head": 1, "causal": False, **SIZE, **state, "inside": attention, "step": step}
     return set_state(again, **given) if again else driver.open_page("inside", **given)
 
@@ -25,19 +25,19 @@ def source(**changes):
 
 
 def head(**changes):
-    """Queries, keys and values of that head."""
+    """Return queries, keys and values of that head."""
     qkv = source(**changes).load()
     return qkv.q[1].double(), qkv.k[1].double(), qkv.v[1].double()
 
 
 def seen(attention, *, causal=False, parts=(), **changes):
-    """What a story is given, without a page.
+    """Return the argument of a story's functions, without a page.
 
     Args:
         attention: the variant.
-        causal: whether the future is hidden.
-        parts: parts and matrices that are other ones than the variant's.
-        changes: of the sequence.
+        causal: whether later tokens are hidden.
+        parts: intermediates and matrices that replace those of the variant.
+        changes: changed settings of the sequence.
     """
     given = source(**changes)
     qkv = given.load()
@@ -62,16 +62,16 @@ def softmax(x):
 
 
 def figures(words, pattern):
-    """The numbers that a sentence names."""
+    """Return the numbers that a pattern finds in a sentence."""
     [found] = re.findall(pattern, words.replace("−", "-").replace("\N{NO-BREAK SPACE}", " "))
     return tuple(float(x.rstrip("%.").replace(",", "")) for x in (found if isinstance(found, tuple) else (found,)))
 
 
 def said(at, pattern):
-    """The numbers that a sentence on the page names."""
+    """Return the numbers that a pattern finds in the page's text."""
     return figures(spoken(at), pattern)
 
 
 def drawn_words(at):
-    """Words drawn as pictures, as HTML."""
+    """Return the HTML of the coloured tokens and pools on the page."""
     return " ".join(h.proto.body for h in at.get("html"))

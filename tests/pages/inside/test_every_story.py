@@ -1,4 +1,4 @@
-"""Every step of every story, with knobs turned, tokens few and the future hidden: something is said and drawn."""
+"""Tests that every step of every story has text and draws, with changed settings, few tokens, and causal."""
 
 import re
 
@@ -42,11 +42,11 @@ TURNED = [
     ac.get("mesa", gate="keys", ridge=100.0),
 ]
 BOTH_WAYS = ("reformer", "pooled")
-"""Their causal forms differ enough from the others that knobs are turned in both."""
+"""Variants tested with changed settings in both forms, because their causal form differs much."""
 
 
 def forms():
-    """Variants as they are set, and what else is asked of the page."""
+    """Yield variants with settings, and the other options of the page."""
     for key in STORIES:
         for given in ({}, {"n": 1, "heads": 1, "head": 0}, {"n": 2}, {"causal": True}, {"causal": True, "n": 5}):
             yield ac.get(key), given

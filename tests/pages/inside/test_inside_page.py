@@ -1,4 +1,4 @@
-"""The Inside page: which variant is taken apart, its steps one at a time, and what is taken away."""
+"""Tests of the Inside page: the choice of variant, its steps, and its downloads."""
 
 import io
 import re
@@ -129,7 +129,7 @@ def test_what_is_taken_away_is_what_was_shown():
     record = SyntheticSource(SyntheticSpec(n=11, d=8, heads=2)).load()
     qkv = ac.inputs.from_upload(ac.inputs.to_npz(record), "qkv.npz")
     printed = io.StringIO()
-    exec(  # the snippet, with the record it reads in place of the file
+    exec(  # the snippet, with the record in place of the file
         code.replace('ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")', "qkv").replace(
             "qkv = qkv\n", ""
         ),

@@ -1,4 +1,4 @@
-"""A step that takes long to tell is told when it is asked, once, and keeps nobody else's from being told meanwhile."""
+"""Tests that an expensive step is built once, when first shown, without blocking other sessions."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

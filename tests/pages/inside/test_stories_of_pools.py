@@ -1,4 +1,4 @@
-"""The stories of those that mix tokens: Linformer, pooled keys, pyramids and Funnel."""
+"""Tests of the stories of variants that mix tokens: Linformer, pooled keys, pyramids and Funnel."""
 
 import numpy as np
 import pytest
@@ -63,13 +63,13 @@ def test_a_leak_names_its_tokens_and_counts_the_future():
     assert "Causal, this variant does so" in " ".join(m.value for m in at.markdown)
     at = open_step(ac.get("pooled", stride=1), 4, again=at)
     assert "Causal, this variant does so" not in " ".join(m.value for m in at.markdown)
-    # 16 pools and, as three levels would have more, 24 of single tokens: a query always has its own.
+    # 16 pools, and 24 single tokens because further levels would have more: a query always has its own key.
     at = open_step(ac.get("pyramid", levels=16), 4, again=at)
     assert "nothing leaks; each query still sees a key" in " ".join(m.value for m in at.markdown)
 
 
 def causal_left(q, k):
-    """Weights of each query on the pools of four before its own, and on its own pool's tokens so far."""
+    """Return the weights of each query on the pools of four before its own, and on its own pool's earlier tokens."""
     own = (np.arange(24) // 4 == np.arange(24)[:, None] // 4) & np.tri(24, dtype=bool)
     seen = np.hstack([np.arange(6) < np.arange(24)[:, None] // 4, own])
     logits = q @ np.vstack([k.reshape(6, 4, 8).mean(1), k]).T / 8**0.5
@@ -117,7 +117,7 @@ def test_causal_blur_is_that_of_earlier_pools_alone():
 
 def test_both_cuts_are_told_apart():
     at = open_step(ac.get("pooled"), 4, causal=True)
-    # Six pools of four: 3 + 2 + 1 pairs each look ahead inside, of 24 * 23 / 2.
+    # Six pools of four leak 3 + 2 + 1 pairs each, of 24 * 23 / 2 pairs.
     assert said(at, r"pool of query (\d+), .* token (\d+), .*let ([\d.]+)% .* alone (\d+) of (\d+) queries") == (
         0,
         3,
@@ -131,7 +131,7 @@ def test_both_cuts_are_told_apart():
 
 def test_funnels_questions_come_from_later_tokens():
     at = open_step(ac.get("funnel", stride=4), 4)
-    # The first token asks alone; 23 others in six segments of four, the last of three.
+    # The first token is alone; 23 others are in six segments of four, the last of three.
     ahead = [0, *[(3 - i % 4) / 4 for i in range(20)], 2 / 3, 1 / 3, 0]
     assert said(at, r"On average (\d+)% of a question") == (round(100 * np.mean(ahead)),)
 

@@ -1,4 +1,4 @@
-"""Block selection's story: what was chosen, what should have been, and what the difference holds."""
+"""Tests of block selection's story: chosen blocks, best blocks, and the mass between them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""DeltaNet's story says what its numbers say."""
+"""Tests that the sentences of DeltaNet's story agree with its numbers."""
 
 import numpy as np
 import pytest

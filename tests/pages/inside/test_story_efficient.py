@@ -1,4 +1,4 @@
-"""Efficient attention's story: what features gather, and what the causal form loses."""
+"""Tests of efficient attention's story: the features' shares of tokens, and the loss in the causal form."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The story of expectation maximisation: bases and the tokens they hold."""
+"""Tests of EMANet's story: bases and their tokens."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Entmax's story says what its numbers say."""
+"""Tests that the sentences of entmax's story agree with its numbers."""
 
 import numpy as np
 import pytest

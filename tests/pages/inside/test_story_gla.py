@@ -1,4 +1,4 @@
-"""Gated linear attention's story: how much each channel forgets, told of made-up gates and of the variant's own."""
+"""Tests of gated linear attention's story: the decay of each channel, for made-up gates and the variant's own."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ LABELS = ("a", "b_", "c")
 
 
 def test_what_each_token_keeps_is_told_by_where_most_fades():
-    kept = np.array([[0.1, 0.1], [0.75, 0.5], [0.75, 1.0]])  # nothing is there before the first
+    kept = np.array([[0.1, 0.1], [0.75, 0.5], [0.75, 1.0]])  # the state is empty before the first token
     assert gates_sentence(kept, LABELS) == (
         "Before a token is written, between 0% and 50% of what is there fades: most at “b\\_”, 38% on the average of "
         "the channels. Each channel fades by a gate of its own."
@@ -27,7 +27,7 @@ def test_what_each_token_keeps_is_told_by_where_most_fades():
 
 
 def test_channels_are_told_apart_by_what_is_left_of_the_first_token():
-    kept = np.array([[0.1, 0.1], [0.5, 1.0], [0.5, 0.5]])  # what the first keeps is of nothing
+    kept = np.array([[0.1, 0.1], [0.5, 1.0], [0.5, 0.5]])  # the first token's gate acts on an empty state
     assert left_sentence(kept) == (
         "After the last of 3 tokens 50% is left of what the first wrote into channel 1, and 25% of what it wrote into "
         "channel 0: on the average of the tokens, half is gone after 2 tokens there and after 1 here."

@@ -1,4 +1,4 @@
-"""Linear attention's story: its map, its kernel, and the sum that serves every query."""
+"""Tests of linear attention's story: its feature map, its kernel, and the sum shared by all queries."""
 
 import math
 from dataclasses import replace
@@ -49,10 +49,10 @@ def test_the_kernel_is_drawn_beside_the_exponential(causal):
 def test_the_cheaper_order_is_counted(n):
     at = open_step(ac.get("linear"), 4, n=n)
     own, exact, cheaper = said(at, r"tokens ([\d,]+) multiply-adds instead of ([\d,]+)\. .* from n = (\d+) on")
-    # Softmax: 2 n² d. Linear: φ(k)ᵀv and φ(q) times it, n d² each, and the normaliser's sum and product, n d each.
+    # Softmax: 2 n² d. Linear: φ(k)ᵀv and φ(q) times it, n d² each, and the normalizer's sum and product, n d each.
     assert exact == 2 * n * n * 8
     assert own == 2 * n * 64 + 2 * n * 8
-    assert cheaper == 10  # at 9 both are alike
+    assert cheaper == 10  # at 9 both costs are equal
     assert (own <= exact) == (n >= cheaper)
 
 

@@ -1,4 +1,4 @@
-"""Mesa's story says what its numbers say."""
+"""Tests that the sentences of Mesa's story agree with its numbers."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def unit(x):
 
 
 def solved(ridge, *, causal):
-    """Each query after least squares over the keys so far, or all of them, one system at a time."""
+    """Return queries, keys, and each query solved by least squares over the visible keys, one system at a time."""
     q, k, _ = map(unit, head())
     units = torch.eye(8, dtype=q.dtype)
     keys = [k[: i + 1] if causal else k for i in range(24)]

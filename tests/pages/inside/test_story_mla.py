@@ -1,4 +1,4 @@
-"""Latent attention's story: singular values, the rank and what is kept."""
+"""Tests of latent attention's story: singular values, the rank, and the cache size."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Native sparse attention's story says what its numbers say."""
+"""Tests that the sentences of native sparse attention's story agree with its numbers."""
 
 import numpy as np
 import pytest

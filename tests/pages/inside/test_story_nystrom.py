@@ -1,4 +1,4 @@
-"""Nyström's story: landmarks, an inverse that is better when it is not exact, and softmax from its own columns."""
+"""Tests of Nyström's story: landmarks, an inverse that is better when inexact, and softmax from its own columns."""
 
 from dataclasses import replace
 
@@ -162,7 +162,7 @@ def test_the_page_says_when_the_exact_inverse_is_worse_and_when_it_is_not():
 
 
 def inverses(*errors):
-    """Rows of some iterations and of the exact inverse, by their errors."""
+    """Return rows with these errors: one per number of iterations, and the exact inverse last."""
     counts = [*range(1, len(errors)), None]
     return [
         InverseRow(iterations=count, error=error, residual=0.1, largest=1234.0, negative=0.0)

@@ -1,4 +1,4 @@
-"""PaTH's story says what its numbers say."""
+"""Tests that the sentences of PaTH's story agree with its numbers."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def unit(x):
 
 
 def along_the_way(k, w, beta, t, j):
-    """A key after the tokens behind it up to just before ``t``, one after the other."""
+    """Return the key of token ``j`` after the steps of all tokens between ``j`` and ``t``."""
     for between in range(j + 1, t):
         k = k - beta * w[between] * (w[between] @ k)
     return k

@@ -1,4 +1,4 @@
-"""Performer's story: bias and chance apart, and what is promised of more features."""
+"""Tests of Performer's story: bias and chance, and the theoretical error over the number of features."""
 
 import math
 
@@ -121,7 +121,7 @@ def test_what_theory_promises_depends_on_the_lengths():
 
 @pytest.mark.parametrize("kind", ["positive", "hyperbolic", "trig"])
 def test_the_spread_in_the_formula_is_the_features(kind):
-    """Var / mean² of one independent direction, as the third step writes it."""
+    """Check Var / mean² of one independent direction, as written in the third step."""
     x, y = torch.tensor([[0.3, -0.2]]).double(), torch.tensor([[0.5, 0.1]]).double()
     square = float((x - y if kind == "trig" else x + y).square().sum())
     found = []
@@ -135,7 +135,7 @@ def test_the_spread_in_the_formula_is_the_features(kind):
 
 
 def test_the_features_that_theory_asks_for_are_enough():
-    """‖x + y‖² is the logarithm of a positive feature's relative variance, as the third step says."""
+    """Check that ‖x + y‖² is the logarithm of a positive feature's relative variance, as the third step says."""
     x, y = torch.tensor([[0.3, -0.2]]).double(), torch.tensor([[0.5, 0.1]]).double()
     size = float((x + y).square().sum())
     attention, found = ac.get("performer", features=1, orthogonal=False, row_norms="chi"), []
@@ -154,7 +154,7 @@ def test_the_error_over_the_features_is_the_cores():
         *(f"{kind}, {way}" for kind in ("positive", "hyperbolic", "trig") for way in ("orthogonal", "independent")),
         "relu, orthogonal",
     }
-    task = performer_error.tasks(source(), head=1, ways=[("positive", False)])[3]  # lengths as they are by default
+    task = performer_error.tasks(source(), head=1, ways=[("positive", False)])[3]  # default lengths
     wanted = np.median([row.kernel for row in performer_error.run(task)])
     x, y = drawn["positive, independent"]
     assert y[x.index(task.features)] == pytest.approx(wanted)
@@ -187,7 +187,7 @@ def test_a_root_mean_square_is_told_from_a_typical_draw(sharpness, rare):
     assert ("misses the rare directions" in spoken(at)) == rare
     ends = curves(at)["positive, orthogonal"][1]
     assert ("far too small" in spoken(at)) == rare == (ends[-1] > 0.8)
-    # The curves of both kinds may coincide: the last one drawn lets the other through.
+    # The curves of both kinds can coincide: the last one drawn is dashed, so that the other stays visible.
     figure = charts(at)[-1]
     named = [t for t in figure["data"] if "name" in t]
     [positive] = [t for t in named if t["name"] == "positive, orthogonal"]
@@ -197,7 +197,7 @@ def test_a_root_mean_square_is_told_from_a_typical_draw(sharpness, rare):
 
 
 def spreads(**of):
-    """Medians by kind of feature, orthogonal or not, at 8, 16 and 32 directions."""
+    """Return medians by kind of feature, orthogonal or not, at 8, 16 and 32 directions."""
     x = (8.0, 16.0, 32.0)
     return {
         (kind, way): Spread(x=x[: len(y)], middle=y, low=y, high=y) for kind, y in of.items() for way in (True, False)

@@ -1,4 +1,4 @@
-"""PoWER-BERT's story: who stays, and what the others held."""
+"""Tests of PoWER-BERT's story: the tokens that stay, and the mass of the dropped tokens."""
 
 import re
 
@@ -32,7 +32,7 @@ def test_who_stays_and_what_the_others_held():
 
 
 def tell(keep, received):
-    """The sentences of a head whose tokens receive so much."""
+    """Return the sentences for a head whose tokens receive this much attention."""
     received = np.array(received, float)
     stays = np.argsort(-received, kind="stable")[: max(1, round(keep * len(received)))]
     parts = {"significance": received, "survivors": stays}

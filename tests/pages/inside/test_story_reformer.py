@@ -1,4 +1,4 @@
-"""Reformer's story: its hash and order, what rounds find and miss, and the activations it does not keep."""
+"""Tests of Reformer's story: its hash and order, found and missed pairs, and activations that are not stored."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Squared ReLU's story: its normalisers, the factor it does not notice, and the gated unit it comes from."""
+"""Tests of squared ReLU's story: its normalizers, the factor that cancels, and the gated unit behind it."""
 
 import dataclasses
 
@@ -138,7 +138,7 @@ def test_what_the_gate_does_is_said_as_it_is():
 def test_prices_in_words():
     told = price_sentence(56, 384, 12)
     d, s = 384, 128
-    # 12 D² + 2 D s + 8 s over 12 D².
+    # 12 D² + 2 D s + 8 s divided by 12 D².
     assert "have 1.06× as many parameters" in told
     here, far = (
         2 * (n * (6 * d * d + d * s) + n * n * (2 * d + s)) / (n * 12 * d * d + 2 * n * n * d) for n in (56, 32_768)

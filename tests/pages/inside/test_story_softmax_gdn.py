@@ -1,4 +1,4 @@
-"""The story of softmax as a delta rule says what its steps do."""
+"""Tests that the story of softmax as a delta rule describes its steps."""
 
 import numpy as np
 from stories import seen
@@ -12,7 +12,7 @@ def test_steps_beyond_two_are_counted_and_the_largest_named():
     told = steps_sentence(np.array([0.0, 5.0, 1.6, 1.5]), "t1", 1.0)
     assert "one of 4 steps leaves the stable range: at “t1” it would take back 5×" in told
     assert "The cap of 1.0 shortens 3 steps" in told
-    several = steps_sentence(np.array([0.0, 5.0, 1.7]), "t1", 2.0)  # the third may take back 1.67
+    several = steps_sentence(np.array([0.0, 5.0, 1.7]), "t1", 2.0)  # the third may erase 1.67
     assert "2 of 3 steps leave the stable range" in several
 
 

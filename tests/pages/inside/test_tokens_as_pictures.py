@@ -1,4 +1,4 @@
-"""Tokens painted as text, and pools as a strip."""
+"""Tests of coloured tokens, and of pools drawn as a strip."""
 
 import re
 

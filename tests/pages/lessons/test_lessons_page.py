@@ -1,4 +1,4 @@
-"""A lesson made by hand: screens added on other pages, words, questions, order, and the file that comes of it."""
+"""Tests of a new lesson: screens added on other pages, texts, questions, order, and the resulting file."""
 
 import pytest
 from driver import go, open_page, spoken, visit

@@ -1,4 +1,4 @@
-"""The Masks page without a browser: every variant, every part, and what links and odd inputs do."""
+"""Tests of the Masks page without a browser: every variant and part, links, and unusual input."""
 
 import time
 
@@ -84,7 +84,7 @@ def test_a_preset_and_the_layers_make_the_stack():
 def test_of_two_layers_added_at_once_the_one_beyond_the_most_finds_no_room():
     most = current().stack_layers
     at = open_masks(stack=("local",) * (most - 1))
-    at.session_state["stack"] = ("local",) * most  # by a press before, which the page has not answered yet
+    at.session_state["stack"] = ("local",) * most  # by an earlier click, which the page has not answered yet
     at = at.button(key="reach.add.atrous").click().run()
     assert not at.exception
     assert at.session_state["stack"] == ("local",) * most
@@ -242,7 +242,7 @@ def test_pairs_that_no_round_lets_look_are_those_of_the_head():
 
 
 def shown(at):
-    """The layers that the board of first connections tells apart."""
+    """Return the caption of the board of first connections, which lists its layers."""
     return board(at, "reach.board")[1]["reach"][0]["caption"]
 
 

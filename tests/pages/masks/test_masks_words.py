@@ -1,4 +1,4 @@
-"""What the Masks page says is a function of numbers: each branch on either side of where it turns."""
+"""Tests of the Masks page's sentences, with numbers on either side of each threshold."""
 
 import numpy as np
 import pytest

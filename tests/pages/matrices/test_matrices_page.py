@@ -1,4 +1,4 @@
-"""The Matrices page without a browser: every variant, every source, and what stands on and below the board."""
+"""Tests of the Matrices page without a browser: every variant and source, and the contents on and below the board."""
 
 import gc
 import weakref
@@ -92,13 +92,13 @@ OWN = ("softmax", "local", "reformer")
 
 
 def panel_captions(at):
-    """The lines under the titles of the board's panels, by variant."""
+    """Return the captions of the board's panels by variant."""
     return {key: panel["caption"] for key, (panel, _matrix) in board(at, "matrices.board")[1].items()}
 
 
 @pytest.mark.parametrize("view", ["weights", "difference"])
 def test_what_is_held_against_a_reference_of_its_own_says_so_and_is_not_ranked(view):
-    # In one chunk Reformer is its own reference, and nothing like softmax.
+    # With one chunk Reformer is its own reference, which differs from softmax.
     variants = (ac.get("softmax"), ac.get("local"), ac.get("reformer", bucket_size=24))
     at = open_matrices(input="synthetic", n=24, variants=variants, view=view, more="numbers")
     told = spoken(at)
@@ -151,19 +151,19 @@ LOCAL, LINEAR = ac.get("local", window=4), ac.get("linear")
 
 
 def settings(at, key="matrices.board"):
-    """How the board is set, or what else is set on the page."""
+    """Return the settings of the board, or of another element of the page."""
     return board_settings(at, key)
 
 
 def strips(at):
-    """The tokens of the strips, the query they are about, and what is said of each variant's row."""
+    """Return the tokens of the strips, their query, and the note on each variant's row."""
     [sent] = [c for c in at.get("bidi_component") if "-matrices.strips-" in f"{c.proto.id}-" and c.proto.bytes]
     told = settings(at, "matrices.strips")
     return message(sent)[0]["tokens"], told["pinned"], {line["key"]: line["note"] for line in told["lines"]}
 
 
 def named(panel):
-    """A panel's title with what its knob says."""
+    """Return a panel's title with the name and value of its setting."""
     knob = panel["knob"]
     return panel["title"] + (f" · {knob['name']} {knob['value']}" if knob else "")
 
@@ -237,7 +237,7 @@ def test_the_shared_scale_ends_at_softmaxs_largest_weight():
     ("attention", "low", "high"),
     [
         (LOCAL, 1, 40),
-        (ac.get("local", window=64), 1, 64),  # from a link, or of a longer input: it stays what it is
+        (ac.get("local", window=64), 1, 64),  # from a link or a longer input: it is not changed
         (ac.get("nystrom"), 1, 40),
         (ac.get("reformer"), 1, 16),
         (ac.get("power_bert", keep=0.3), 0.05, 1.0),
@@ -265,7 +265,7 @@ def test_a_turn_of_a_knob_sends_its_panel_alone():
 
 
 def test_a_held_knob_is_answered_on_what_the_board_shows_whatever_else_is_on_its_way(monkeypatch):
-    """Who does not wait may have removed the variant meanwhile, switched causal on or the special tokens off."""
+    """Check concurrent changes: a quick visitor may have removed the variant, or changed the mask or the tokens."""
     held, draw = [], comparison.matrix_board
 
     def board_and_answers(panels, *, redraw, **told):
@@ -387,7 +387,7 @@ def test_every_page_leads_to_the_large_heads():
 
 
 def test_an_open_page_holds_no_matrix_beyond_what_the_caches_do(monkeypatch):
-    """Its knobs may be held as long as it is open: eight matrices of 512 tokens for each visitor were 16 MiB."""
+    """Check memory: an open page can redraw its panels, and 8 matrices of 512 tokens took 16 MiB per visitor."""
     seen, kept, compared = [], [], cached.matrix
 
     def watched(*args):

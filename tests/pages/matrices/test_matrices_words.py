@@ -1,4 +1,4 @@
-"""The sentences on Matrices are functions of numbers: each branch on either side of where it turns."""
+"""Tests of the Matrices page's sentences, with numbers on either side of each threshold."""
 
 import dataclasses
 import itertools

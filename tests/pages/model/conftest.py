@@ -1,4 +1,4 @@
-"""The Model page is looked at with numbers made up, but where a test undoes that."""
+"""Tests of the Model page use made-up numbers unless a test undoes that."""
 
 import pytest
 from no_model import without_a_model

@@ -1,4 +1,4 @@
-"""The Model page without the browser: every view, what it says and draws, and what a visitor can change."""
+"""Tests of the Model page without a browser: every view, its text and charts, and its options."""
 
 import threading
 from dataclasses import replace
@@ -37,7 +37,7 @@ VIEWS = ("text", "copying", "layers", "budget", "predicts")
 
 
 def board(at):
-    """What is sent to the board, and its settings."""
+    """Return the header of the board's message, and the board's settings."""
     [sent] = [c for c in at.get("bidi_component") if c.proto.component_name == "attention_lab_reading"]
     header = message(sent)[0]
     return header, board_settings(at, header["key"])
@@ -87,7 +87,7 @@ def test_a_token_that_was_chosen_tells_what_would_have_been_likelier():
     assert "had a chance of 50% and has 0.20% with Attention sinks · window 64 · sinks 1" in spoken(at)
     assert list(table(at).index) == ["one", "<b>"]
     assert charts(at)
-    assert not open_model(m_token=39_00, m_shown=1).exception  # no such token: nothing is told
+    assert not open_model(m_token=39_00, m_shown=1).exception  # an unknown token shows nothing
     assert not open_model(m_token=0).dataframe
 
 
@@ -108,7 +108,7 @@ def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
 
 
 def test_the_first_time_is_read_by_the_model_as_it_is(monkeypatch):
-    """A changed model reads the first occurrence at another loss."""
+    """Check the first occurrence, which a patched model reads with another loss."""
 
     def compute(task):
         row = made_up(task)
@@ -141,7 +141,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         (each["data"] for each in charts(at)), ("perplexity 11.1, 1.11×", "copying 1.5"), strict=True
     ):
         cells, notes = np.array(numbers(trace["z"]), float), trace["text"]
-        assert cells.shape == (8, 30)  # titles stand in every second line
+        assert cells.shape == (8, 30)  # titles occupy every second row
         assert np.isnan(cells[::2]).all()
         assert np.isfinite(cells[1::2]).all()
         assert f"Local · window 64, layer 7: {told}" in notes[1][7]
@@ -260,7 +260,7 @@ def test_words_that_were_typed_are_never_markup():
         m.value for m in at.markdown if "had a chance" in m.value and ("**zq" in m.value or "[zq](f)" in m.value)
     ]
     header, _ = board(at)
-    assert header["tokens"][1] == "**zq**"  # which the browser writes as text
+    assert header["tokens"][1] == "**zq**"  # which the browser inserts as text
 
 
 def test_the_board_refuses_losses_of_another_text():
@@ -275,7 +275,7 @@ def test_the_encoder_has_a_line_per_reader_and_the_ranks_of_ten_sentences():
     assert set(traces(at)) == {"The model as it is", "Local · window 2", "Linear", "Nyström · landmarks 8"}
     found = at.table[0].value
     assert found["original"].tolist() == list(range(1, 11))
-    assert found.columns[0] == "sentence"  # where no screen cuts it
+    assert found.columns[0] == "sentence"  # so that no screen clips it
     assert set(found["sentence"]) == set(SENTENCES)
     assert sorted(found["Linear"]) == list(range(1, 11))
     as_it_is = curves(at)["The model as it is"][1]
@@ -315,8 +315,8 @@ def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
         asked.append(task)
         if len(asked) == 3 and not broken.is_set():
             progress.step(7, 20)
-            assert broken.wait(20)  # until the page has told of it
-            raise StopException  # what Streamlit does to a script whose visitor has pressed a button
+            assert broken.wait(20)  # until the page has shown it
+            raise StopException  # raised by Streamlit when the visitor presses a button
         return written(task)
 
     def draw(self, share, text):

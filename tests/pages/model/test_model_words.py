@@ -1,4 +1,4 @@
-"""What the Model page says, on each side of each branch."""
+"""Tests of the Model page's sentences, on each side of each branch."""
 
 import dataclasses
 import math

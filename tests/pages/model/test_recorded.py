@@ -1,4 +1,4 @@
-"""What ships as recorded is what is computed, and all that a first visit sees is among it."""
+"""Tests that recorded results equal computed results, and contain everything a first visit shows."""
 
 import pytest
 from driver import open_page

@@ -1,4 +1,4 @@
-"""The Timing page: recorded at first sight, measured on a button, stopped with what is there, saved and loaded."""
+"""Tests of the Timing page: recorded results, measurements on request, stopped runs, saved and loaded files."""
 
 from datetime import UTC, datetime
 from functools import partial
@@ -15,6 +15,7 @@ from attention_core.benchmarking.run_file import recorded
 from attention_core.benchmarking.summary import of_variant, ratios
 from attention_core.benchmarking.timing import MODES, TimingSpec
 from attention_core.experiments import timing_length
+from attention_core.formatting import number
 
 TINY = {"t_from": 16, "t_to": 32, "t_heads": 1, "t_d": 4, "t_rounds": 2}
 PAIR = (ac.get("softmax"), ac.get("local"))
@@ -28,7 +29,7 @@ def lines(chart, dash=None):
 
 
 def gathered(at):
-    """What a visitor's run has measured."""
+    """Return the results of a visitor's run."""
     run = at.session_state["timing.run"]
     return gather(run.asked, stamp("cpu", run.began), run.rows)
 
@@ -76,8 +77,8 @@ def test_a_press_measures_here_beside_the_recorded_run():
     assert list(table["run"]) == ["live", "live", "live", "recorded", "recorded"]
     own, masked = (ratios(live, word)[-1] for word in ("local", "fused.local"))
     told = next(m.value for m in at.markdown if "laid on the full matrix" in m.value)
-    assert f"takes {masked.middle:.2g}× softmax's time at 32 tokens" in told
-    assert f"the pattern's own algorithm takes {own.middle:.2g}×" in told
+    assert f"takes {number(masked.middle)}× softmax's time at 32 tokens" in told
+    assert f"the pattern's own algorithm takes {number(own.middle)}×" in told
     assert "Local" not in sentence(at).replace("Local · window 16", "")
     assert "only masked" not in sentence(at)
     assert at.button(key="timing.button").label == "Run on this machine"
@@ -90,7 +91,7 @@ def test_a_press_measures_here_beside_the_recorded_run():
         ({}, "fused.local"),
         ({"t_form": "explicit"}, "explicit.local"),
         ({"t_masked": "atrous"}, "fused.atrous"),
-        ({"t_masked": "bigbird"}, "fused.local"),  # which is not among the chosen
+        ({"t_masked": "bigbird"}, "fused.local"),  # which is not among the selected variants
         ({"t_masked": "none"}, None),
         ({"t_mode": "decode"}, None),
         ({"variants": (ac.get("softmax"), ac.get("reformer"))}, None),
@@ -159,13 +160,13 @@ def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
     begun = Run(spec)
     begun.rows += islice(timing_length.measure(spec), 3)
-    # Other controls end it.
+    # Changing another control ends it.
     at = open_timing(variants=PAIR, t_beside="none", t_masked="none", **TINY | {"t_rounds": 3}, **{"timing.run": begun})
     missing = "The run is not complete: only up to 16 of 32 tokens has every variant been measured."
     assert missing in sentence(at)
     assert sentence(at).startswith("On this machine, so far, ")
     assert list(at.dataframe[0].value["faster from"])[1].endswith(", so far")
-    assert not [b for b in at.button if b.label == "Continue"]  # it answers another question
+    assert not [b for b in at.button if b.label == "Continue"]  # it belongs to other settings
     at.session_state["t_rounds"] = 2
     at.run()
     assert missing in sentence(at)

@@ -1,4 +1,4 @@
-"""What only the Timing page says: of a mask on the full matrix, of what was left out, and in its file."""
+"""Tests of sentences of the Timing page alone: masks on the full matrix, skipped lengths, and its file."""
 
 import csv
 import io
@@ -191,7 +191,7 @@ def overtaken(**more):
 def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side():
     softmax = line("softmax", run=OVERTAKEN, points=of_variant(OVERTAKEN, "softmax"))
     [mark] = results.crossovers([softmax, overtaken(colour=3)])
-    # The ratios are 2 at 64 and 1/2 at 256 tokens: one half way between, where softmax's line is at 16 ms.
+    # The ratios are 2 at 64 and 1/2 at 256 tokens: 1 halfway between them, where softmax takes 16 ms.
     assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
     assert (mark.colour, mark.group, mark.listed) == (3, "Local · window 16", False)
     assert mark.notes == [
@@ -202,7 +202,7 @@ def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side()
 
 @pytest.mark.parametrize("last", [64.0, 100.0, 1.0])
 def test_only_what_overtakes_softmax_between_two_lengths_has_a_crossover(last):
-    """At 64 ms there is no difference and at 100 ms it is slower; a mask is no algorithm."""
+    """Check three cases without crossover: equal at 64 ms, slower at 100 ms, and a mask, which is not an algorithm."""
     run = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, last)))
     assert bool(results.crossovers([overtaken(run=run)])) == (last == 1.0)
     assert results.crossovers([line("local")]) == [], "faster from the shortest length on"
