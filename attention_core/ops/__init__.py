@@ -1,1 +1,1 @@
-"""What several variants truly share. Knows tensors only, no variant and no registry."""
+"""Algorithms that several variants share. They import no variant and no registry."""

@@ -24,7 +24,12 @@ SMALLER = {
     "Bytes": HOSTED.timed_bytes,
     "Characters": HOSTED.text_characters,
 }
-"""Limits of the smaller profile, by unit: the first word of a constant's docstring."""
+"""Limits of the smaller profile, by unit. A docstring begins with its unit ("Maximum tokens") or says "in tokens"."""
+UNIT = re.compile(
+    r"^(?:[\w ]*\bnumber of |(?:largest|maximum|minimum|smallest|shortest|longest|default) |fewest |most )?(?:\w+ )?"
+    r"(tokens|numbers|heads|bytes|characters)\b|[^.]*\bin (tokens|bytes|characters)\b",
+    re.IGNORECASE,
+)
 
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Limits)])
@@ -39,14 +44,15 @@ def test_a_shared_server_allows_no_more_than_a_machine_of_ones_own():
 
 
 def constants(text):
-    """Yield a module's numeric constants as ``(name, value, word)``, with the first word of each docstring."""
+    """Yield a module's numeric constants as ``(name, value, unit)``, with the unit that each docstring names."""
     body = ast.parse(text).body
     for node, below in itertools.pairwise(body):
         said = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and said:
             value = eval_number(node.value)
-            if value is not None:
-                yield node.targets[0].id, value, str(below.value.value).split()[0]
+            unit = UNIT.search(str(below.value.value))
+            if value is not None and unit:
+                yield node.targets[0].id, value, (unit[1] or unit[2]).capitalize()
 
 
 def eval_number(node):
@@ -57,7 +63,7 @@ def eval_number(node):
 
 
 def overruling(text):
-    return [(name, value) for name, value, word in constants(text) if value > SMALLER.get(word, float("inf"))]
+    return [(name, value) for name, value, unit in constants(text) if value > SMALLER[unit]]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(ROOT).as_posix())
