@@ -30,6 +30,8 @@ HALF_TOLERANCE = 2.0
 HALVES = (torch.float16, torch.bfloat16)
 DEVIATIONS = (1, 4, 8)
 """Standard deviations of queries and keys at which half precision must be correct; trained heads reach the second."""
+DECODED = 70
+"""Number of tokens for the decoders: more than a chunk of the causal algorithms."""
 LARGE = 20_000
 """Standard deviation of queries and keys that gives the largest logits of an upload: see ``limits``."""
 REREAD = 1e-7
@@ -468,6 +470,18 @@ def check_memory(a: Attention) -> None:
         assert found.peak_elements < n * n, case + f"{found.peak_elements} elements held"
 
 
+def check_decoder(a: Attention) -> None:
+    """Check that a decoder, one step per token, returns the causal outputs."""
+    if a.variant.decoder is None:
+        return
+    q, k, v = inputs(DECODED)
+    state, outputs = a.variant.decoder.init_state(q[..., 0, :], v[..., 0, :], a.params), []
+    for token in zip(q.unbind(-2), k.unbind(-2), v.unbind(-2), strict=True):
+        out, state = a.variant.decoder.step(state, *token, a.params)
+        outputs.append(out)
+    assert error(torch.stack(outputs, -2), a.attend(q, k, v, causal=True)) <= TOLERANCE[torch.float64]
+
+
 def check_state(variant: Variant) -> None:
     """Check that the state of a decoder holds as many numbers after 1,000 tokens as after 10."""
     if variant.decoder is None:
@@ -571,6 +585,7 @@ def check_documented(variant: Variant) -> None:
 PER_SETTING: tuple[Callable[[Attention], None], ...] = (
     check_faces_agree,
     check_definition,
+    check_decoder,
     check_future_hidden,
     check_prefixes,
     check_flags,

@@ -209,6 +209,7 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
         "says at which settings, which do not matter": wrong(REFORMER, random=lambda p: True),
         "is random at settings of which it says it is not": wrong(REFORMER, random=lambda p: p.rounds > 1),
     },
+    contract.check_decoder: {"returns the last value": remembering(lambda keys, k: torch.cat([keys, k], -2))},
     contract.check_state: {
         "keeps every key": remembering(lambda keys, k: torch.cat([keys, k], -2)),
         "keeps the last fifty keys": remembering(lambda keys, k: torch.cat([keys, k], -2)[..., -50:, :]),

@@ -21,7 +21,9 @@ LONGEST = 18
 """Lines of a definition, not counting its signature and docstring."""
 HELPERS = (
     "attention_core.ops.blocks.key_blocks.scorer",
-    "attention_core.ops.delta.delta_rule",
+    "attention_core.ops.delta.delta_rule.normalised",
+    "attention_core.ops.delta.delta_rule.unit",
+    "attention_core.ops.delta.delta_rule.write_strength",
     "attention_core.ops.linear.features",
     "attention_core.ops.linear.gates",
     "attention_core.ops.low_rank.landmarks",

@@ -58,10 +58,9 @@ def test_where_logits_are_equal_it_is_softmax():
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("shift", [0, 2**20])
-def test_token_by_token(order, shift):
+def test_token_by_token_with_keys_far_from_zero(order):
     q, k, v = normal(3, 2, 20, 5)
-    k = k + shift
+    k = k + 2**20
     series = ac.get("centred_taylor", order=order)
     decoder, p = series.variant.decoder, series.params
     state, outs = decoder.init_state(q[:, 0], v[:, 0], p), []

@@ -66,15 +66,3 @@ def test_no_weight_of_cosine_attention_is_negative_where_keys_point_away_from_th
         k = -q * torch.linspace(0.1, 10, 200, dtype=dtype)[:, None]
         for causal in (False, True):
             assert (ac.get("cosine").weights(q, k, causal=causal) >= 0).all()
-
-
-@pytest.mark.parametrize("key", ["hedgehog", "cosformer"])
-def test_token_by_token(key):
-    q, k, v = normal(3, 2, 30, 5)
-    attention = ac.get(key, **({"length": 20} if key == "cosformer" else {}))
-    decoder, p = attention.variant.decoder, attention.params
-    state, outs = decoder.init_state(q[:, 0], v[:, 0], p), []
-    for i in range(30):
-        out, state = decoder.step(state, q[:, i], k[:, i], v[:, i], p)
-        outs.append(out)
-    torch.testing.assert_close(torch.stack(outs, -2), attention.attend(q, k, v, causal=True))

@@ -100,14 +100,3 @@ def test_a_key_of_zeros_writes_nothing_and_a_query_of_zeros_reads_nothing():
         assert not matrix[1].any()
         assert not matrix[:, 2].any()
         assert attention.attend(q, k, v, causal=True).isfinite().all()
-
-
-def test_step_by_step_is_the_causal_form():
-    q, k, v = normal(2, 40, 6), normal(2, 40, 6, seed=1), normal(2, 40, 3, seed=2)
-    for attention in (DELTA, ac.get("gated_deltanet", decay=0.7), ac.get("deltanet", keys="exact", strength=0.5)):
-        decoder, p = attention.variant.decoder, attention.params
-        state, outs = decoder.init_state(q[:, 0], v[:, 0], p), []
-        for i in range(40):
-            out, state = decoder.step(state, q[:, i], k[:, i], v[:, i], p)
-            outs.append(out)
-        torch.testing.assert_close(torch.stack(outs, 1), attention.attend(q, k, v, causal=True))

@@ -89,18 +89,6 @@ def test_what_is_not_written_is_not_read():
         assert not attention(Tokens(q, k, none, none - 0.1, erase), v, causal=True).any()
 
 
-@pytest.mark.parametrize("key", GATED)
-@pytest.mark.parametrize("gate", ["constant", "harmonic", "keys"])
-def test_step_by_step_is_the_causal_form(key, gate):
-    a, (q, k, v) = ac.get(key, gate=gate), (normal(2, 70, 6), normal(2, 70, 6, seed=1), normal(2, 70, 3, seed=2))
-    decoder, outs = a.variant.decoder, []
-    state = decoder.init_state(q[:, 0], v[:, 0], a.params)
-    for i in range(70):
-        out, state = decoder.step(state, q[:, i], k[:, i], v[:, i], a.params)
-        outs.append(out)
-    check(torch.stack(outs, 1), a.attend(q, k, v, causal=True))
-
-
 def by_token(*tensors):
     return (x.float().transpose(1, 2) for x in tensors)
 

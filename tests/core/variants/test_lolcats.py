@@ -53,17 +53,3 @@ def test_a_window_over_all_is_softmax_and_none_is_hedgehog(causal):
         lolcats, other = ac.get("lolcats", window=window), ac.get(key)
         torch.testing.assert_close(lolcats.weights(q, k, causal=causal), other.weights(q, k, causal=causal))
         torch.testing.assert_close(lolcats.attend(q, k, v, causal=causal), other.attend(q, k, v, causal=causal))
-
-
-@pytest.mark.parametrize("window", [0, 1, 5, 64])
-def test_token_by_token(window):
-    q, k, v = normal(3, 2, 30, 5)
-    lolcats = ac.get("lolcats", window=window)
-    decoder, p = lolcats.variant.decoder, lolcats.params
-    state, outs = decoder.init_state(q[:, 0], v[:, 0], p), []
-    for i in range(30):
-        sizes = [x.shape for x in state]
-        out, state = decoder.step(state, q[:, i], k[:, i], v[:, i], p)
-        assert [x.shape for x in state] == sizes
-        outs.append(out)
-    torch.testing.assert_close(torch.stack(outs, -2), lolcats.attend(q, k, v, causal=True))

@@ -61,16 +61,6 @@ def test_the_smaller_the_ridge_the_nearer_keys_read_their_own_values():
     assert off[-1] - off[0] > 1
 
 
-@pytest.mark.parametrize("settings", [{}, {"decay": 0.8}, {"gate": "harmonic"}, {"gate": "keys"}])
-def test_step_by_step_is_the_causal_form(settings):
-    a, (q, k, v) = ac.get("mesa", **settings), (normal(2, 70, 6), normal(2, 70, 6, seed=1), normal(2, 70, 3, seed=2))
-    state, outs = a.variant.decoder.init_state(q[:, 0], v[:, 0], a.params), []
-    for i in range(70):
-        out, state = a.variant.decoder.step(state, q[:, i], k[:, i], v[:, i], a.params)
-        outs.append(out)
-    check(torch.stack(outs, 1), a.attend(q, k, v, causal=True))
-
-
 def test_a_long_text_stays_as_exact_in_single_precision():
     q, k, v = (x.float() for x in (normal(4000, 16), normal(4000, 16, seed=1), normal(4000, 8, seed=2)))
     for a in (ac.get("mesa"), ac.get("mesa", decay=0.9)):

@@ -44,15 +44,6 @@ def test_with_one_direction_for_all_only_the_distance_counts():
     assert (found[1, 0] - found[0, 0]).abs() > 0.01
 
 
-def test_step_by_step_is_the_causal_form():
-    a, (q, k, v) = ac.get("path"), (normal(2, 70, 6), normal(2, 70, 6, seed=1), normal(2, 70, 3, seed=2))
-    state, outs = a.variant.decoder.init_state(q[:, 0], v[:, 0], a.params), []
-    for i in range(70):
-        out, state = a.variant.decoder.step(state, q[:, i], k[:, i], v[:, i], a.params)
-        outs.append(out)
-    check(torch.stack(outs, 1), a.attend(q, k, v, causal=True))
-
-
 @pytest.mark.parametrize("channels", [1, 4])
 def test_a_state_that_fades_too_is_its_recurrence(channels):
     """Check gates and strengths of writing and erasing that differ between tokens."""

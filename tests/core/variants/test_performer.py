@@ -160,18 +160,13 @@ def test_weights_by_hand(kind, causal):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 300])
-def test_chunked_recurrent_and_decoder_agree(kind, n):
+def test_chunked_and_recurrent_agree(kind, n):
     q, k, v = numbers(3, 2, n, 6)
     chunked = ac.get("performer", kind=kind, features=12)
     out = chunked.attend(q, k, v, causal=True)
     torch.testing.assert_close(out, chunked.weights(q, k, causal=True) @ v, rtol=1e-7, atol=1e-8)
     recurrent = ac.get("performer", kind=kind, features=12, mode="recurrent")
     torch.testing.assert_close(recurrent.attend(q, k, v, causal=True), out, rtol=1e-7, atol=1e-8)
-    decoder, p = chunked.variant.decoder, chunked.params
-    memory = decoder.init_state(q[:, 0], v[:, 0], p)
-    for i in range(min(n, 70)):
-        row, memory = decoder.step(memory, q[:, i], k[:, i], v[:, i], p)
-        torch.testing.assert_close(row, out[:, i], rtol=1e-7, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", ["positive", "hyperbolic", "relu"])

@@ -44,14 +44,3 @@ def test_uncapped_steps_leave_the_stable_range_on_keys_of_trained_size():
     assert (parts["uncapped"] * square).max() > 2
     assert (parts["strength"] * square).max() <= 1 + 1e-9
     assert (parts["strength"] <= parts["uncapped"]).all()
-
-
-@pytest.mark.parametrize("cap", [0.1, 1.0, 2.0])
-def test_step_by_step_is_the_causal_form(cap):
-    a, (q, k, v) = ac.get("softmax_gdn", cap=cap), (normal(2, 70, 6), normal(2, 70, 6, seed=1), normal(2, 70, 3))
-    decoder, outs = a.variant.decoder, []
-    state = decoder.init_state(q[:, 0], v[:, 0], a.params)
-    for i in range(70):
-        out, state = decoder.step(state, q[:, i], k[:, i], v[:, i], a.params)
-        outs.append(out)
-    torch.testing.assert_close(torch.stack(outs, 1), a.attend(q, k, v, causal=True), rtol=1e-9, atol=1e-9)
