@@ -16,8 +16,8 @@ from attention_core import claims, registry
 from attention_core.benchmarking.device import DEVICES, check_device, stamp, use_threads
 from attention_core.benchmarking.kernels import bench as bench_of_kernels
 from attention_core.benchmarking.kernels.roofline import roof_of
-from attention_core.benchmarking.kernels.stamp import described, state
-from attention_core.benchmarking.records import LeftOut, gather
+from attention_core.benchmarking.kernels.stamp import device_stamp, state
+from attention_core.benchmarking.records import Skipped, gather
 from attention_core.benchmarking.run_file import to_json
 from attention_core.benchmarking.timing import DTYPES, SIZES, TimingSpec
 from attention_core.claims import survey
@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--repeats", type=int, default=30, help="of a preset: calls of each")
     bench.add_argument(
         "--mode",
-        choices=bench_of_kernels.APART,
+        choices=bench_of_kernels.KERNEL_MODES,
         default="forward",
         help="backward: forward and backward together; backward-alone, of a preset: without the forward",
     )
@@ -153,7 +153,7 @@ def _bench(given: argparse.Namespace) -> None:
     where, rows = stamp(spec.device), []
     for row in timing_length.measure(spec, longest=given.longest):
         rows.append(row)
-        took = row.reason.format(**row.fields) if isinstance(row, LeftOut) else f"{row.ms:.3f} ms"
+        took = row.reason.format(**row.fields) if isinstance(row, Skipped) else f"{row.ms:.3f} ms"
         print(f"{len(rows)}/{timing_length.total(spec)} {row.variant} n={row.n}: {took}", file=sys.stderr)
     given.out.write_bytes(to_json(gather(spec, where, rows)))
     print(f"{given.out}: {len(rows)} samples on {where.device}")
@@ -175,9 +175,9 @@ def _bench_kernels(given: argparse.Namespace) -> None:
         device=given.device,
         repeats=given.repeats,
         flush=not given.keep_cache,
-        beside=not given.alone,
+        with_baselines=not given.alone,
     )
-    where, rows = described(given.device), []
+    where, rows = device_stamp(given.device), []
     for row in bench_of_kernels.measure(plan, device_name=where["device"]):
         rows.append(row)
         print(bench_of_kernels.table([row]).partition("\n")[2], file=sys.stderr, flush=True)
@@ -216,7 +216,7 @@ def _claims(given: argparse.Namespace) -> None:
             _tell(claim, "", str(error))
             continue
         counted[outcome.verdict] += 1
-        _tell(claim, outcome.verdict, " ".join(outcome.sentences).format(**outcome.found))
+        _tell(claim, outcome.verdict, " ".join(outcome.sentences).format(**outcome.formatted_numbers))
     told = ", ".join(f"{verdict}: {counted[verdict]}" for verdict in claims.Verdict)
     if left := len(chosen) - counted.total():
         told += f", not checked: {left}"
@@ -231,7 +231,7 @@ def _survey(given: argparse.Namespace) -> None:
     found = survey.run(
         survey.INPUTS,
         keys=given.only,
-        tell=lambda number, each: print(f"{number}/{len(survey.INPUTS)} {each.name}", file=sys.stderr, flush=True),
+        on_input=lambda number, each: print(f"{number}/{len(survey.INPUTS)} {each.name}", file=sys.stderr, flush=True),
     )
     if given.out is not None:
         given.out.write_text(survey.table(found), "utf-8")

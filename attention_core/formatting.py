@@ -5,7 +5,7 @@ import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 SMALL = 3
-"""Maximum number of zeros after the decimal point; ``written`` shows smaller numbers as powers of ten."""
+"""Maximum number of zeros after the decimal point; ``format_readable`` shows smaller numbers as powers of ten."""
 HUGE = 6
 """Maximum number of digits before the decimal point; ``number`` shows larger numbers as powers of ten."""
 CHOSEN = 10
@@ -16,7 +16,7 @@ MINUS = "\N{MINUS SIGN}"
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def written(value: float, digits: int | None = 3) -> str:
+def format_readable(value: float, digits: int | None = 3) -> str:
     """Format a number for reading, with separated thousands and very small numbers as powers of ten.
 
     Args:
@@ -48,9 +48,9 @@ def number(value: float, digits: int = 2) -> str:
         digits: significant digits; digits before the decimal point are kept unless there are more than ``HUGE``.
     """
     if not math.isfinite(value) or abs(value) < 10**HUGE:
-        return written(value, digits)
+        return format_readable(value, digits)
     mantissa, size = f"{value:.{digits - 1}e}".split("e+")
-    return written(float(mantissa), digits) + _power(int(size))
+    return format_readable(float(mantissa), digits) + _power(int(size))
 
 
 def percent(share: float) -> str:
@@ -58,7 +58,7 @@ def percent(share: float) -> str:
     return number(100 * share) + "%"
 
 
-def read_off(n: float) -> str:
+def format_interpolated(n: float) -> str:
     """Format a count that was interpolated between two measured counts; only two of its digits are significant."""
     return f"{float(f'{n:.2g}'):,.0f}"
 
@@ -88,7 +88,7 @@ def formatted(value: float, form: str) -> str:
     return MINUS + text[1:] if text.startswith("-") else text
 
 
-class Written(float):
+class FormattedFloat(float):
     """A float whose ``__format__`` is ``formatted``, so that templates filled with it use the app's typography."""
 
     def __format__(self, form: str) -> str:
@@ -98,15 +98,15 @@ class Written(float):
 
 def at_most(value: float, digits: int = 1) -> str:
     """Format an upper bound like ``number``, rounded up, so that the text is never less than the value."""
-    return number(_towards(value, digits, ROUND_CEILING), digits)
+    return number(_round_directed(value, digits, ROUND_CEILING), digits)
 
 
 def at_least(value: float, digits: int = 1) -> str:
     """Format a lower bound like ``number``, rounded down, so that the text is never more than the value."""
-    return number(_towards(value, digits, ROUND_FLOOR), digits)
+    return number(_round_directed(value, digits, ROUND_FLOOR), digits)
 
 
-def _towards(value: float, digits: int, rounding: str) -> float:
+def _round_directed(value: float, digits: int, rounding: str) -> float:
     if not math.isfinite(value) or value == 0:
         return value
     exact = Decimal(repr(float(value)))  # the shortest decimal form, so that 3e-6 is not rounded up to 4e-6

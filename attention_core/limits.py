@@ -69,9 +69,9 @@ class Limits:
     """Number of heavy computations that run at the same time in one process, and of its workers; others wait."""
     worker_bytes: int
     """Maximum bytes of a worker process beyond the memory that all processes share: twice the largest timed call."""
-    drawn_at_once: int
+    concurrent_pages: int
     """Number of page scripts that run at the same time in one process. All share one interpreter, so more delay all."""
-    cached_results: int
+    cache_entries: int
     """Maximum entries of each results cache, of any size: Python holds about a kilobyte for each entry."""
     cached_bytes: int
     """Maximum bytes of all cached results: a comparison at the matrix limit holds 30 MiB, a state over time 400 MiB."""
@@ -103,9 +103,9 @@ OWN_MACHINE = Limits(
     hub_seconds=10.0,
     model_parameters=3_000_000_000,
     heavy_jobs=2,
-    drawn_at_once=2,
+    concurrent_pages=2,
     worker_bytes=2**33,
-    cached_results=32,
+    cache_entries=32,
     cached_bytes=2**30,
 )
 
@@ -135,9 +135,9 @@ HOSTED = Limits(
     hub_seconds=10.0,
     model_parameters=3_000_000_000,
     heavy_jobs=1,
-    drawn_at_once=1,
+    concurrent_pages=1,
     worker_bytes=2**30,
-    cached_results=64,
+    cache_entries=64,
     cached_bytes=3 * 2**27,
 )
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Self
 from torch import Tensor
 
 from attention_core.errors import NotCausalError, ShapeError
-from attention_core.ops.softmax.masked import causal_mask, scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
 from attention_core.settings import Params, Setting, Value, param
 
 __all__ = [
@@ -64,12 +64,12 @@ class Cache:
     """The size of the cache that generation keeps for the next token, in numbers, summed over heads.
 
     Attributes:
-        token: numbers per past token.
-        once: numbers that do not depend on how many tokens there are.
+        per_token: numbers per past token.
+        fixed: numbers that do not depend on how many tokens there are.
     """
 
-    token: int
-    once: int = 0
+    per_token: int
+    fixed: int = 0
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class Attention:
             ShapeError: if q and k do not fit together.
         """
         self._check(q, k, k, causal)
-        return self.variant.weights(widened(q), widened(k), self.params, causal=causal).to(q.dtype)
+        return self.variant.weights(at_least_float32(q), at_least_float32(k), self.params, causal=causal).to(q.dtype)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
         """Return the output ``A values(v)``, ``[..., n, d_v]``, computed by the variant's own algorithm.
@@ -286,7 +286,7 @@ class Attention:
         self._check(q, k, k, causal=False)
         if self.variant.reference is not None:
             return self.variant.reference(q, k, self.params, causal=causal)
-        logits = scores(widened(q), widened(k))
+        logits = scores(at_least_float32(q), at_least_float32(k))
         if causal:  # in place, to save memory: a page shows all heads of a model
             logits.masked_fill_(~causal_mask(q.shape[-2], q.device), -math.inf)
         return logits.softmax(-1).to(q.dtype)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 
-from attention_core.benchmarking.counting import held
+from attention_core.benchmarking.counting import largest_live_tensors
 from attention_core.benchmarking.timing import Backward
 from benchmarks.peers.adaptor import quietly
 from benchmarks.rows import MODES, Record
@@ -40,7 +40,7 @@ def explain(record: Record, build: Build, say: Callable[[str], None]) -> None:
             record.profiles[f"{case} at {n}"] = shares(call.alone() if isinstance(call, Backward) else call)
         for case, n in _chosen((f for f in missed if not f.timed), took):
             say(f"what {case} holds at {n}")
-            record.held[f"{case} at {n}"] = held(build(case, n))
+            record.held[f"{case} at {n}"] = largest_live_tensors(build(case, n))
 
 
 def shares(call: Call) -> dict[str, float]:

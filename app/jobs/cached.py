@@ -111,7 +111,7 @@ def drawing() -> FairLock:
     Scripts that share the interpreter alternate at every torch operation, so all of them finish late. When they run one
     after another, all but the last finish sooner. A script gives up its place while it computes or waits for long.
     """
-    return FairLock(current().drawn_at_once)
+    return FairLock(current().concurrent_pages)
 
 
 # The repr of a frozen spec contains all of it, except an upload's bytes: those are hashed once, on arrival.
@@ -205,7 +205,7 @@ def every_layer(source: Source) -> Sequence[ac.inputs.QKV]:
     if source.layer_count == 1:
         return (record(source),)
     own = replace(source.at_layer(0), positions=OWN)
-    return source.each(_long(_readings, _key(own), lambda: own.layers(record)))
+    return source.apply_positions(_long(_readings, _key(own), lambda: own.layers(record)))
 
 
 @once
@@ -225,7 +225,7 @@ def cache(entries: int = 1, parts: int = 1) -> ByteLRUCache[Any]:
         entries: the largest number of results, in multiples of ``cached_results``.
         parts: the share of ``cached_bytes``, in parts.
     """
-    made: ByteLRUCache[Any] = ByteLRUCache(_bytes(parts), attrgetter("nbytes"), most=entries * current().cached_results)
+    made: ByteLRUCache[Any] = ByteLRUCache(_bytes(parts), attrgetter("nbytes"), most=entries * current().cache_entries)
     _caches.append(made)
     return made
 
@@ -244,7 +244,7 @@ def _look(
 
     @wraps(of)
     def look(source: Source, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        key = _key((source.settled, args, *kwargs.items()))
+        key = _key((source.canonical, args, *kwargs.items()))
         if (known := kept.known(key)) is not None:
             return known.value
 
@@ -264,16 +264,16 @@ _compared = _look(compare, 8, 6)
 pattern = _look(_pattern.pattern, 8, 2)
 hashed = _look(_pattern.hashed)
 inside = _look(_inside.look, 8, 3)
-gau = _look(_gau.look)
+gau = _look(_gau.analyse_unit)
 performer_means = _look(_performer_bias.means, 2)
 future_share = _look(_future.future_share, 8)
-columns_and_rows = _look(_cur.look)
+columns_and_rows = _look(_cur.cur_approximation)
 at_every_budget = _look(_budgets.at_every_budget, 4)
 grown = _look(_recurrent_state.grow, 1, 3)
 causal_weights = _look(_token_weight.causal_weights, 2)
 gated = _look(_gating.gated)
 delta_growth = _look(_delta_state.growth)
-apart = _look(_special_case.apart, 4)
+apart = _look(_special_case.max_weight_difference, 4)
 thresholds = _look(_thresholds.thresholds)
 delta_written = _look(_delta_state.written)
 
@@ -286,7 +286,7 @@ def matrix(view: View, attention: ac.Attention) -> Compared:
 
 def _settled(view: View) -> View:
     """Return the canonical form of a view, so that views that show the same have the same cache key."""
-    return replace(view, source=view.source.settled, special=_shown(view.source, view.special))
+    return replace(view, source=view.source.canonical, special=_shown(view.source, view.special))
 
 
 def _shown(source: Source, special: bool) -> bool:
@@ -345,7 +345,7 @@ def head_miniatures(source: Source, causal: bool, special: bool = True, size: in
         with _turn(layers[0].n):
             return Frozen(shades(miniatures(layers, causal=causal, special=special, size=size).numpy()))
 
-    source, special = source.settled, _shown(source, special)
+    source, special = source.canonical, _shown(source, special)
     return _long(_miniatures, _key((source, causal, special, size)), find).value
 
 
@@ -357,7 +357,7 @@ def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scor
         with _turn(layers[0].n):
             return Frozen(_head_scores.head_scores(layers, causal=causal, special=special))
 
-    source, special = source.settled, _shown(source, special)
+    source, special = source.canonical, _shown(source, special)
     return _long(_scores, _key((source, causal, special)), find).value
 
 

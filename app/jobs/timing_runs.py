@@ -10,12 +10,12 @@ from app.jobs import runs
 from app.words.i18n import N_, _, _n, literal, paragraph
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.masked import Masked
-from attention_core.benchmarking.records import LeftOut, Observed, Point, Run, gather
+from attention_core.benchmarking.records import Observed, Point, Run, Skipped, gather
 from attention_core.benchmarking.summary import REFERENCE, Crossing, Ratio, crossing
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
 from attention_core.experiments.timing_length import unfinished
-from attention_core.formatting import read_off
+from attention_core.formatting import format_interpolated
 
 KEY = "timing"
 """The key of the run, which is shared by the pages that measure time."""
@@ -93,7 +93,7 @@ def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, 
     runs.on_button(
         "timing_length",
         spec,
-        partial(timing_length.following, spec),
+        partial(timing_length.next_sample, spec),
         key=KEY,
         label=_("Run on this machine"),
         icon=":material/play_arrow:",
@@ -127,7 +127,7 @@ def progress(spec: TimingSpec, found: runs.Run[Observed]) -> tuple[float, str]:
 def share_done(spec: TimingSpec, rows: Sequence[Observed]) -> float:
     """Return the fraction of the work done. A sample weighs its length, or twice that if it counts operations."""
     whole = (spec.rounds + 1) * len(spec.variants) * sum(spec.sizes)
-    done = sum(row.n * (2 if isinstance(row, LeftOut) or row.round == 0 else 1) for row in rows)
+    done = sum(row.n * (2 if isinstance(row, Skipped) or row.round == 0 else 1) for row in rows)
     return min(1.0, done / whole)
 
 
@@ -139,7 +139,9 @@ def in_one_sentence(found: Sequence[Series]) -> str:
         if at is not None:
             name = f"**{literal(line.name)}**"
             if at.where == "at":
-                name = _("{name} at {n} tokens ({range})", name=name, n=read_off(at.tokens), range=_range(at))
+                name = _(
+                    "{name} at {n} tokens ({range})", name=name, n=format_interpolated(at.tokens), range=_range(at)
+                )
             where.setdefault(at.where, []).append((at.tokens, name))
     where.get("at", []).sort()
     if not where:
@@ -191,7 +193,7 @@ def faster_from(line: Series) -> str:
         return ""
     if at.where != "at":
         return _(FASTER[at.where, unfinished(line.run) is None], n=f"{at.tokens:,.0f}")
-    return _(FASTER["at", unfinished(line.run) is None], n=read_off(at.tokens), range=_range(at))
+    return _(FASTER["at", unfinished(line.run) is None], n=format_interpolated(at.tokens), range=_range(at))
 
 
 def stamp_lines(run: Run, *, live: bool) -> list[str]:

@@ -43,19 +43,19 @@ def of_variant(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
 def read_model(given: list[str]) -> str:
     """Return a built-in model's key, or any name if the profile allows; raise ValueError for other models."""
     name = only(given)
-    if not models.may_ask(name):
+    if not models.is_model_allowed(name):
         raise ValueError
     return name
 
 
 def write_model(name: str) -> list[str]:
     """Return the words of a model in an address; none if no model can have this name."""
-    return [name] if models.may_ask(name) else []
+    return [name] if models.is_model_allowed(name) else []
 
 
 def may_type(name: object) -> bool:
     """Return whether a model name is allowed; where any name may be typed, unknown ones lead to an error message."""
-    return isinstance(name, str) and (models.may_ask(name) or current().hub_models)
+    return isinstance(name, str) and (models.is_model_allowed(name) or current().hub_models)
 
 
 def read_text(given: list[str]) -> str:

@@ -13,7 +13,7 @@ import streamlit as st
 from app.words.isolation import isolated
 from attention_core.errors import LabError
 from attention_core.formatting import N_ as N_
-from attention_core.formatting import Written
+from attention_core.formatting import FormattedFloat
 from attention_core.inputs.record import Notice
 
 LOCALES = Path(__file__).parent.parent / "locale"
@@ -57,7 +57,7 @@ def _written(values: Mapping[str, object]) -> dict[str, object]:
 
 def _written_value(value: object) -> object:
     if isinstance(value, float | np.floating):
-        return Written(value)
+        return FormattedFloat(value)
     return isolated(value) if isinstance(value, str) else value
 
 

@@ -56,7 +56,7 @@ def count(call: Callable[[], Any], *, unit: torch.dtype = torch.float32) -> Coun
     )
 
 
-def held(call: Callable[[], Any], *, most: int = 3) -> list[tuple[int, tuple[int, ...]]]:
+def largest_live_tensors(call: Callable[[], Any], *, most: int = 3) -> list[tuple[int, tuple[int, ...]]]:
     """Return the largest tensors made by ``call`` that are alive at its memory peak, as bytes and shape.
 
     The function is run twice: once to find the peak, once to list the tensors when it is reached.

@@ -45,9 +45,9 @@ class Masked(Attention):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
         """See ``Attention``; the memory is O(n²)."""
         self._check(q, k, v, causal)
-        return self.over(q.shape[-2], q.device, causal=causal)(q, k, v)
+        return self.masked_call(q.shape[-2], q.device, causal=causal)(q, k, v)
 
-    def over(self, n: int, device: torch.device, *, causal: bool) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    def masked_call(self, n: int, device: torch.device, *, causal: bool) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
         """Return a function ``(q, k, v) -> A v`` for n tokens; its mask is made once, as a model would cache it."""
         mask = self.mask(n, causal=causal)
         if mask is None:
@@ -75,7 +75,7 @@ class Masked(Attention):
         return n * n * (MAKING + each * element.itemsize)
 
 
-def subject(word: str) -> Attention:
+def attention_from_word(word: str) -> Attention:
     """Return the attention that a word of a timing names: a variant, or its mask on the full matrix.
 
     Raises:

@@ -66,7 +66,7 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftOut:
+class Skipped:
     """A variant that was not measured from some sequence length on, with the reason.
 
     Attributes:
@@ -92,7 +92,7 @@ class LeftOut:
         return {} if self.most is None else {"most": self.most}
 
 
-Observed = Sample | LeftOut
+Observed = Sample | Skipped
 """The result of one task of ``experiments.timing_length``."""
 
 
@@ -103,7 +103,7 @@ class Run:
     spec: TimingSpec
     stamp: Stamp
     points: tuple[Point, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[Skipped, ...]
 
 
 def gather(spec: TimingSpec, stamp: Stamp, rows: Iterable[Observed]) -> Run:
@@ -111,7 +111,7 @@ def gather(spec: TimingSpec, stamp: Stamp, rows: Iterable[Observed]) -> Run:
     samples: dict[tuple[str, int], list[Sample]] = {}
     left_out = []
     for row in rows:
-        if isinstance(row, LeftOut):
+        if isinstance(row, Skipped):
             left_out.append(row)
         else:
             samples.setdefault((row.variant, row.n), []).append(row)

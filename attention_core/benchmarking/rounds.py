@@ -12,7 +12,7 @@ from attention_core.benchmarking.clock import Call, Clock
 T = TypeVar("T")
 
 
-def whose_turn(taken: Mapping[T, int], rounds: int) -> T | None:
+def next_subject(taken: Mapping[T, int], rounds: int) -> T | None:
     """Return the subject to measure next, given how often each was measured; None after the last round."""
     least = min(taken.values(), default=rounds)
     if least >= rounds:

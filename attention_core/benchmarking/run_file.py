@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from attention_core.benchmarking.device import Stamp, Text, Whole
-from attention_core.benchmarking.records import LeftOut, Point, Run
+from attention_core.benchmarking.records import Point, Run, Skipped
 from attention_core.benchmarking.timing import BOUNDS, TimingSpec
 from attention_core.errors import InputError, LabError
 from attention_core.limits import current
@@ -26,7 +26,7 @@ MOST_SIZES = 64
 """Maximum number of sequence lengths in a file."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class SpecRecord(msgspec.Struct, frozen=True):
     """The ``TimingSpec`` in a file, with all fields written out, including defaults."""
 
     variants: Annotated[tuple[Text, ...], Meta(max_length=BOUNDS["variants"])]
@@ -46,9 +46,9 @@ class Document(msgspec.Struct, frozen=True):
     format: str
     version: Whole
     stamp: Stamp
-    spec: Asked
+    spec: SpecRecord
     points: tuple[Point, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[Skipped, ...]
 
 
 def to_json(run: Run) -> bytes:
@@ -109,7 +109,7 @@ def _check_texts(found: Document) -> None:
         raise InputError("The file holds text that is not printable.")
 
 
-def _check_places(items: Sequence[Point | LeftOut], spec: TimingSpec, name: str) -> None:
+def _check_places(items: Sequence[Point | Skipped], spec: TimingSpec, name: str) -> None:
     """Raise InputError for too many items, or for a variant or length that is not in the spec."""
     most = current().run_points
     if len(items) > most:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_core.benchmarking.device import DEVICES
-from attention_core.benchmarking.masked import Masked, subject
+from attention_core.benchmarking.masked import Masked, attention_from_word
 from attention_core.errors import InputError
 from attention_core.formatting import N_
 from attention_core.ops.softmax.exact import exact_attention
@@ -78,7 +78,7 @@ class TimingSpec:
         if len(set(self.variants)) < len(self.variants):
             raise InputError("Name each variant once.")
         for word in self.variants:
-            subject(word)
+            attention_from_word(word)
 
     @property
     def element(self) -> torch.dtype:
@@ -86,7 +86,7 @@ class TimingSpec:
         return DTYPES[self.dtype]
 
 
-def why_not(attention: Attention, *, mode: str, causal: bool) -> str | None:
+def unsupported_reason(attention: Attention, *, mode: str, causal: bool) -> str | None:
     """Return one sentence on why a variant cannot be timed in this mode; None if it can."""
     if mode == "decode":
         # A decode step of full attention is one query against a cache of keys and values.
@@ -138,7 +138,7 @@ def prepare(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, mode: str,
     """Return the call to time.
 
     Args:
-        attention: a variant for which ``why_not`` returns None.
+        attention: a variant for which ``unsupported_reason`` returns None.
         q: ``[B, H, n, d]``.
         k: ``[B, H, n, d]``.
         v: ``[B, H, n, d_v]``.
@@ -148,7 +148,7 @@ def prepare(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, mode: str,
     if mode == "decode":
         return _step(attention, q, k, v)
     if isinstance(attention, Masked):
-        attend = attention.over(q.shape[-2], q.device, causal=causal)
+        attend = attention.masked_call(q.shape[-2], q.device, causal=causal)
     else:
         attend = partial(attention.attend, causal=causal)
     return partial(attend, q, k, v) if mode == "forward" else Backward(attend, q, k, v)

@@ -1,7 +1,7 @@
 """Check the claims of articles on an input; each file in ``checks`` defines one claim and is found automatically.
 
-``claim`` defines the ``Claim`` class, ``in_the_model`` is shared by several claims, and ``survey`` counts the verdicts
-of all claims on many inputs.
+``claim`` defines the ``Claim`` class, ``model_experiments`` is shared by several claims, and ``survey`` counts the
+verdicts of all claims on many inputs.
 """
 
 import importlib
@@ -12,15 +12,15 @@ from functools import cache
 from typing import Any
 
 from attention_core.claims import checks
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import Claim, ExperimentInput, Figure, Place, Quantity, UntestableError, Verdict
 from attention_core.errors import InputError, nearest
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 
 __all__ = [
-    "Ask",
     "Claim",
     "ClaimTask",
+    "ExperimentInput",
     "Figure",
     "Outcome",
     "Place",
@@ -49,7 +49,7 @@ class ClaimTask:
         head: index of the only head to measure; None for all heads.
         longest: the largest number of tokens at which the source may be measured.
         timed: whether the claim measures time.
-        slow: whether a decoder reads the source's text many times.
+        runs_decoder: whether a decoder reads the source's text many times.
     """
 
     key: str
@@ -57,7 +57,7 @@ class ClaimTask:
     head: int | None
     longest: int
     timed: bool
-    slow: bool = False
+    runs_decoder: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,14 +69,14 @@ class Outcome:
         verdict: the verdict of the claim's rule on the numbers.
         numbers: the values of the claim's quantities by name, computed from the rows.
         rows: the rows of the claim's experiment, all of the claim's own frozen dataclass.
-        why: the reason why the claim is untestable, with no rows or numbers; None if it was judged.
+        untestable_reason: the reason why the claim is untestable, with no rows or numbers; None if it was judged.
     """
 
     key: str
     verdict: Verdict
     numbers: Mapping[str, float] = field(default_factory=dict)
     rows: tuple[Any, ...] = ()
-    why: UntestableError | None = None
+    untestable_reason: UntestableError | None = None
 
     @property
     def claim(self) -> Claim[Any]:
@@ -86,15 +86,15 @@ class Outcome:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The finding and the notes that apply, or the reason why nothing was judged; placeholders are not filled."""
-        if self.why:
-            return (self.why.template,)
+        if self.untestable_reason:
+            return (self.untestable_reason.template,)
         notes = (note.finding for note in self.claim.notes if note.applies(self.numbers))
         return self.claim.sentence(self.numbers), *notes
 
     @property
-    def found(self) -> Mapping[str, object]:
+    def formatted_numbers(self) -> Mapping[str, object]:
         """The values for the placeholders of ``sentences``."""
-        return self.why.fields if self.why else self.claim.found(self.numbers)
+        return self.untestable_reason.fields if self.untestable_reason else self.claim.formatted_numbers(self.numbers)
 
 
 @cache
@@ -170,7 +170,14 @@ def tasks(
     """
     room = min(source.room(load(source, None)), longest)
     return tuple(
-        ClaimTask(key=c.key, source=source, head=head, longest=room, timed=c.timed, slow=c.reads and source.written)
+        ClaimTask(
+            key=c.key,
+            source=source,
+            head=head,
+            longest=room,
+            timed=c.timed,
+            runs_decoder=c.uses_decoder and source.written,
+        )
         for c in chosen(keys)
     )
 
@@ -183,8 +190,8 @@ def run(task: ClaimTask, *, load: Load = load) -> tuple[Outcome, ...]:
     """
     known = claim(task.key)
     try:
-        rows = known.rows(Ask(source=task.source, head=task.head, longest=task.longest, load=load))
+        rows = known.rows(ExperimentInput(source=task.source, head=task.head, longest=task.longest, load=load))
     except UntestableError as why:
-        return (Outcome(key=task.key, verdict=Verdict.UNTESTABLE, why=why),)
+        return (Outcome(key=task.key, verdict=Verdict.UNTESTABLE, untestable_reason=why),)
     numbers, verdict = known.judge(rows)
     return (Outcome(key=task.key, verdict=verdict, numbers=numbers, rows=rows),)

@@ -15,16 +15,16 @@ from attention_core.analysis.matrix.future import future_share
 from attention_core.errors import InputError
 from attention_core.experiments import swap
 from attention_core.experiments.task import H, Load
-from attention_core.formatting import at_most, number, written
+from attention_core.formatting import at_most, format_readable, number
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, TextSource
 from attention_core.variant import Paper
 
 DECIMALS = 6
 """Decimals to which an exponent fitted to counts is rounded, so that float noise does not turn 2 into 2.0000000001."""
-EVEN = 1e-6
+FLOAT32_TOLERANCE = 1e-6
 """Relative difference of matrices below which a difference counts as float32 rounding."""
-READ = 128
+MAX_DECODER_TOKENS = 128
 """Maximum number of tokens that a decoder reads for a claim about its predictions; it reads them about a dozen
 times."""
 
@@ -82,7 +82,7 @@ class Quantity:
     digits: int = 3
     bound: bool = False
 
-    def written(self, value: float) -> str:
+    def format(self, value: float) -> str:
         """Format the number for display, without its unit."""
         return (at_most if self.bound else number)(value, self.digits)
 
@@ -141,7 +141,7 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask:
+class ExperimentInput:
     """The input and settings that an experiment runs on.
 
     Attributes:
@@ -157,7 +157,7 @@ class Ask:
     load: Load
 
     @property
-    def own(self) -> int:
+    def own_length(self) -> int:
         """The source's own number of tokens, at most ``longest``.
 
         Raises:
@@ -177,15 +177,21 @@ class Ask:
         return self.source.text
 
     @property
-    def decoded(self) -> int:
-        """The number of tokens that the decoder reads: at most ``READ``, and at most ``longest`` if that cuts the text.
+    def decoder_token_count(self) -> int:
+        """The number of tokens that the decoder reads.
+
+        At most ``MAX_DECODER_TOKENS``, and at most ``longest`` if that cuts the text.
 
         Raises:
             UntestableError: if the source is not a text.
             LabError: if the text is empty.
         """
         text, whole = self.text, self.load(self.source, None).n  # another model may count differently
-        return len(swap.text_tokens(text, tokens=min(READ, self.longest) if self.longest < whole else READ).ids)
+        return len(
+            swap.text_tokens(
+                text, tokens=min(MAX_DECODER_TOKENS, self.longest) if self.longest < whole else MAX_DECODER_TOKENS
+            ).ids
+        )
 
     def record(self, tokens: int | None = None) -> QKV:
         """Return the measured heads, ``[H, n, d]``, at the source's own length (at most ``longest``) or at ``tokens``.
@@ -193,9 +199,9 @@ class Ask:
         Raises:
             LabError: if the source cannot be read at this length.
         """
-        return self.source.at_length(tokens or self.own, self.longest, self.load).of_head(self.head)
+        return self.source.at_length(tokens or self.own_length, self.longest, self.load).of_head(self.head)
 
-    def seen(self, rows: Iterable[H]) -> list[H]:
+    def rows_of_selected_heads(self, rows: Iterable[H]) -> list[H]:
         """Return the rows of the measured heads from an experiment that measures all heads."""
         return [row for row in rows if self.head in (None, row.head)]
 
@@ -220,23 +226,24 @@ class Claim(Generic[R]):
         finding: what was found, in one sentence with the quantities as placeholders.
         quantities: the numbers that it is judged by, the most important first.
         figure: the chart of its rows.
-        measure: runs the experiment: ``ask -> rows``, all of one frozen dataclass. Random seeds depend on ``ask`` only.
+        measure: runs the experiment: ``inputs -> rows``, all of one frozen dataclass. Random seeds depend on ``inputs``
+            only.
         numbers: summarizes rows: ``rows -> {quantity's name: value}``.
         verdict: applies the rule: ``(numbers, bounds) -> verdict``.
         cases: findings for cases that the usual sentence does not fit; the first that applies is used.
         notes: sentences after the finding; each one that applies is shown.
         needs: the smallest number of tokens on which it can be judged, for example enough for 64 landmarks.
-        unmasked: name of a method that it compares with softmax and that cannot be causal, or empty. The claim is then
-            untestable on a causal model whose unmasked attention puts much weight on the future.
-        grows: whether it is measured at growing lengths, up to the longest available for the source. ``needs`` then
-            applies to that longest length, because a synthetic input's own length does not matter.
+        noncausal_method: name of a method that it compares with softmax and that cannot be causal, or empty. The claim
+            is then untestable on a causal model whose unmasked attention puts much weight on the future.
+        measures_lengths: whether it is measured at growing lengths, up to the longest available for the source.
+            ``needs`` then applies to that longest length, because a synthetic input's own length does not matter.
         theorem: why mathematics allows only one verdict, in one sentence; empty for a claim whose verdict depends on
             the input.
-        otherwise: an input whose verdict differs from the verdict on all inputs of the survey, in one sentence. A test
-            runs the claim on each such input. Empty for a theorem, or if no such input is known.
+        counterexample: an input whose verdict differs from the verdict on all inputs of the survey, in one sentence. A
+            test runs the claim on each such input. Empty for a theorem, or if no such input is known.
         timed: whether it measures time, so that its numbers differ from run to run.
-        reads: whether a decoder reads the source's text many times, which is slow. The claim then needs a text, and
-            ``needs`` counts tokens of that decoder.
+        uses_decoder: whether a decoder reads the source's text many times, which is slow. The claim then needs a text,
+            and ``needs`` counts tokens of that decoder.
     """
 
     key: str
@@ -248,7 +255,7 @@ class Claim(Generic[R]):
     finding: str
     quantities: tuple[Quantity, ...]
     figure: Figure
-    measure: Callable[[Ask], Iterable[R]]
+    measure: Callable[[ExperimentInput], Iterable[R]]
     numbers: Callable[[Sequence[R]], Numbers]
     verdict: Callable[[Numbers, Numbers], Verdict]
     bounds: Numbers = field(default_factory=dict)
@@ -256,26 +263,32 @@ class Claim(Generic[R]):
     cases: tuple[Case, ...] = ()
     notes: tuple[Case, ...] = ()
     needs: int = 2
-    unmasked: str = ""
-    grows: bool = False
+    noncausal_method: str = ""
+    measures_lengths: bool = False
     theorem: str = ""
-    otherwise: str = ""
+    counterexample: str = ""
     timed: bool = False
-    reads: bool = False
+    uses_decoder: bool = False
 
-    def rows(self, ask: Ask) -> tuple[R, ...]:
+    def rows(self, inputs: ExperimentInput) -> tuple[R, ...]:
         """Run the experiment and return its rows.
 
         Raises:
             UntestableError: if the claim cannot be judged on this input.
             LabError: if the source cannot be read at a length that the experiment needs.
         """
-        if self.unmasked:
-            check_seen(ask.record(), self.unmasked)
-        n = ask.decoded if self.reads else ask.longest if self.grows else ask.own
+        if self.noncausal_method:
+            check_low_future_mass(inputs.record(), self.noncausal_method)
+        n = (
+            inputs.decoder_token_count
+            if self.uses_decoder
+            else inputs.longest
+            if self.measures_lengths
+            else inputs.own_length
+        )
         if n < self.needs:
             raise UntestableError("Needs at least {needs} tokens; this input has {n}.", needs=self.needs, n=n)
-        return tuple(self.measure(ask))
+        return tuple(self.measure(inputs))
 
     def judge(self, rows: Sequence[R]) -> tuple[Numbers, Verdict]:
         """Return the numbers computed from the rows, and the verdict of the rule on them."""
@@ -286,13 +299,13 @@ class Claim(Generic[R]):
         """Return the finding that fits these numbers; placeholders are not filled."""
         return next((case.finding for case in self.cases if case.applies(numbers)), self.finding)
 
-    def found(self, numbers: Numbers) -> dict[str, str]:
+    def formatted_numbers(self, numbers: Numbers) -> dict[str, str]:
         """Format the quantities without units, as values for the placeholders of ``sentence``."""
-        return {each.name: each.written(numbers[each.name]) for each in self.quantities}
+        return {each.name: each.format(numbers[each.name]) for each in self.quantities}
 
     def thresholds(self) -> dict[str, str]:
         """Format the bounds, as values for the placeholders of ``rule``."""
-        return {name: written(bound, None) for name, bound in self.bounds.items()}
+        return {name: format_readable(bound, None) for name, bound in self.bounds.items()}
 
 
 FUTURE = Quantity("future", "weight that the input itself hides", "%")
@@ -313,7 +326,7 @@ def future(qkv: QKV) -> float:
     return 100 * future_share(qkv, head=None) if qkv.causal else 0.0
 
 
-def check_seen(qkv: QKV, method: str) -> None:
+def check_low_future_mass(qkv: QKV, method: str) -> None:
     """Check that a causal model attends little to the future when unmasked, so that a non-causal method can be judged.
 
     Args:
@@ -329,12 +342,12 @@ def check_seen(qkv: QKV, method: str) -> None:
             "{method} cannot hide the future, as this model does: read both ways, {hidden}% of its attention would "
             "lie there, where it never looks (up to {most}% would be let pass). Choose a model that reads both ways.",
             method=method,
-            hidden=written(hidden, 3),
+            hidden=format_readable(hidden, 3),
             most=MOST_HIDDEN,
         )
 
 
-def check_uneven(uniform: Tensor) -> None:
+def check_not_uniform(uniform: Tensor) -> None:
     """Check that attention is not uniform in every head; closeness to uniform attention would show nothing.
 
     Args:
@@ -343,7 +356,7 @@ def check_uneven(uniform: Tensor) -> None:
     Raises:
         UntestableError: if all heads are uniform, up to float32 rounding.
     """
-    if (uniform < EVEN).all():
+    if (uniform < FLOAT32_TOLERANCE).all():
         raise UntestableError(
             "All tokens of this input weigh the same, so that every method agrees; choose one with sharper attention."
         )

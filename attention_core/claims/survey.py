@@ -44,7 +44,7 @@ time."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surveyed:
+class SurveyInput:
     """One input of the survey.
 
     Attributes:
@@ -60,7 +60,7 @@ class Surveyed:
     timed: bool = False
 
 
-def _texts() -> Iterator[Surveyed]:
+def _texts() -> Iterator[SurveyInput]:
     """Yield texts in both built-in models at several layers and lengths, and SmolLM2 heads that hardly look ahead."""
     layers = {
         "a few sentences": {"minilm": (0, 2, 4), "smollm2": (0, 9, 18, 27)},
@@ -77,13 +77,13 @@ def _texts() -> Iterator[Surveyed]:
         yield _text("a page", PROSE["a page"], "smollm2", layer, head)
 
 
-def _text(name: str, text: str, model: str, layer: int, head: int | None = None, *, timed: bool = False) -> Surveyed:
+def _text(name: str, text: str, model: str, layer: int, head: int | None = None, *, timed: bool = False) -> SurveyInput:
     which = "" if head is None else f", head {head}"
     source = TextSource(" ".join(text.split()), model, layer)
-    return Surveyed(name=f"{name}, {model} layer {layer}{which}", source=source, head=head, timed=timed)
+    return SurveyInput(name=f"{name}, {model} layer {layer}{which}", source=source, head=head, timed=timed)
 
 
-def _synthetic() -> Iterator[Surveyed]:
+def _synthetic() -> Iterator[SurveyInput]:
     """Yield every kind in five settings of length, size, sharpness, seed and position encoding; then extremes."""
     plain = SyntheticSpec(heads=HEADS)
     for seed, (n, d, sharpness, rope) in enumerate(
@@ -106,10 +106,10 @@ def _synthetic() -> Iterator[Surveyed]:
         yield _made(replace(plain, **how))
 
 
-def _made(spec: SyntheticSpec, *, timed: bool = False) -> Surveyed:
+def _made(spec: SyntheticSpec, *, timed: bool = False) -> SurveyInput:
     turned = ", RoPE" if spec.rope else ""
     name = f"{spec.kind}, d = {spec.d}, sharpness {spec.sharpness:g}, seed {spec.seed}{turned}"
-    return Surveyed(name=name, source=SyntheticSource(spec), timed=timed)
+    return SurveyInput(name=name, source=SyntheticSource(spec), timed=timed)
 
 
 INPUTS = (*_texts(), *_synthetic())
@@ -126,16 +126,16 @@ class Survey:
         verdicts: one verdict per input that the claim was checked on, by the claim's key.
     """
 
-    inputs: tuple[Surveyed, ...]
+    inputs: tuple[SurveyInput, ...]
     tokens: tuple[int, ...]
     verdicts: Mapping[str, tuple[Verdict, ...]]
 
 
 def run(
-    inputs: Sequence[Surveyed] = INPUTS,
+    inputs: Sequence[SurveyInput] = INPUTS,
     *,
     keys: Sequence[str] | None = None,
-    tell: Callable[[int, Surveyed], None] = lambda number, surveyed: None,
+    on_input: Callable[[int, SurveyInput], None] = lambda number, surveyed: None,
 ) -> Survey:
     """Check the claims on the inputs, one after another.
 
@@ -144,7 +144,7 @@ def run(
     Args:
         inputs: the inputs to survey.
         keys: the keys of the claims; None for all claims.
-        tell: callback that receives the number (from 1) of every input and the input, before it is measured.
+        on_input: callback that receives the number (from 1) of every input and the input, before it is measured.
 
     Raises:
         LabError: if a model is not available, or a key is unknown.
@@ -152,7 +152,7 @@ def run(
     found: dict[str, list[Verdict]] = {claim.key: [] for claim in claims.chosen(keys)}
     tokens = []
     for number, surveyed in enumerate(inputs, start=1):
-        tell(number, surveyed)
+        on_input(number, surveyed)
         read: Load = lru_cache(load)  # claims need the same few lengths
         tokens.append(claims.length(surveyed.source, read))
         for task in _tasks(surveyed, read, list(found)):
@@ -161,13 +161,13 @@ def run(
     return Survey(inputs=tuple(inputs), tokens=tuple(tokens), verdicts=verdicts)
 
 
-def _tasks(surveyed: Surveyed, read: Load, keys: Sequence[str]) -> list[ClaimTask]:
+def _tasks(surveyed: SurveyInput, read: Load, keys: Sequence[str]) -> list[ClaimTask]:
     longest = claims.length(surveyed.source, read)
     every = claims.tasks(surveyed.source, head=surveyed.head, load=read, keys=keys, longest=longest)
     return [task for task in every if surveyed.timed or not task.timed]
 
 
-def always(verdicts: Sequence[Verdict]) -> Verdict | None:
+def single_verdict(verdicts: Sequence[Verdict]) -> Verdict | None:
     """Return the only verdict of a claim, untestable inputs ignored; None if there are several verdicts, or none."""
     judged = {verdict for verdict in verdicts if verdict is not Verdict.UNTESTABLE}
     return judged.pop() if len(judged) == 1 else None
@@ -213,8 +213,8 @@ def _counted(survey: Survey, claim: Claim) -> list[int]:
 def _remark(survey: Survey, claim: Claim) -> str:
     if claim.theorem:
         return f"A theorem: {claim.theorem}"
-    if always(survey.verdicts[claim.key]):
-        return f"Not a theorem: {claim.otherwise or 'no input of this survey gave another verdict.'}"
+    if single_verdict(survey.verdicts[claim.key]):
+        return f"Not a theorem: {claim.counterexample or 'no input of this survey gave another verdict.'}"
     return ""
 
 

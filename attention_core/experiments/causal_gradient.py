@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_core import registry
 from attention_core.benchmarking.counting import count
 from attention_core.errors import InputError
-from attention_core.experiments.causal_modes import DTYPES, MATRIX, beginning, computed
+from attention_core.experiments.causal_modes import DTYPES, MATRIX, causal_forward, first_tokens_at_most
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.limits import current
@@ -117,19 +117,19 @@ def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[Differe
     Raises:
         LabError: if the source cannot be read, or a gradient on it is not finite.
     """
-    return _differences(task, load) if isinstance(task, DifferenceTask) else (held(task),)
+    return _differences(task, load) if isinstance(task, DifferenceTask) else (count_bytes(task),)
 
 
 def _gradients(word: str, way: str, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], tuple[Tensor, ...]]:
     """Return a function that computes the gradients at q, k and v from one random gradient at the output."""
-    compute = computed(registry.from_word(word), way)
+    compute = causal_forward(registry.from_word(word), way)
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     at_output = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)
     return lambda: torch.autograd.grad(compute(q, k, v), (q, k, v), at_output)
 
 
 def _differences(task: DifferenceTask, load: Load) -> tuple[DifferenceRow, ...]:
-    qkv = beginning(load(task.source, None), COMPARED).of_head(task.head)
+    qkv = first_tokens_at_most(load(task.source, None), COMPARED).of_head(task.head)
     rows = []
     for name, dtype in DTYPES.items():
         q, k, v = (x.to(dtype) for x in qkv.tensors)
@@ -164,7 +164,7 @@ def check_finite(gradients: Iterable[Tensor]) -> None:
         )
 
 
-def held(task: BytesTask) -> BytesRow:
+def count_bytes(task: BytesTask) -> BytesRow:
     """Count the peak bytes of a task's forward and backward pass."""
     source = torch.Generator().manual_seed(task.n)
     q, k, v = (torch.randn(1, task.n, size, generator=source) for size in (task.d, task.d, task.d_v))

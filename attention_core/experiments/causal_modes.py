@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_core import registry
 from attention_core.benchmarking.clock import CpuClock
 from attention_core.benchmarking.counting import count
-from attention_core.benchmarking.rounds import sample, whose_turn
+from attention_core.benchmarking.rounds import next_subject, sample
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, first_tokens
@@ -138,7 +138,7 @@ def forms(variant: Variant) -> tuple[str, ...]:
     return next((setting.choices for setting in variant.params.settings() if setting.name == "mode"), ())
 
 
-def computed(attention: Attention, way: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+def causal_forward(attention: Attention, way: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """Return the causal output of one form, as a function of q, k and v."""
     if way == MATRIX:
         return lambda q, k, v: attention.weights(q, k, causal=True) @ v
@@ -151,12 +151,12 @@ def difference(a: Tensor, b: Tensor) -> float:
     return float(ratio((a - b).abs().amax(), b.abs().amax()))
 
 
-def beginning(qkv: QKV, tokens: int) -> QKV:
+def first_tokens_at_most(qkv: QKV, tokens: int) -> QKV:
     """Return a record's first tokens, or all tokens if there are fewer."""
     return first_tokens(qkv, min(tokens, qkv.n))
 
 
-def compared(n: int) -> int:
+def compared_length(n: int) -> int:
     """Return the number of tokens on which forms are compared; short inputs are repeated, long ones cut."""
     return min(max(n, SEVERAL), AGREED)
 
@@ -211,11 +211,14 @@ def run(
 
 
 def _agreement(task: AgreementTask, load: Load) -> tuple[AgreementRow, ...]:
-    qkv, attention = beginning(load(task.source, None), AGREED).of_head(task.head), registry.from_word(task.word)
+    qkv, attention = (
+        first_tokens_at_most(load(task.source, None), AGREED).of_head(task.head),
+        registry.from_word(task.word),
+    )
     rows = []
     for name, dtype in DTYPES.items():
-        q, k, v = (_repeated(x.to(dtype), compared(qkv.n)) for x in qkv.tensors)
-        outs = {way: computed(attention, way)(q, k, v) for way in ways(task.word)}
+        q, k, v = (_repeated(x.to(dtype), compared_length(qkv.n)) for x in qkv.tensors)
+        outs = {way: causal_forward(attention, way)(q, k, v) for way in ways(task.word)}
         for a, b in itertools.combinations(outs, 2):
             apart = difference(outs[a], outs[b])
             rows.append(AgreementRow(variant=task.word, dtype=name, a=a, b=b, difference=apart))
@@ -237,16 +240,16 @@ def _cost(task: CostTask) -> CostRow:
 
 def _call(task: CostTask) -> Callable[[], Tensor]:
     q, k, v = torch.randn(3, 1, task.n, task.d, generator=torch.Generator().manual_seed(task.n))
-    compute = computed(registry.from_word(task.word), task.way)
+    compute = causal_forward(registry.from_word(task.word), task.way)
     return lambda: compute(q, k, v)
 
 
-def following(tasks: Sequence[CostTask], rows: Sequence[TimeRow]) -> TimeTask | None:
+def next_sample(tasks: Sequence[CostTask], rows: Sequence[TimeRow]) -> TimeTask | None:
     """Return the next sample after these rows: each task once per round, in the opposite order of the last round."""
     taken: dict[tuple[str, int], list[float]] = {(task.way, task.n): [] for task in tasks}
     for row in rows:
         taken[row.way, row.n].append(row.ms)
-    task = whose_turn({task: len(taken[task.way, task.n]) for task in tasks}, ROUNDS)
+    task = next_subject({task: len(taken[task.way, task.n]) for task in tasks}, ROUNDS)
     if task is None:
         return None
     ms = taken[task.way, task.n]

@@ -115,17 +115,17 @@ def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:
             ids=tuple(new),
             written=tuple(loaded.tokenizer.decode([i]) for i in new),
             seconds=seconds,
-            held=held(loaded, task.word, task.layers, len(ids)),
+            held=cache_bytes(loaded, task.word, task.layers, len(ids)),
         ),
     )
 
 
-def parting(one: ContinuationRow, other: ContinuationRow) -> int | None:
+def first_difference(one: ContinuationRow, other: ContinuationRow) -> int | None:
     """Return the index of the first token in which two continuations differ; None if they are equal."""
     return next((i for i, (a, b) in enumerate(zip(one.ids, other.ids, strict=True)) if a != b), None)
 
 
-def held(loaded: Loaded, word: str, layers: Sequence[int], n: int) -> int:
+def cache_bytes(loaded: Loaded, word: str, layers: Sequence[int], n: int) -> int:
     """Return the bytes that a float32 model needs after n tokens to continue, summed over its layers."""
     config, info = loaded.model.config.get_text_config(), loaded.info
     groups = getattr(config, "num_key_value_heads", None) or info.heads
@@ -139,7 +139,7 @@ def _kept(word: str, heads: int, d: int, n: int, token: int) -> int:
         return heads * d * 4  # the running sum of the values
     variant = registry.from_word(word).variant
     if variant.decoder is not None:
-        [row] = generation.run(generation.HeldTask(word=word, heads=heads, d=d, d_v=d))
+        [row] = generation.run(generation.MemoryTask(word=word, heads=heads, d=d, d_v=d))
         return row.state_bytes
     mask = registry.from_word(word).mask(2 * n, causal=True)
     if mask is None:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.experiments.task import Load, load
-from attention_core.inputs.positions import ALIBI, BASE, CHANNELS, Rope, rotary, side_by_side, speeds, unbiased
+from attention_core.inputs.positions import ALIBI, BASE, CHANNELS, Rope, remove_alibi, rotary, side_by_side, speeds
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.metrics.entropy import entropy
@@ -126,7 +126,7 @@ def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
     q, k = qkv.q.double(), qkv.k.double()
     found = {BIASED: (q, k)} if source.positions == ALIBI else {}
     if found:
-        q, k = unbiased(q, k)
+        q, k = remove_alibi(q, k)
     rope = source.own_rope or Rope()
     if rope.base is None:
         return {TURNED: (q, k)}

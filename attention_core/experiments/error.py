@@ -25,7 +25,7 @@ SEEDS = 5
 """Seeds per random variant: enough to see a spread, few enough for a short wait."""
 UNIFORM = "uniform"
 """Value of ``variant`` in the rows of uniform attention, the plain mean of the values."""
-STOPS = 8
+BUDGET_STEPS = 8
 """Number of measured values of a fractional budget."""
 BAND = (0.25, 0.5, 0.75)
 """Quantiles over heads and seeds: the edges of the band, which contains the middle half, and the median."""
@@ -152,14 +152,14 @@ def tasks(
         head: index of the only head to measure; None for all heads.
         causal: whether a causal mask is used.
     """
-    shown = _able(words, causal)
+    shown = _supported(words, causal)
     common = ErrorTask(source=source, word="softmax", head=head, causal=causal)
     steps = [
-        (_urgency(i), replace(common, word=rung.word))
+        (_coarse_rank(i), replace(common, word=rung.word))
         for attention in shown
-        for i, rung in enumerate(rungs(attention, n))
+        for i, rung in enumerate(budget_variants(attention, n))
     ]
-    return (*_zeros(shown, common), *(task for _, task in sorted(steps, key=lambda step: step[0])))
+    return (*_uniform_tasks(shown, common), *(task for _, task in sorted(steps, key=lambda step: step[0])))
 
 
 def length_tasks(
@@ -174,15 +174,15 @@ def length_tasks(
         head: index of the only head to measure; None for all heads.
         causal: whether a causal mask is used.
     """
-    shown = _able(words, causal)
+    shown = _supported(words, causal)
     found: list[ErrorTask] = []
     for n in sorted(lengths):
         common = ErrorTask(source=source, word="softmax", tokens=n, head=head, causal=causal, floors=False)
-        found += [*_zeros(shown, common), *(replace(common, word=attention.word) for attention in shown)]
+        found += [*_uniform_tasks(shown, common), *(replace(common, word=attention.word) for attention in shown)]
     return tuple(found)
 
 
-def rungs(attention: Attention, n: int) -> tuple[Attention, ...]:
+def budget_variants(attention: Attention, n: int) -> tuple[Attention, ...]:
     """Return the variant at every budget of its ladder and at its own budget; only itself if it has no budget."""
     budget = attention.variant.budget
     if budget is None:
@@ -195,7 +195,7 @@ def ladder(budget: Setting, n: int) -> tuple[Value, ...]:
     """Return values of a budget between its bounds: doublings up to n, or even steps for a fraction."""
     low, high = float(budget.low or 0), float(budget.high or 0)
     if budget.kind == "float":
-        return tuple(budget.check(low + (high - low) * i / (STOPS - 1)) for i in range(STOPS))
+        return tuple(budget.check(low + (high - low) * i / (BUDGET_STEPS - 1)) for i in range(BUDGET_STEPS))
     stops = lengths_to(int(max(min(high, n), low)), max(int(low), 1))
     return stops if low > 0 else (0, *stops)  # doubling cannot start at 0
 
@@ -327,19 +327,19 @@ def draws(attention: Attention) -> list[Attention]:
     return [attention.with_settings(seed=low + (own - low + i) % (high - low + 1)) for i in range(SEEDS)]
 
 
-def _able(words: Iterable[str], causal: bool) -> list[Attention]:
+def _supported(words: Iterable[str], causal: bool) -> list[Attention]:
     attentions = [registry.from_word(word) for word in words]
     return [a for a in attentions if not (causal and a.variant.causal_reason)]
 
 
-def _zeros(shown: Iterable[Attention], common: ErrorTask) -> Iterator[ErrorTask]:
+def _uniform_tasks(shown: Iterable[Attention], common: ErrorTask) -> Iterator[ErrorTask]:
     yield replace(common, uniform=True, floors=False)
     for attention in shown:
         if attention.variant.reference is not None:
             yield replace(common, word=attention.word, uniform=True, floors=False)
 
 
-def _urgency(i: int) -> int:
+def _coarse_rank(i: int) -> int:
     """Return the rank of step i of a ladder: every fourth step first, then the ones half-way, then the rest."""
     return 0 if i % 4 == 0 else 1 if i % 2 == 0 else 2
 

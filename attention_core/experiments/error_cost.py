@@ -8,7 +8,7 @@ import torch
 
 from attention_core import registry
 from attention_core.benchmarking.clock import Call, CpuClock
-from attention_core.benchmarking.rounds import sample, whose_turn
+from attention_core.benchmarking.rounds import next_subject, sample
 from attention_core.experiments.error import UNIFORM
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
@@ -70,10 +70,10 @@ class ErrorCostRow:
     ms: float
 
 
-def following(spec: ErrorCostSpec, rows: Sequence[ErrorCostRow]) -> ErrorCostTask | None:
+def next_sample(spec: ErrorCostSpec, rows: Sequence[ErrorCostRow]) -> ErrorCostTask | None:
     """Return the next sample after these rows: each point once per round, in the opposite order of the last round."""
     taken = {word: [row.ms for row in rows if row.word == word] for word in spec.words}
-    word = whose_turn({word: len(ms) for word, ms in taken.items()}, ROUNDS)
+    word = next_subject({word: len(ms) for word, ms in taken.items()}, ROUNDS)
     if word is None:
         return None
     before = taken[word][0] if taken[word] else None

@@ -12,7 +12,7 @@ from attention_core.experiments.task import Load, load
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeldTask:
+class MemoryTask:
     """A task that computes the memory of generating with one variant.
 
     Attributes:
@@ -29,7 +29,7 @@ class HeldTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldRow:
+class MemoryRow:
     """The memory that one variant keeps between tokens, compared with a key-value cache.
 
     Attributes:
@@ -47,7 +47,7 @@ class HeldRow:
     outgrown: int | None
 
 
-def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[HeldTask, ...]:
+def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[MemoryTask, ...]:
     """Return one task per variant.
 
     Args:
@@ -56,10 +56,10 @@ def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[HeldTa
         d: size of queries and keys.
         d_v: size of values.
     """
-    return tuple(HeldTask(word=word, heads=heads, d=d, d_v=d_v) for word in words)
+    return tuple(MemoryTask(word=word, heads=heads, d=d, d_v=d_v) for word in words)
 
 
-def run(task: HeldTask, *, load: Load = load) -> tuple[HeldRow]:
+def run(task: MemoryTask, *, load: Load = load) -> tuple[MemoryRow]:
     """Measure the state of the variant's decoder after one float32 step, or read the sizes from its cache."""
     attention = registry.from_word(task.word)
     decoder, params = attention.variant.decoder, attention.params
@@ -73,9 +73,9 @@ def run(task: HeldTask, *, load: Load = load) -> tuple[HeldRow]:
     else:
         assert attention.variant.cache is not None, f"{task.word} has neither decoder nor cache"
         cache = attention.variant.cache(task.heads, task.d, task.d_v, params)
-        held, grown = number * cache.once, number * cache.token
+        held, grown = number * cache.fixed, number * cache.per_token
     outgrown = held // (token - grown) + 1 if grown < token else None
-    return (HeldRow(variant=task.word, state_bytes=held, grown_bytes=grown, token_bytes=token, outgrown=outgrown),)
+    return (MemoryRow(variant=task.word, state_bytes=held, grown_bytes=grown, token_bytes=token, outgrown=outgrown),)
 
 
 def _bytes(state: object) -> int:

@@ -18,7 +18,7 @@ LIKELY = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlanceTask:
+class NextTokenTask:
     """A task that predicts one token of a text before and after a swap.
 
     Attributes:
@@ -37,7 +37,7 @@ class GlanceTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GlanceRow:
+class NextTokenRow:
     """The prediction of one token before and after a swap.
 
     Attributes:
@@ -67,12 +67,14 @@ class GlanceRow:
     row_after: tuple[float, ...]
 
 
-def tasks(text: str, word: str, layers: tuple[int, ...], token: int, *, model: str = MODEL) -> tuple[GlanceTask, ...]:
-    """Return a single task; arguments as in ``GlanceTask``."""
-    return (GlanceTask(text=text, word=word, layers=layers, token=token, model=model),)
+def tasks(
+    text: str, word: str, layers: tuple[int, ...], token: int, *, model: str = MODEL
+) -> tuple[NextTokenTask, ...]:
+    """Return a single task; arguments as in ``NextTokenTask``."""
+    return (NextTokenTask(text=text, word=word, layers=layers, token=token, model=model),)
 
 
-def run(task: GlanceTask, *, load: Load = load) -> tuple[GlanceRow]:
+def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
     """Read the text up to the token with the unchanged and with the swapped model.
 
     Raises:
@@ -87,7 +89,7 @@ def run(task: GlanceTask, *, load: Load = load) -> tuple[GlanceRow]:
     layer, head = divmod(int(moved.argmax()), moved.shape[1])
     target = told.ids[task.token]
     return (
-        GlanceRow(
+        NextTokenRow(
             token=task.token,
             label=told.labels[task.token],
             chances=(float(old[target]), float(new[target])),

@@ -106,7 +106,7 @@ def run(task: HashRoundsTask, *, load: Load = load) -> tuple[HashRoundsRow, ...]
     return tuple(rows)
 
 
-def likeness(vectors: np.ndarray, buckets: np.ndarray) -> tuple[float, ...]:
+def bucket_similarity(vectors: np.ndarray, buckets: np.ndarray) -> tuple[float, ...]:
     """Return the mean cosine of two tokens within one bucket and across buckets; NaN if there are no such pairs.
 
     Args:
@@ -119,7 +119,7 @@ def likeness(vectors: np.ndarray, buckets: np.ndarray) -> tuple[float, ...]:
     return tuple(float(x.mean()) if x.size else float("nan") for x in (inside, outside))
 
 
-def finders(parts: Mapping[str, np.ndarray], *, causal: bool) -> np.ndarray:
+def rounds_per_pair(parts: Mapping[str, np.ndarray], *, causal: bool) -> np.ndarray:
     """Count the rounds that find each pair of two tokens, ``int [n, n]``.
 
     Args:

@@ -76,7 +76,7 @@ def run(task: InverseTask, *, load: Load = load) -> tuple[InverseRow, ...]:
     return tuple(rows)
 
 
-def inverted(middle: np.ndarray, iterations: int) -> tuple[np.ndarray, np.ndarray]:
+def inverted_shares(middle: np.ndarray, iterations: int) -> tuple[np.ndarray, np.ndarray]:
     """Compute how far a number of iterations has inverted each singular direction of a matrix.
 
     The iteration starts from a multiple of the transpose, so it never rotates a singular vector. Along the i-th, the

@@ -99,7 +99,7 @@ def run(task: ReversibleTask, *, load: Load = load) -> tuple[ReversibleRow]:
     at_output = torch.randn(x.shape, generator=generator(0, 0), dtype=x.dtype)
 
     def both() -> None:
-        torch.autograd.backward(evaluated(task.way, x1, x2, blocks), (at_output, at_output))
+        torch.autograd.backward(forward_streams(task.way, x1, x2, blocks), (at_output, at_output))
 
     held, error = count(both, unit=torch.uint8).peak_elements, None
     if task.way == REVERSIBLE:
@@ -142,7 +142,7 @@ def stack(d: int, depth: int, *, like: Tensor) -> tuple[Block, ...]:
     return tuple(block(place) for place in range(depth))
 
 
-def evaluated(way: str, x1: Tensor, x2: Tensor, blocks: Sequence[Block]) -> Streams:
+def forward_streams(way: str, x1: Tensor, x2: Tensor, blocks: Sequence[Block]) -> Streams:
     """Return both streams after the last block, ready for a backward pass in one of ``WAYS``."""
     if way == REVERSIBLE:
         return reversible(x1, x2, blocks)
@@ -163,14 +163,14 @@ def block_bytes(n: int, d: int) -> int:
     return 4 * n * ((6 + 2 + WIDENED) * d + 1 + 4)
 
 
-def miss(rows: Sequence[ReversibleRow]) -> float:
+def max_prediction_error(rows: Sequence[ReversibleRow]) -> float:
     """Return the largest relative error of the formula's bytes against the counted bytes; 0 without counted bytes."""
     counted = {(row.way, row.depth): row.peak_bytes for row in rows}
-    found = ((counted[way, depth], said) for way, points in promised(rows).items() for depth, said in points)
+    found = ((counted[way, depth], said) for way, points in predicted_bytes(rows).items() for depth, said in points)
     return max((abs(said / held - 1) for held, said in found), default=0.0)
 
 
-def promised(rows: Sequence[ReversibleRow]) -> Mapping[str, list[tuple[int, float]]]:
+def predicted_bytes(rows: Sequence[ReversibleRow]) -> Mapping[str, list[tuple[int, float]]]:
     """Return the formula's bytes by way, as ``(depth, bytes)``: the count for one block plus a term per further block.
 
     Plain: all that a block keeps. Checkpoints every ``s`` blocks: two streams per checkpoint, and all that the blocks

@@ -12,10 +12,10 @@ from typing import ClassVar
 import torch
 
 from attention_core.benchmarking.clock import Clock, clock_for
-from attention_core.benchmarking.masked import Masked, subject
-from attention_core.benchmarking.records import BOUNDED, LeftOut, Observed, Run, Sample
-from attention_core.benchmarking.rounds import whose_turn
-from attention_core.benchmarking.timing import TimingSpec, inputs, prepare, why_not
+from attention_core.benchmarking.masked import Masked, attention_from_word
+from attention_core.benchmarking.records import BOUNDED, Observed, Run, Sample, Skipped
+from attention_core.benchmarking.rounds import next_subject
+from attention_core.benchmarking.timing import TimingSpec, inputs, prepare, unsupported_reason
 from attention_core.experiments.task import Load, load
 from attention_core.formatting import MIB, N_
 from attention_core.limits import current
@@ -92,7 +92,7 @@ def total(spec: TimingSpec) -> int:
     return spec.rounds * len(spec.sizes) * len(spec.variants)
 
 
-def following(
+def next_sample(
     spec: TimingSpec, rows: Sequence[Observed], *, longest: float | None = None, most_bytes: int | None = None
 ) -> SampleTask | None:
     """Return the next sample after these rows; None after the last one.
@@ -109,13 +109,13 @@ def following(
     taken: dict[tuple[str, int], list[Sample]] = {}
     out: dict[str, int] = {}
     for row in rows:
-        if isinstance(row, LeftOut):
+        if isinstance(row, Skipped):
             out[row.variant] = min(row.n, out.get(row.variant, row.n))
         else:
             taken.setdefault((row.variant, row.n), []).append(row)
     for word in spec.variants:
         if word not in out and (word, spec.sizes[0]) not in taken:
-            why = why_not(subject(word), mode=spec.mode, causal=spec.causal)
+            why = unsupported_reason(attention_from_word(word), mode=spec.mode, causal=spec.causal)
             if why is not None:
                 return SampleTask(spec=spec, variant=word, n=spec.sizes[0], round=0, reason=why)
     counts: dict[int, dict[str, int]] = {n: {} for n in spec.sizes}
@@ -126,7 +126,7 @@ def following(
             if not enough and n < out.get(word, n + 1):
                 counts[n][word] = len(here)
     n = min(spec.sizes, key=lambda n: (min(counts[n].values(), default=spec.rounds), n))
-    turn = whose_turn(counts[n], spec.rounds)
+    turn = next_subject(counts[n], spec.rounds)
     if turn is None:
         return None
     if (turn, n) in taken:
@@ -134,7 +134,7 @@ def following(
     shorter = {m: taken[turn, m][0] for m in spec.sizes if m < n and (turn, m) in taken}
     limits = current()
     why, most = _too_much(
-        subject(turn),
+        attention_from_word(turn),
         spec,
         shorter,
         n,
@@ -156,8 +156,8 @@ def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> t
         InputError: if torch does not detect the device.
     """
     if task.reason is not None:
-        return (LeftOut(variant=task.variant, n=task.n, reason=task.reason, most=task.most),)
-    spec, attention = task.spec, subject(task.variant)
+        return (Skipped(variant=task.variant, n=task.n, reason=task.reason, most=task.most),)
+    spec, attention = task.spec, attention_from_word(task.variant)
     clock, first = clock or clock_for(spec.device), task.first
     try:
         call = prepare(attention, *inputs(spec, task.n), mode=spec.mode, causal=spec.causal)
@@ -179,16 +179,19 @@ def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> t
                 call()
             ms = 1e3 * clock.seconds(call, max(1, math.ceil(1e3 * SHORTEST / max(first.ms, 1e-3))))
     except torch.OutOfMemoryError:
-        return (LeftOut(variant=task.variant, n=task.n, reason=N_("The device's memory gave out.")),)
+        return (Skipped(variant=task.variant, n=task.n, reason=N_("The device's memory gave out.")),)
     return (replace(first, round=task.round, ms=ms),)
 
 
 def measure(
     spec: TimingSpec, *, clock: Clock | None = None, longest: float | None = None, most_bytes: int | None = None
 ) -> Iterator[Observed]:
-    """Yield all rows of a measurement; a caller may stop early. Arguments as in ``following``, errors as in ``run``."""
+    """Yield all rows of a measurement; a caller may stop early.
+
+    Arguments as in ``next_sample``, errors as in ``run``.
+    """
     rows: list[Observed] = []
-    while (task := following(spec, rows, longest=longest, most_bytes=most_bytes)) is not None:
+    while (task := next_sample(spec, rows, longest=longest, most_bytes=most_bytes)) is not None:
         rows += run(task, clock=clock)
         yield rows[-1]
 

@@ -59,7 +59,7 @@ class Rope:
         return rotary(x, self.base, back=back, halves=self.halves)
 
 
-def placed(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
+def with_positions(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
     """Return a record with the wanted positions, with a notice if the result may surprise.
 
     Args:
@@ -77,8 +77,8 @@ def placed(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
     if wanted == OWN:
         return qkv
     if wanted == ALIBI:
-        plain = placed(qkv, own, NONE) if own else qkv
-        q, k = biased(plain.q.double(), plain.k.double())
+        plain = with_positions(qkv, own, NONE) if own else qkv
+        q, k = add_alibi(plain.q.double(), plain.k.double())
         return replace(plain, q=q.to(plain.q), k=k.to(plain.k))
     if (wanted == ROPE) == (own is not None):
         return replace(qkv, notices=(*qkv.notices, HAS_IT if own else HAS_NONE))
@@ -93,8 +93,8 @@ def placed(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed(Sequence[QKV]):
-    """A sequence of the records of layers, each passed through ``placed`` on access."""
+class PositionedLayers(Sequence[QKV]):
+    """A sequence of the records of layers, each passed through ``with_positions`` on access."""
 
     layers: Sequence[QKV]
     own: Rope | None
@@ -107,7 +107,7 @@ class Placed(Sequence[QKV]):
         return map(self.__getitem__, range(len(self.layers)))
 
     def __getitem__(self, layer: int) -> QKV:  # type: ignore[override]  # a layer, never a slice
-        return placed(self.layers[layer], self.own, self.wanted)
+        return with_positions(self.layers[layer], self.own, self.wanted)
 
 
 def speeds(d: int, base: float) -> Tensor:
@@ -164,7 +164,7 @@ def slopes(heads: int) -> Tensor:
     return 2.0 ** (-8 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)
 
 
-def biased(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+def add_alibi(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Add two coordinates to queries and keys, so that the bias ``-m (i - j)`` is added to their scores.
 
     ``[√(d'/d) q_i, -m i √d', m √d'] · [k_j, 1, j] / √d' = q_i · k_j / √d - m (i - j)`` with ``d' = d + 2``. For keys
@@ -185,8 +185,8 @@ def biased(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     return left, torch.cat([k, torch.ones_like(i), i], -1)
 
 
-def unbiased(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Return queries and keys without the two coordinates that ``biased`` added."""
+def remove_alibi(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """Return queries and keys without the two coordinates that ``add_alibi`` added."""
     wider = q.shape[-1]
     d = wider - CHANNELS
     return q[..., :d] * (d / wider) ** 0.5, k[..., :d]

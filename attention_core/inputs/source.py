@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 from attention_core.errors import InputError
 from attention_core.inputs import models
 from attention_core.inputs.npz import printable
-from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE, Placed, Positions, Rope, placed
+from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE, PositionedLayers, Positions, Rope, with_positions
 from attention_core.inputs.record import QKV, Notice
 from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
 from attention_core.inputs.text import from_text, read
@@ -51,7 +51,7 @@ class Source(ABC):
         Raises:
             LabError: if there is no such record, or not with the requested positions.
         """
-        return placed(self._own(tokens), self.own_rope, self.positions)
+        return with_positions(self._own(tokens), self.own_rope, self.positions)
 
     @abstractmethod
     def _own(self, tokens: int | None) -> QKV:
@@ -103,9 +103,9 @@ class Source(ABC):
         """
         return (load(self, None),)
 
-    def each(self, layers: Sequence[QKV]) -> Sequence[QKV]:
+    def apply_positions(self, layers: Sequence[QKV]) -> Sequence[QKV]:
         """Return the records of all layers with the requested positions, given those with the source's own."""
-        return layers if self.positions == OWN else Placed(layers, self.own_rope, self.positions)
+        return layers if self.positions == OWN else PositionedLayers(layers, self.own_rope, self.positions)
 
     @property
     def own_rope(self) -> Rope | None:
@@ -119,7 +119,7 @@ class Source(ABC):
         return {OWN: own, ROPE: own or Rope()}.get(self.positions)
 
     @property
-    def settled(self) -> Self:
+    def canonical(self) -> Self:
         """The same source with ``OWN`` positions if the requested ones are equal to these; only notices may differ."""
         same = ROPE if self.own_rope else NONE
         return replace(self, positions=OWN) if self.positions == same else self
@@ -211,7 +211,7 @@ class TextSource(Source):
 
     def layers(self, load: Load) -> Sequence[QKV]:
         """Return the records of all layers from one forward pass."""
-        return self.each(read(self.text, model=self.model))
+        return self.apply_positions(read(self.text, model=self.model))
 
     @property
     def own_rope(self) -> Rope | None:

@@ -18,7 +18,7 @@ HEAVIEST = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Number:
+class Column:
     """The table column of one number of a passport.
 
     Attributes:
@@ -34,16 +34,16 @@ class Number:
     to: str = ""
 
 
-def number(**said: Any) -> Any:  # noqa: ANN401 - as field's
-    """Declare a dataclass field that is shown in tables, with the attributes of ``Number``."""
-    return field(metadata={"number": Number(**said)})
+def table_field(**said: Any) -> Any:  # noqa: ANN401 - as field's
+    """Declare a dataclass field that is shown in tables, with the attributes of ``Column``."""
+    return field(metadata={"number": Column(**said)})
 
 
-class Numbers:
-    """A base class for dataclasses whose ``number`` fields are shown as table columns."""
+class TableRecord:
+    """A base class for dataclasses whose ``table_field`` fields are shown as table columns."""
 
     @classmethod
-    def columns(cls) -> Mapping[str, Number]:
+    def columns(cls) -> Mapping[str, Column]:
         """Return the columns by field name, in order."""
         return {each.name: each.metadata["number"] for each in fields(cls) if each.metadata}  # type: ignore[arg-type]
 
@@ -54,7 +54,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranks(Numbers):
+class Ranks(TableRecord):
     """The ranks of a matrix, averaged over heads; separate from the passport because they cost more than all of it.
 
     Attributes:
@@ -62,8 +62,8 @@ class Ranks(Numbers):
         effective_rank: effective rank of Roy and Vetterli, from 1 to n.
     """
 
-    rank: float = number(label="rank")
-    effective_rank: float = number(label="effective rank", format="%.1f")
+    rank: float = table_field(label="rank")
+    effective_rank: float = table_field(label="effective rank", format="%.1f")
 
     @classmethod
     def of(cls, weights: Tensor) -> "Ranks":
@@ -74,7 +74,7 @@ class Ranks(Numbers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Passport(Numbers):
+class Passport(TableRecord):
     """The numbers of one matrix and its comparison with a reference, averaged over rows and heads unless stated.
 
     Attributes:
@@ -90,16 +90,16 @@ class Passport(Numbers):
         top_k_overlap: share of the ``min(10, n)`` heaviest keys in common.
     """
 
-    row_sum_min: float = number(label="row sums", to="row_sum_max")
+    row_sum_min: float = table_field(label="row sums", to="row_sum_max")
     row_sum_max: float
-    negative_mass: float = number(label="negative mass", format="percent")
-    density: float = number(label="density", format="percent")
-    entropy: float = number(label="entropy (nats)", format="%.3f")
-    sparsity: float = number(label="S = E|a| / √E a²", format="%.3f")
-    relative_error: float = number(label="matrix error", format="%.3f", compared=True)
-    total_variation: float = number(label="total variation", format="%.3f", compared=True)
-    kl: float = number(label="KL (nats)", format="%.3f", compared=True)
-    top_k_overlap: float = number(label="top-k overlap", format="percent", compared=True)
+    negative_mass: float = table_field(label="negative mass", format="percent")
+    density: float = table_field(label="density", format="percent")
+    entropy: float = table_field(label="entropy (nats)", format="%.3f")
+    sparsity: float = table_field(label="S = E|a| / √E a²", format="%.3f")
+    relative_error: float = table_field(label="matrix error", format="%.3f", compared=True)
+    total_variation: float = table_field(label="total variation", format="%.3f", compared=True)
+    kl: float = table_field(label="KL (nats)", format="%.3f", compared=True)
+    top_k_overlap: float = table_field(label="top-k overlap", format="percent", compared=True)
 
     @property
     def perplexity(self) -> float:
@@ -140,7 +140,7 @@ NEGATIVE = ROUNDING / 10
 """Largest share of negative mass that still counts as zero."""
 
 
-def shares_out(lowest_sum: float, highest_sum: float, negative: float) -> bool:
+def rows_are_distributions(lowest_sum: float, highest_sum: float, negative: float) -> bool:
     """Return whether all rows sum to one without negative mass, so that total variation is a share of the mass."""
     return rows_of_one(lowest_sum, highest_sum) and negative <= NEGATIVE
 

@@ -19,7 +19,14 @@ from torch import Tensor, nn
 
 from attention_core import registry
 from attention_core.errors import InputError, ModelError, NotCausalError
-from attention_core.inputs.models.attending import RECORDER, check_logits, hides_future, instead, scale_of, usual_scale
+from attention_core.inputs.models.attention_interface import (
+    RECORDER,
+    attention_override,
+    check_logits,
+    hides_future,
+    scale_of,
+    usual_scale,
+)
 from attention_core.variant import Attention
 
 if TYPE_CHECKING:
@@ -76,7 +83,7 @@ def from_word(word: str) -> Attends:
 
 
 @dataclass(frozen=True)
-class _Seat:
+class _AttentionLayer:
     """A layer that computes attention."""
 
     module: nn.Module
@@ -90,8 +97,8 @@ class _Swap:
         seats: the replacement of each attention module.
     """
 
-    def __init__(self, seats: Mapping[nn.Module, Attends]) -> None:
-        self.seats = seats
+    def __init__(self, replacements: Mapping[nn.Module, Attends]) -> None:
+        self.replacements = replacements
         self._past: dict[nn.Module, Tensor] = {}  # earlier queries, if a text is read token by token
 
     def __call__(
@@ -104,7 +111,7 @@ class _Swap:
         scaling: float | None,
         kwargs: dict[str, Any],
     ) -> Tensor | None:
-        attends = self.seats.get(module)
+        attends = self.replacements.get(module)
         if attends is None:
             return None
         check_logits(kwargs)
@@ -154,22 +161,22 @@ def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[P
         ModelError: if the model does not attend through the interface.
         NotCausalError: if a layer is causal and its variant cannot be.
     """
-    seats, outer = layers_of(model), instead.get()
+    layers, outer = layers_of(model), attention_override.get()
     for layer, attends in places.items():
-        if layer not in range(len(seats)):
+        if layer not in range(len(layers)):
             raise InputError(
-                "The model has no layer {layer}; give layers from 0 to {last}.", layer=layer, last=len(seats) - 1
+                "The model has no layer {layer}; give layers from 0 to {last}.", layer=layer, last=len(layers) - 1
             )
-        if isinstance(attends, Attention) and attends.variant.causal_reason and seats[layer].causal:
+        if isinstance(attends, Attention) and attends.variant.causal_reason and layers[layer].causal:
             raise NotCausalError(
                 "{title} cannot be causal: {reason}", title=attends.title, reason=attends.variant.causal_reason
             )
-    inner = {seats[layer].module: attends for layer, attends in places.items()}
-    token = instead.set(_Swap({**(outer.seats if isinstance(outer, _Swap) else {}), **inner}))
+    inner = {layers[layer].module: attends for layer, attends in places.items()}
+    token = attention_override.set(_Swap({**(outer.replacements if isinstance(outer, _Swap) else {}), **inner}))
     try:
         yield model
     finally:
-        instead.reset(token)
+        attention_override.reset(token)
 
 
 def layer_range(word: str, count: int) -> tuple[int, ...]:
@@ -191,27 +198,27 @@ def layer_range(word: str, count: int) -> tuple[int, ...]:
     )
 
 
-_known: WeakKeyDictionary[PreTrainedModel, tuple[_Seat, ...]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[PreTrainedModel, tuple[_AttentionLayer, ...]] = WeakKeyDictionary()
 
 
-def layers_of(model: PreTrainedModel) -> tuple[_Seat, ...]:
+def layers_of(model: PreTrainedModel) -> tuple[_AttentionLayer, ...]:
     """Return a model's attention layers in order, found once by running the model on two tokens.
 
     Raises:
         ModelError: if it does not attend through the interface.
     """
     if model not in _known:
-        found: list[_Seat] = []
+        found: list[_AttentionLayer] = []
 
         def see(module: nn.Module, *rest: Any) -> None:  # noqa: ANN401 - as the interface gives them
-            found.append(_Seat(module, hides_future(module, rest[-1])))
+            found.append(_AttentionLayer(module, hides_future(module, rest[-1])))
 
-        token = instead.set(see)
+        token = attention_override.set(see)
         try:
             with torch.no_grad():
                 model(input_ids=torch.zeros(1, 2, dtype=torch.long, device=model.device))
         finally:
-            instead.reset(token)
+            attention_override.reset(token)
         if not found:
             raise ModelError(
                 'This model does not attend through the lab\'s interface; load it with attn_implementation="{name}".',

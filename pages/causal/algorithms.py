@@ -22,7 +22,7 @@ from app.words.i18n import N_, _, paragraph
 from app.words.labels import label
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, ROUNDS, AgreementRow, CostRow, TimeRow
-from attention_core.formatting import MIB, at_most, formatted, read_off
+from attention_core.formatting import MIB, at_most, format_interpolated, formatted
 from attention_core.limits import current
 from attention_core.ops.linear.causal_scan import CHUNK
 from pages.causal.legend import COLOURS, FORMS, bold, dash, with_settings
@@ -99,7 +99,7 @@ def _times(tasks: tuple[causal_modes.CostTask, ...], row: DeltaGenerator) -> lis
     measured: runs.Run[TimeRow] | None = runs.on_button(
         "causal_modes",
         tasks,
-        partial(causal_modes.following, tasks),
+        partial(causal_modes.next_sample, tasks),
         key="causal",
         label=_("Measure times"),
         icon=":material/timer:",
@@ -168,13 +168,13 @@ def sentence(
     single, double = (
         at_most(max((row.difference for row in agreed if row.dtype == name), default=0.0)) for name in DTYPES
     )
-    if n < causal_modes.compared(n):
+    if n < causal_modes.compared_length(n):
         told = _(
             "On these {n} tokens, repeated to {several} so that chunks of {chunk} follow one another, every algorithm "
             "gives **one answer**: no two differ by more than {single} of the largest output in float32, {double} in "
             "float64.",
             n=n,
-            several=causal_modes.compared(n),
+            several=causal_modes.compared_length(n),
             chunk=CHUNK,
             single=single,
             double=double,
@@ -183,7 +183,7 @@ def sentence(
         told = _(
             "On these {n} tokens every algorithm gives **one answer**: no two differ by more than {single} of the "
             "largest output in float32, {double} in float64.",
-            n=causal_modes.compared(n),
+            n=causal_modes.compared_length(n),
             single=single,
             double=double,
         )
@@ -203,13 +203,13 @@ def sentence(
             "All states of {name} at once (cumsum) hold less than the explicit matrix from **n ≈ {at}** on, where "
             "d² = {square:,}.",
             name=bold([name]),
-            at=read_off(at[0]),
+            at=format_interpolated(at[0]),
             square=counted[0].d ** 2,
         )
     return paragraph(
         told,
         pays,
-        _("On this machine it is faster, too, from n ≈ {n} on.", n=read_off(clock[0])) if clock else "",
+        _("On this machine it is faster, too, from n ≈ {n} on.", n=format_interpolated(clock[0])) if clock else "",
         _("The times are not complete: {count} of {all} rounds are there.", count=rounds, all=ROUNDS)
         if times and rounds < ROUNDS
         else "",
@@ -239,7 +239,7 @@ def _chart(found: Mapping[str, Spread], unit: str, key: str, name: str, mark: fl
     lines = [line.curve(_(FORMS[way]), COLOURS[way], dash=dash(way), band=False) for way, line in found.items()]
     ticks = sorted({x for line in lines for x in line.x})
     if (at := crossing(found)) is not None and at[0] > ticks[0]:
-        title = _("cumsum pays from n ≈ {n}", n=read_off(at[0]))
+        title = _("cumsum pays from n ≈ {n}", n=format_interpolated(at[0]))
         lines.append(Curve(title, [at[0]], [at[1]], colour=COLOURS["cumsum"], hollow=True))
     axis = _("tokens n (upright line: d²)") if mark else _("tokens n")
     figure = curves(lines, x_title=axis, y_title=unit, log_x=True, log_y=True, mark=mark, x_ticks=ticks, height=HEIGHT)

@@ -18,7 +18,7 @@ from app.ui.scope import Scope
 from app.words.i18n import N_, _, literal, paragraph
 from app.words.labels import computing, tokens
 from attention_core.analysis.state.gating import Gate, Gated
-from attention_core.analysis.state.token_weight import DECAYS, Faded, fade, first_share, variants
+from attention_core.analysis.state.token_weight import DECAYS, TokenWeight, fade, first_share, variants
 from attention_core.formatting import formatted, number
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
@@ -48,7 +48,7 @@ class Line:
     name: str
     word: str
     weights: np.ndarray
-    found: Faded
+    found: TokenWeight
     law: str
     colour: int
     dash: str

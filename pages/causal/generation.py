@@ -22,7 +22,7 @@ from attention_core.benchmarking.run_file import recorded
 from attention_core.benchmarking.summary import REFERENCE, of_variant, ratios
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import generation
-from attention_core.experiments.generation import HeldRow
+from attention_core.experiments.generation import MemoryRow
 from attention_core.formatting import MIB, memory
 from attention_core.limits import current
 from attention_core.registry import recurrent, smaller_caches
@@ -78,7 +78,7 @@ def _sizes(width: int) -> tuple[int, ...]:
 
 
 def _draw(
-    chosen: Chosen, attentions: Sequence[ac.Attention], held: Sequence[HeldRow], run: Run | None, key: str
+    chosen: Chosen, attentions: Sequence[ac.Attention], held: Sequence[MemoryRow], run: Run | None, key: str
 ) -> None:
     colours = places([REFERENCE, *(row.variant.partition("~")[0] for row in held)])
     shipped = next(other for other in recorded().values() if other.spec.mode == "decode")
@@ -133,7 +133,7 @@ def where_timed(spec: TimingSpec, *, live: bool) -> str:
     return _("**Time from a recorded run, {heads} heads of {d}:**", heads=spec.heads, d=spec.head_size)
 
 
-def sentence(held: Sequence[HeldRow], heads: int, d: int) -> str:
+def sentence(held: Sequence[MemoryRow], heads: int, d: int) -> str:
     """Return the lengths from which a cache holds more than the smallest and more than the largest state."""
     rows = sorted((row for row in held if not row.grown_bytes), key=lambda row: row.outgrown or 0)
     first, last = rows[0], rows[-1]
@@ -165,12 +165,12 @@ def sentence(held: Sequence[HeldRow], heads: int, d: int) -> str:
     )
 
 
-def _is_cache(row: HeldRow) -> bool:
+def _is_cache(row: MemoryRow) -> bool:
     """Return whether a variant keeps a smaller cache, in contrast to a state that replaces the cache."""
     return ac.from_word(row.variant).variant.family == "cache"
 
 
-def _name(row: HeldRow) -> str:
+def _name(row: MemoryRow) -> str:
     return label(ac.from_word(row.variant))
 
 
@@ -181,7 +181,7 @@ def _smaller_from(outgrown: int | None) -> str:
     return _("the first token") if outgrown == 1 else _("{n:,} tokens", n=outgrown)
 
 
-def _kept(row: HeldRow) -> str:
+def _kept(row: MemoryRow) -> str:
     """Return the bytes held, in words: the constant part and the part per token."""
     if not row.grown_bytes:
         return memory(row.state_bytes)
@@ -189,11 +189,11 @@ def _kept(row: HeldRow) -> str:
     return f"{memory(row.state_bytes)} + {each}" if row.state_bytes else each
 
 
-def _first(alike: Sequence[HeldRow]) -> HeldRow:
+def _first(alike: Sequence[MemoryRow]) -> MemoryRow:
     return min(alike, key=lambda row: place(row.variant.partition("~")[0]))
 
 
-def of_all(alike: Sequence[HeldRow]) -> str:
+def of_all(alike: Sequence[MemoryRow]) -> str:
     """Return the label of one line for variants that hold equally much; the table names all of them."""
     first = _first(alike)
     if len(alike) == 1:
@@ -201,13 +201,13 @@ def of_all(alike: Sequence[HeldRow]) -> str:
     return _("{name} and {n} more: {kept}", name=_name(first), n=len(alike) - 1, kept=_kept(first))
 
 
-def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int], key: str) -> None:
+def _bytes_chart(chosen: Chosen, held: Sequence[MemoryRow], colours: dict[str, int], key: str) -> None:
     longest = max(LONGEST, *(2 * (row.outgrown or 0) for row in held))
     ends = [2**i for i in range(longest.bit_length() + 1)]
     cache = [n * held[0].token_bytes / MIB for n in ends]
     lines = [Curve(_("Softmax, key-value cache"), ends, cache, colour=colours[REFERENCE], marks=False)]
     # Overlapping lines stay visible: each dash pattern covers less of the same period than the line below it.
-    alike: dict[tuple[int, int], list[HeldRow]] = {}
+    alike: dict[tuple[int, int], list[MemoryRow]] = {}
     for row in held:
         alike.setdefault((row.state_bytes, row.grown_bytes), []).append(row)
     order = sorted((_first(rows) for rows in alike.values()), key=lambda row: -row.state_bytes)
@@ -276,7 +276,7 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
     )
 
 
-def _table(held: Sequence[HeldRow], by_word: dict[str, Series], run: Run, *, live: bool, key: str) -> None:
+def _table(held: Sequence[MemoryRow], by_word: dict[str, Series], run: Run, *, live: bool, key: str) -> None:
     """Draw the table of bytes and times. The bytes belong to this input; the headings of the times name their run."""
     n = max(run.spec.sizes)
     where = _("measured here") if live else _("recorded {heads} × {d}", heads=run.spec.heads, d=run.spec.head_size)
@@ -339,7 +339,7 @@ def _method(chosen: Chosen) -> None:
     form(_("How it is measured"), draw, key="causal.measured", icon=":material/menu_book:", type="tertiary")
 
 
-def _csv(held: Sequence[HeldRow], lines: Sequence[Series]) -> bytes:
+def _csv(held: Sequence[MemoryRow], lines: Sequence[Series]) -> bytes:
     rows: list[list[object]] = [
         [row.variant, row.state_bytes, row.grown_bytes, row.token_bytes, row.outgrown, None, None, None] for row in held
     ]

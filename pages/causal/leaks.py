@@ -23,7 +23,7 @@ from app.words.i18n import sentence as words_of
 from app.words.labels import label, tokens
 from attention_core.analysis.matrix.influence import MOST, ROUNDING, Influence, replaced_tokens
 from attention_core.experiments.leaks import tasks
-from attention_core.formatting import written
+from attention_core.formatting import format_readable
 from attention_core.inputs.labels import number_repeats
 
 Leaks = Mapping[ac.Attention, Influence]
@@ -236,8 +236,8 @@ def _explain() -> None:
             "reach down to the smallest weights, the rounding found here is about {found}.\n"
             "- Only this one attention is asked. A model that reads both ways has already mixed later words into "
             "the queries, keys and values it hands over.",
-            rounding=written(ROUNDING, None),
-            found=written(1e-16, None),
+            rounding=format_readable(ROUNDING, None),
+            found=format_readable(1e-16, None),
         ),
         key="causal.method",
     )

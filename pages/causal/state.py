@@ -22,8 +22,8 @@ from app.ui.scope import Scope
 from app.words.i18n import N_, _, literal, paragraph
 from app.words.labels import computing, tokens
 from attention_core.analysis.low_rank.factors import lengths
-from attention_core.analysis.state.recurrent_state import Grown, followed
-from attention_core.formatting import number, percent, written
+from attention_core.analysis.state.recurrent_state import StateHistory, followed_tokens
+from attention_core.formatting import format_readable, number, percent
 from attention_core.inputs.labels import number_repeats
 from attention_core.inputs.source import Source
 from attention_core.limits import current
@@ -103,7 +103,9 @@ def scope(chosen: Chosen) -> Scope:
     """Return the scope of the view: one head (the first if the average is chosen) and the tokens followed."""
     attention: ac.Attention = StateOptions.variant.value
     found = input_panel.scope(chosen)
-    return replace(found, head=chosen.head or 0, tokens=followed(chosen.qkv, attention), variants=(attention.word,))
+    return replace(
+        found, head=chosen.head or 0, tokens=followed_tokens(chosen.qkv, attention), variants=(attention.word,)
+    )
 
 
 def _pick() -> ac.Attention:
@@ -168,7 +170,9 @@ def _turn(name: str, value: Value) -> None:
     StateOptions.variant.set(variant_picker.turned(StateOptions.variant.value, name, value))
 
 
-def _draw(play: Animation, again: Callable[[], Grown], labels: tuple[str, ...], name: str, ticking: bool) -> None:
+def _draw(
+    play: Animation, again: Callable[[], StateHistory], labels: tuple[str, ...], name: str, ticking: bool
+) -> None:
     """Draw the animated part: the slider, the buttons and the pictures.
 
     The fragment keeps ``again``, which reads the state from the cache, so that no visitor's session holds a state.
@@ -199,7 +203,7 @@ def _draw(play: Animation, again: Callable[[], Grown], labels: tuple[str, ...], 
     play.settle(ticking)
 
 
-def sentence(grown: Grown, i: int, labels: Sequence[str], name: str) -> str:
+def sentence(grown: StateHistory, i: int, labels: Sequence[str], name: str) -> str:
     """Return the size of the state after token i, and the distance of its output from softmax's output.
 
     Args:
@@ -220,13 +224,13 @@ def sentence(grown: Grown, i: int, labels: Sequence[str], name: str) -> str:
         count=i + 1,
         cached=(i + 1) * grown.cache.shape[1],
         share=sizes[i] / (sizes.max() or 1.0),
-        difference=written(grown.difference(i), 1),
+        difference=format_readable(grown.difference(i), 1),
         lost=grown.lost(i),
         name=name,
     )
 
 
-def change(grown: Grown, i: int) -> str:
+def change(grown: StateHistory, i: int) -> str:
     """Return what token i fades, erases and writes in fast weights; empty for running sums."""
     if grown.changes is None:
         return ""
@@ -275,7 +279,7 @@ def fading(shares: np.ndarray) -> str:
     return _("Of what was there **{low} to {high} fades**, channel by channel.", low=low, high=high)
 
 
-def _board(grown: Grown, labels: tuple[str, ...], i: int) -> None:
+def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
     cache = np.where(np.arange(len(grown.cache))[:, None] <= i, grown.cache, np.nan)
     rows = _("feature") if grown.changes is None else _("channel")
     matrix_board(
@@ -306,7 +310,7 @@ def _board(grown: Grown, labels: tuple[str, ...], i: int) -> None:
     )
 
 
-def _states(grown: Grown, token: str, i: int) -> Iterator[Panel]:
+def _states(grown: StateHistory, token: str, i: int) -> Iterator[Panel]:
     """Yield the panels of the state after a token, and of the changes that the token makes."""
     top = float(abs(grown.sums).max())  # One scale for all tokens makes growth visible.
     yield Panel("state", "S", _("all {count} tokens so far", count=i + 1), grown.sums[i], top=top)
@@ -324,7 +328,7 @@ def _states(grown: Grown, token: str, i: int) -> Iterator[Panel]:
     yield Panel("added", _("Written"), _("by “{token}”", token=token), grown.added[i], top=top)
 
 
-def _sizes(grown: Grown) -> dict[str, np.ndarray]:
+def _sizes(grown: StateHistory) -> dict[str, np.ndarray]:
     """Return the norm of the state after each token, and the norm of what else changes, by name."""
     sizes = {"‖S‖": lengths(grown.sums)}
     if grown.keys is not None:
@@ -332,7 +336,7 @@ def _sizes(grown: Grown) -> dict[str, np.ndarray]:
     return sizes | {_("written"): lengths(grown.added), _("taken away"): grown.removed}
 
 
-def _figure(grown: Grown, i: int) -> None:
+def _figure(grown: StateHistory, i: int) -> None:
     if grown.keys is not None:
         features, title = grown.keys, _("z: the sum of φ(k) so far")
         told = _("Bars: the normaliser's state; lines: how large the state is at every token; bars: the output")
@@ -355,7 +359,7 @@ def _figure(grown: Grown, i: int) -> None:
     chart.show(figure, key="causal.memory", name="state", alt=told)
 
 
-def notes(grown: Grown, n: int, head: int, *, averaged: bool) -> list[str]:
+def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> list[str]:
     """Return the notes on differences between the pictures and the computed state.
 
     Args:
@@ -383,7 +387,7 @@ def notes(grown: Grown, n: int, head: int, *, averaged: bool) -> list[str]:
     return told
 
 
-def _explain(attention: ac.Attention, grown: Grown) -> None:
+def _explain(attention: ac.Attention, grown: StateHistory) -> None:
     formula, told = SUMS if grown.changes is None else FAST_WEIGHTS
 
     def draw() -> None:
@@ -395,13 +399,13 @@ def _explain(attention: ac.Attention, grown: Grown) -> None:
     fold(_("What is shown"), draw, key="causal.method", icon=":material/function:")
 
 
-def _rows(grown: Grown) -> list[list[object]]:
+def _rows(grown: StateHistory) -> list[list[object]]:
     """Return the values of the curves, one row per token."""
     sizes = zip(*_sizes(grown).values(), strict=True)
     return [[i, *map(float, row), grown.difference(i), grown.lost(i)] for i, row in enumerate(sizes)]
 
 
-def _arrays(grown: Grown) -> dict[str, np.ndarray]:
+def _arrays(grown: StateHistory) -> dict[str, np.ndarray]:
     """Return the arrays that the view shows, by their names in the formula, without those the variant lacks."""
     changes = grown.changes
     arrays = {
@@ -417,7 +421,7 @@ def _arrays(grown: Grown) -> dict[str, np.ndarray]:
 
 
 def _take_away(
-    again: Callable[[], Grown], header: Sequence[str], attention: ac.Attention, head: int, source: Source
+    again: Callable[[], StateHistory], header: Sequence[str], attention: ac.Attention, head: int, source: Source
 ) -> None:
     def draw() -> None:
         with st.container(horizontal=True):

@@ -94,7 +94,7 @@ class Board:
                 with place.container(gap="xsmall"):
                     _offer(task)
             return
-        if outcome.why is None:
+        if outcome.untestable_reason is None:
             place.markdown(card(outcome), unsafe_allow_html=True)
             return
         with place.container(gap="xsmall"):
@@ -168,7 +168,7 @@ def card(outcome: Outcome) -> str:
     parts = [words.badge(outcome.verdict), words.finding(outcome)]
     if outcome.claim.theorem:
         parts[0] += f" :gray-badge[{_('a theorem')}]"
-    if outcome.why is None and (address := picture(outcome)):
+    if outcome.untestable_reason is None and (address := picture(outcome)):
         parts.insert(0, f'<img class="claim" alt="{html.escape(words.drawn(outcome.claim))}" src="{address}">')
     return "\n\n".join(parts)
 
@@ -201,7 +201,7 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
     header = [_("number"), _("claim"), _("verdict"), _("finding"), _("numbers"), _("rule"), _("source")]
     rows: list[list[object]] = []
     for outcome in outcomes:
-        claim, found = outcome.claim, outcome.found
+        claim, found = outcome.claim, outcome.formatted_numbers
         numbers = "; ".join(
             f"{_(each.label)}: {found[each.name]}{words.unit(each)}"
             for each in claim.quantities

@@ -35,7 +35,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: Chosen) -> Outcome | N
     st.markdown(words.headline(claim))
     place = st.empty()
     outcome = _outcome(task)
-    judged = outcome if outcome and not outcome.why else None
+    judged = outcome if outcome and not outcome.untestable_reason else None
     with place.container(horizontal=True, vertical_alignment="center", gap="small"):
         if outcome:
             st.markdown(words.badge(outcome.verdict), width="content")

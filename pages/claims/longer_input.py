@@ -21,7 +21,7 @@ PRESET = "long"
 
 def show(outcome: Outcome, chosen: Chosen) -> None:
     """Draw a button that takes a longer input, or say how to get one; draw nothing if no length would help."""
-    needs = outcome.why.needs if outcome.why else None
+    needs = outcome.untestable_reason.needs if outcome.untestable_reason else None
     if needs is None:
         return
     tokens = needs if chosen.source.made else _preset_tokens() if chosen.source.written else 0

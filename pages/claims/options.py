@@ -42,7 +42,7 @@ class ClaimsOptions(Options):
 
 def asked_for(task: ClaimTask) -> bool:
     """Return whether a claim is to be checked: automatically, or because the visitor asked."""
-    return (ClaimsOptions.check.value or not task.timed) and (ClaimsOptions.reads.value or not task.slow)
+    return (ClaimsOptions.check.value or not task.timed) and (ClaimsOptions.reads.value or not task.runs_decoder)
 
 
 def let_read() -> None:

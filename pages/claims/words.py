@@ -39,7 +39,7 @@ def finding(outcome: Outcome) -> str:
 
 def told(outcome: Outcome) -> str:
     """Return the finding of a claim, as plain text."""
-    return paragraph(*(_(each, **outcome.found) for each in outcome.sentences))
+    return paragraph(*(_(each, **outcome.formatted_numbers) for each in outcome.sentences))
 
 
 def article(source: Paper) -> str:
@@ -84,7 +84,7 @@ def unit(quantity: Quantity) -> str:
 
 def numbers(outcome: Outcome) -> str:
     """Return the quantities that decided the verdict, as a Markdown table, because its text wraps."""
-    found = outcome.claim.found(outcome.numbers)
+    found = outcome.claim.formatted_numbers(outcome.numbers)
     lines = [f"| {_('Measured')} | {_('Value')} |", "| :-- | --: |"]
     for each in outcome.claim.quantities:
         lines.append(f"| {literal(_(each.label))} | **{literal(found[each.name])}**{literal(unit(each))} |")
@@ -130,7 +130,7 @@ def looked_at(chosen: Chosen, longest: int, claim: Claim | None = None) -> str:
         longest: largest number of tokens measured.
         claim: the claim; None for all claims.
     """
-    if claim and claim.reads:
+    if claim and claim.uses_decoder:
         return _("Checked on what SmolLM2 makes of the text, whatever model, layer and heads are chosen.")
     if chosen.qkv.heads == 1:
         heads = _("one head")
@@ -139,7 +139,7 @@ def looked_at(chosen: Chosen, longest: int, claim: Claim | None = None) -> str:
     else:
         heads = _("head {head} of {heads}", head=chosen.head, heads=chosen.qkv.heads)
     grown = longest > chosen.qkv.n
-    if claim and claim.grows and grown:
+    if claim and claim.measures_lengths and grown:
         return _("Checked at lengths up to {most} tokens, {which}.", most=longest, which=heads)
     if chosen.qkv.n > LONGEST:
         return _("Checked on the first {most} of {n} tokens, {which}.", most=LONGEST, n=chosen.qkv.n, which=heads)

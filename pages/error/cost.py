@@ -42,7 +42,7 @@ def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
         measured: runs.Run[ErrorCostRow] | None = runs.on_button(
             "error_cost",
             spec,
-            partial(error_cost.following, spec),
+            partial(error_cost.next_sample, spec),
             key="error",
             label=_("Measure times"),
             icon=":material/timer:",

@@ -11,7 +11,7 @@ from app.words.i18n import _, paragraph
 from app.words.labels import readable
 from attention_core import family_tree
 from attention_core.family_tree import Branch, Edge
-from attention_core.formatting import number, written
+from attention_core.formatting import format_readable, number
 from attention_core.variant import TOKENS, Value
 from pages.home.gallery import SAMPLE, way
 
@@ -73,7 +73,7 @@ def conditions(edge: Edge) -> str:
 def _told(value: Value) -> str:
     if value == TOKENS:
         return "n"
-    return readable(str(value)) if isinstance(value, str | bool) else written(value, None)
+    return readable(str(value)) if isinstance(value, str | bool) else format_readable(value, None)
 
 
 def distance(apart: float) -> str:

@@ -85,7 +85,7 @@ def cover(seen: Seen, what: str = "") -> Step:
     what = what or _("key")
     P = seen.parts["provenance"]
     m, n = P.shape
-    pools, sizes = provenance.spans(P), provenance.blended(P)
+    pools, sizes = provenance.spans(P), provenance.effective_tokens(P)
 
     def draw(key: str) -> None:
         draw_strip(seen)
@@ -171,8 +171,8 @@ def blur(seen: Seen, *, queries: bool = False) -> Step:
     mixed, wanted = (left.T, seen.reference.T) if queries else (right, seen.reference)
     best = provenance.closest(wanted, mixed)
     best = best.T if queries else best
-    floor, error = (factors.off(matrix, seen.reference) for matrix in (best, seen.weights))
-    n, rank, kinds = len(left), factors.rank(mixed), factors.kinds(mixed)
+    floor, error = (factors.relative_error_of(matrix, seen.reference) for matrix in (best, seen.weights))
+    n, rank, kinds = len(left), factors.rank(mixed), factors.distinct_columns(mixed)
     return Step(
         formula=r"A = L R,\qquad \operatorname{rank} A \le m,\qquad "
         + (r"\min_X \lVert S - L X \rVert_F" if queries else r"\min_X \lVert S - X R \rVert_F"),
@@ -221,8 +221,8 @@ def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
         best: the matrix closest to softmax that other weights on these mixtures can reach, ``[n, n]``.
         key: prefix of the elements' keys.
     """
-    own = _("off by {error:.0%}", error=factors.off(seen.weights, seen.reference))
-    least = _("off by {error:.0%}, whatever the weights", error=factors.off(best, seen.reference))
+    own = _("off by {error:.0%}", error=factors.relative_error_of(seen.weights, seen.reference))
+    least = _("off by {error:.0%}, whatever the weights", error=factors.relative_error_of(best, seen.reference))
     pictures.board(
         f"{key}.best",
         pictures.pairs(seen, _("Product of the factors"), seen.weights, own),
@@ -243,8 +243,8 @@ def leak(seen: Seen, extra: str = "") -> Step:
     """
     P, right = seen.parts["provenance"], seen.parts["right"]
     n = P.shape[1]
-    hidden = factors.product(provenance.begun(seen.parts["left"], P), right)
-    shares = provenance.ahead(hidden)
+    hidden = factors.product(provenance.renormalise_started_mixtures(seen.parts["left"], P), right)
+    shares = provenance.future_mass(hidden)
     pools = [pool for pool in provenance.spans(P) if pool[1] > pool[0]]
     if not pools:
         words = _("Every key holds a single token, so none can tell of another: here pooling does nothing, nor leaks.")
@@ -272,7 +272,7 @@ def leak(seen: Seen, extra: str = "") -> Step:
 
 def hidden_whole(seen: Seen) -> str:
     """Return the sentence about hiding every key whose pool ends after the query."""
-    ended = provenance.ended(seen.parts["provenance"])
+    ended = provenance.fully_past_mixtures(seen.parts["provenance"])
     blind, n = int((~ended.any(-1)).sum()), len(ended)
     if not blind:
         return _("Hide every key that ends after its query, and nothing leaks; each query still sees a key.")
@@ -295,7 +295,7 @@ def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, 
         unit: the unit of ``values``.
     """
     P, n = seen.parts["provenance"], len(values)
-    ahead = np.triu(provenance.together(P), 1)
+    ahead = np.triu(provenance.shared_mixture_pairs(P), 1)
 
     def draw(key: str) -> None:
         kinds = {_("past and itself"): "window", leaking: "missed"}

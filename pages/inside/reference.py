@@ -6,8 +6,8 @@ import numpy as np
 
 from app.words.i18n import _, paragraph
 from app.words.labels import label, reference_name
-from attention_core.analysis.low_rank.factors import off, uniform
-from attention_core.metrics.passport import shares_out
+from attention_core.analysis.low_rank.factors import relative_error_of, uniform
+from attention_core.metrics.passport import rows_are_distributions
 from pages.inside import pictures
 from pages.inside.story import Later, Seen, Step
 
@@ -31,10 +31,10 @@ def _beside(seen: Seen, sentence: str) -> Step:
         "off by {zero:.0%}.",
         name=label(seen.attention),
         reference=reference,
-        error=off(seen.weights, seen.reference),
-        zero=off(uniform(seen.visible), seen.reference),
+        error=relative_error_of(seen.weights, seen.reference),
+        zero=relative_error_of(uniform(seen.visible), seen.reference),
     )
-    if shares_out(sums.min(), sums.max(), np.maximum(-seen.weights, 0).sum() / len(sums)):
+    if rows_are_distributions(sums.min(), sums.max(), np.maximum(-seen.weights, 0).sum() / len(sums)):
         wrong = np.abs(difference).sum(-1).mean() / 2
         told = paragraph(
             told,

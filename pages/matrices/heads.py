@@ -9,7 +9,7 @@ from app.state.session import Visit
 from app.ui import input_panel
 from app.words.i18n import _
 from attention_core.analysis.matrix.head_scores import HeadScores, ranked
-from attention_core.formatting import written
+from attention_core.formatting import format_readable
 from pages.matrices.comparison import Found
 from pages.matrices.options import MatricesOptions
 from pages.matrices.words import head_in_words, leading
@@ -55,7 +55,9 @@ def show(found: Found) -> None:
             Named(
                 each.layer,
                 each.head,
-                note="" if order == "layer" else f"L{each.layer} H{each.head} · {written(getattr(each, order), 2)}",
+                note=""
+                if order == "layer"
+                else f"L{each.layer} H{each.head} · {format_readable(getattr(each, order), 2)}",
                 told=head_in_words(each),
             )
             for each in (ranking if order == "layer" else ranking[:SHOWN])

@@ -11,8 +11,8 @@ from app.words.labels import label, reference_name
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.analysis.matrix.head_scores import HeadScores
 from attention_core.analysis.matrix.telling_row import SEEN, Share
-from attention_core.formatting import formatted, span, written
-from attention_core.metrics.passport import NEGATIVE, rows_of_one, shares_out
+from attention_core.formatting import format_readable, formatted, span
+from attention_core.metrics.passport import NEGATIVE, rows_are_distributions, rows_of_one
 from attention_core.variant import Attention
 
 
@@ -49,7 +49,7 @@ def in_one_sentence(attention: Attention, found: Compared) -> str:
         "error": found.output_error,
         "zero": found.uniform_error,
     }
-    if shares_out(numbers.row_sum_min, numbers.row_sum_max, numbers.negative_mass):
+    if rows_are_distributions(numbers.row_sum_min, numbers.row_sum_max, numbers.negative_mass):
         return _(
             "**{name}** puts {wrong:.0%} of its mass on other tokens than {reference} does; its output is off by "
             "{error:.0%} (the plain mean of the values by {zero:.0%}).",
@@ -213,7 +213,8 @@ def _keys(shares: Sequence[Share], labels: Sequence[str], form: str) -> str:
 def head_in_words(scores: HeadScores) -> str:
     """Return a head's position and all its scores, in words."""
     told = ", ".join(
-        f"{_(column.label)} {written(getattr(scores, name), 2)}" for name, column in HeadScores.columns().items()
+        f"{_(column.label)} {format_readable(getattr(scores, name), 2)}"
+        for name, column in HeadScores.columns().items()
     )
     return _("layer {layer}, head {head}: {scores}", layer=scores.layer, head=scores.head, scores=told)
 
@@ -234,7 +235,7 @@ def leading(ranking: Sequence[HeadScores], by: str) -> str:
         )
     if math.isnan(value):
         return _("One token alone has no token before it and no other to look at: {score} is not told.", score=_(score))
-    told = {"layer": first.layer, "head": first.head, "value": written(value, 2)}
+    told = {"layer": first.layer, "head": first.head, "value": format_readable(value, 2)}
     meaning = {
         "induction": _(
             "**Layer {layer}, head {head}** comes first: a repeated token gives {value} of its weight, in the mean, to "

@@ -9,7 +9,7 @@ from app.jobs import runs
 from app.ui import export
 from app.words.i18n import _, literal, paragraph
 from attention_core.experiments import continuation
-from attention_core.experiments.continuation import ContinuationRow, parting
+from attention_core.experiments.continuation import ContinuationRow, first_difference
 from attention_core.formatting import memory
 from pages.model.options import Question, called, layers_in_words
 
@@ -62,7 +62,7 @@ def name_of(row: ContinuationRow) -> str:
 
 def line(row: ContinuationRow, first: ContinuationRow) -> str:
     """Return a continuation as Markdown, in bold from the token where it diverges from the first one."""
-    parts = parting(first, row)
+    parts = first_difference(first, row)
     same, other = row.written[:parts], () if parts is None else row.written[parts:]
     bold = plain(other).strip()
     told = f"{plain(same)} **{bold}**" if bold else plain(same)
@@ -80,7 +80,7 @@ def in_one_sentence(rows: Sequence[ContinuationRow]) -> str:
     told = []
     for row in rows:
         if row.layers and row.seed is None and None in first:
-            at = parting(first[None], row)
+            at = first_difference(first[None], row)
             told.append(
                 _("**{name}** writes the same {n} tokens.", name=name_of(row), n=len(row.ids))
                 if at is None

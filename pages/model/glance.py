@@ -10,7 +10,7 @@ from app.ui import chart
 from app.words.i18n import _, literal, sentence
 from app.words.labels import computing
 from attention_core.experiments import glance
-from attention_core.experiments.glance import GlanceRow
+from attention_core.experiments.glance import NextTokenRow
 from attention_core.formatting import percent
 from attention_core.inputs.labels import readable
 from pages.model.options import Question, called
@@ -58,7 +58,7 @@ def shown(token: str) -> str:
     return readable(token)
 
 
-def in_words(row: GlanceRow, name: str) -> str:
+def in_words(row: NextTokenRow, name: str) -> str:
     """Return how a token's probability changed, and in which head the previous token's attention row changed most."""
     told = {
         "token": literal(row.label),

@@ -47,7 +47,7 @@ def read_words(given: list[str], *, causal: bool) -> tuple[str, ...]:
     if given == ["none"]:
         return ()
     words = tuple(dict.fromkeys(from_word(word).word for word in given))
-    if causal and len(swap.able(words)) < len(words):
+    if causal and len(swap.causal_words(words)) < len(words):
         raise ValueError
     kept_words = words[: current().swap_variants]
     if len(given) > len(kept_words):

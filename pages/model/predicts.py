@@ -12,7 +12,7 @@ from app.ui import chart, palette
 from app.words.i18n import _, _n, paragraph
 from attention_core import metrics, registry
 from attention_core.experiments import swap
-from attention_core.experiments.swap import CopyRow, ReadingRow, StrayRow, SwapRow, SwapTask
+from attention_core.experiments.swap import CopyRow, OutputErrorRow, ReadingRow, SwapRow, SwapTask
 from attention_core.formatting import number
 from attention_core.model_patching import UNIFORM
 from pages.model import reading, sweep, words
@@ -87,7 +87,7 @@ def points(rows: Sequence[SwapRow]) -> list[Point]:
     for row in rows:
         if row.layers:
             own = found.setdefault(row.word, {})
-            if isinstance(row, StrayRow):
+            if isinstance(row, OutputErrorRow):
                 own["output"] = row.output
             elif isinstance(row, ReadingRow):
                 own["perplexity"] = row.perplexity

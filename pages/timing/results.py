@@ -14,11 +14,11 @@ from app.ui import chart, export, palette
 from app.ui.about import what_is_counted
 from app.words.i18n import N_, _, _n, literal
 from app.words.labels import label
-from attention_core.benchmarking.masked import Masked, subject
+from attention_core.benchmarking.masked import Masked, attention_from_word
 from attention_core.benchmarking.records import Run
 from attention_core.benchmarking.summary import Overtaking, growth, of_variant, overtaking, ratios
 from attention_core.experiments.timing_length import unfinished
-from attention_core.formatting import MIB, between, read_off
+from attention_core.formatting import MIB, between, format_interpolated
 from pages.timing.options import SIDES, TimingOptions, subjects
 from pages.timing.words import masking
 
@@ -72,7 +72,7 @@ def series(run: Run, *, live: bool) -> list[Series]:
         same = [word for word in run.spec.variants if word.partition("~")[0] == attention.key]
         word = attention.word if attention.word in same else next(iter(same), None)
         if word is not None and (points := of_variant(run, word)):
-            own = subject(word)
+            own = attention_from_word(word)
             found.append(
                 Series(
                     run=run,
@@ -114,7 +114,9 @@ def crossover_in_words(name: str, at: Overtaking) -> str:
         _("{n:,} tokens: {own:.3g} ms, softmax {full:.3g} ms", n=n, own=own, full=full)
         for n, own, full in (at.before, at.after)
     ]
-    return "<br>".join([_("{name} overtakes softmax at {n} tokens", name=name, n=read_off(at.tokens)), *told])
+    return "<br>".join(
+        [_("{name} overtakes softmax at {n} tokens", name=name, n=format_interpolated(at.tokens)), *told]
+    )
 
 
 def name(attention: ac.Attention) -> str:
@@ -159,7 +161,7 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], fou
 
 def end_name(line: Series) -> str:
     """Return the label at a curve's end: the variant, and whether its run is incomplete."""
-    title = _(subject(line.word).title)
+    title = _(attention_from_word(line.word).title)
     if line.masked:
         title = _("{name}, masked", name=title)
     return _("{name}, so far", name=title) if unfinished(line.run) else title
@@ -284,7 +286,7 @@ def otherwise(run: Run, *, live: bool) -> list[str]:
         measured.setdefault(word.partition("~")[0], []).append(word)
     missing = [literal(name(each)) for each in subjects() if each.key not in measured]
     others = [
-        _("{own} instead of {chosen}", own=literal(name(subject(words[0]))), chosen=literal(name(each)))
+        _("{own} instead of {chosen}", own=literal(name(attention_from_word(words[0]))), chosen=literal(name(each)))
         for each in subjects()
         if (words := measured.get(each.key)) and each.word not in words
     ]

@@ -6,8 +6,8 @@ from operator import attrgetter
 from app.jobs import dispatch
 from attention_core.experiments import continuation, glance, swap
 from attention_core.experiments.continuation import ContinuationRow
-from attention_core.experiments.glance import GlanceRow
-from attention_core.experiments.swap import CopyRow, CopyTask, ReadingRow, ReadingTask, StrayRow
+from attention_core.experiments.glance import NextTokenRow
+from attention_core.experiments.swap import CopyRow, CopyTask, OutputErrorRow, ReadingRow, ReadingTask
 from attention_core.runtime.cache import ByteLRUCache
 
 
@@ -41,13 +41,13 @@ def made_up(task):
             seconds=1,
             losses=losses,
         )
-    return StrayRow(word=task.word, layers=task.layers, output=0.01 * len(task.word))
+    return OutputErrorRow(word=task.word, layers=task.layers, output=0.01 * len(task.word))
 
 
 def glanced(task, *, load=None):
     context = tuple(task.text.split())[: task.token]
     return (
-        GlanceRow(
+        NextTokenRow(
             token=task.token,
             label=task.text.split()[task.token],
             chances=(0.5, 0.002),

@@ -14,7 +14,7 @@ from app.state import url
 from app.state.session import Visit
 from attention_core import limits
 from attention_core.benchmarking.counting import Counts
-from attention_core.benchmarking.records import LeftOut
+from attention_core.benchmarking.records import Skipped
 from attention_core.benchmarking.run_file import from_json, recorded, to_json
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.errors import LabError
@@ -120,7 +120,7 @@ def timed(seconds, held=1):
     """Return why softmax is skipped at 16 tokens, where it takes 4 times as long as at 8 and twice the memory."""
     spec = TimingSpec(variants=("softmax",), sizes=(8, 16), heads=1, head_size=64, rounds=1)
     for row in measure(spec, clock=FakeClock(seconds, held)):
-        if isinstance(row, LeftOut):
+        if isinstance(row, Skipped):
             return row.reason.format(most=row.most)
     return None
 
@@ -178,9 +178,9 @@ SERVERS_OWN = {
     "hub_seconds": "how long the server waits for others",
     "uploads_bytes": "makes room for a new file and refuses none",
     "heavy_jobs": "makes wait and refuses nothing",
-    "drawn_at_once": "makes wait and refuses nothing",
+    "concurrent_pages": "makes wait and refuses nothing",
     "worker_bytes": "is of a process: its tasks are bounded by what they are given",
-    "cached_results": "makes room and refuses nothing",
+    "cache_entries": "makes room and refuses nothing",
     "cached_bytes": "makes room and refuses nothing",
 }
 """Limits that no input can exceed, and the reason."""

@@ -7,8 +7,8 @@ import pytest
 from app.jobs.runs import Run
 from app.jobs.timing_runs import Series, faster_from, in_one_sentence, progress, share_done, so_far, stamp_lines
 from attention_core.benchmarking.device import Stamp
-from attention_core.benchmarking.masked import subject
-from attention_core.benchmarking.records import LeftOut, Sample, gather
+from attention_core.benchmarking.masked import attention_from_word
+from attention_core.benchmarking.records import Sample, Skipped, gather
 from attention_core.benchmarking.summary import of_variant, ratios
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
@@ -31,7 +31,7 @@ def series(times, *, sizes=(16, 64), spec=SPEC, live=True):
         for index, one in enumerate(ms if isinstance(ms, tuple) else (ms,))
     ]
     run = gather(spec, STAMP, rows)
-    own = {word: subject(word) for word in times}
+    own = {word: attention_from_word(word) for word in times}
     return [
         Series(
             run=run,
@@ -176,4 +176,4 @@ def test_the_share_done_grows_with_the_lengths_and_counts_the_first_samples_twic
     shares = [share_done(spec, rows[:i]) for i in range(len(rows) + 1)]
     assert shares == pytest.approx([i / 18 for i in (0, 2, 4, 8, 12, 13, 14, 16, 18)])
     assert share_done(spec, rows * 2) == 1
-    assert share_done(spec, [LeftOut(variant="local", n=16, reason="Too slow.")]) == pytest.approx(2 / 18)
+    assert share_done(spec, [Skipped(variant="local", n=16, reason="Too slow.")]) == pytest.approx(2 / 18)

@@ -65,11 +65,11 @@ def test_translators_are_given_what_names_the_lines_of_a_claims_figure():
     words = core_words()
     source = UploadSource.of("arrays.npz", to_npz(from_synthetic(SyntheticSpec(n=256, heads=1))))
     for task in claims.tasks(source):
-        if claims.claim(task.key).reads:  # claims about a text in a model name their lines after variants
+        if claims.claim(task.key).uses_decoder:  # claims about a text in a model name their lines after variants
             continue
         figure = claims.claim(task.key).figure
         [outcome] = claims.run(task)
-        assert not outcome.why
+        assert not outcome.untestable_reason
         for row in outcome.rows:
             named = getattr(row, figure.by), getattr(row, figure.x)
             assert {word for word in named if isinstance(word, str)} <= words

@@ -117,7 +117,7 @@ def test_claims_prints_each_with_number_verdict_and_finding(capsys, monkeypatch)
         [found] = claims.run(task)
         first, *lines = block.splitlines()
         assert first == f"{found.claim.number:>2}  {found.verdict}  ({key})"
-        finding = found.claim.sentence(found.numbers).format(**found.claim.found(found.numbers))
+        finding = found.claim.sentence(found.numbers).format(**found.claim.formatted_numbers(found.numbers))
         assert " ".join(line.strip() for line in lines) == f"{found.claim.statement} {finding}"
     assert max(map(len, told.out.splitlines())) <= 60
     last = told.out.split("\n\n")[-1].replace("\n", " ")
@@ -167,7 +167,7 @@ def test_claims_looks_at_all_heads_unless_one_is_asked_for(capsys):
         source = SyntheticSource(ac.inputs.SyntheticSpec(n=24))
         [task] = claims.tasks(source, head=int(head[1]) if head else None, keys=["cosine_closest"])
         [found] = claims.run(task)
-        sentence = found.claim.finding.format(**found.claim.found(found.numbers))
+        sentence = found.claim.finding.format(**found.claim.formatted_numbers(found.numbers))
         said.append(" ".join(line.strip() for line in capsys.readouterr().out.split("\n")))
         assert sentence in said[-1]
     assert said[0] != said[1]

@@ -1,4 +1,4 @@
-"""Tests of formatted counts, bytes, shares and ranges; the tests of claims cover `written`."""
+"""Tests of formatted counts, bytes, shares and ranges; the tests of claims cover `format_readable`."""
 
 import math
 import re
@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.formatting import Written, at_least, at_most, between, formatted, memory, number, percent, read_off
+from attention_core.formatting import (
+    FormattedFloat,
+    at_least,
+    at_most,
+    between,
+    format_interpolated,
+    formatted,
+    memory,
+    number,
+    percent,
+)
 
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
 
@@ -62,19 +72,19 @@ def test_bounds_round_away_from_the_truth(value, words):
 )
 def test_what_python_writes_awkwardly_is_written_for_reading(value, form, words):
     assert formatted(value, form).replace("\N{NO-BREAK SPACE}", " ") == words
-    assert format(Written(value), form).replace("\N{NO-BREAK SPACE}", " ") == words
+    assert format(FormattedFloat(value), form).replace("\N{NO-BREAK SPACE}", " ") == words
 
 
 def test_a_number_of_forty_five_digits_is_a_power_of_ten():
     assert number(123456789.0 * 10**36, 3).replace("\N{NO-BREAK SPACE}", " ") == "1.23 × 10⁴⁴"
-    assert f"{Written(0.5)}" == "0.5"
+    assert f"{FormattedFloat(0.5)}" == "0.5"
 
 
 @pytest.mark.parametrize(
     ("n", "words"), [(7.4, "7"), (68.6, "69"), (1234, "1,200"), (98_765, "99,000"), (99_600, "100,000")]
 )
 def test_a_count_read_off_a_line_has_two_digits(n, words):
-    assert read_off(n) == words
+    assert format_interpolated(n) == words
 
 
 def test_bytes_are_kib_until_they_are_a_mib():

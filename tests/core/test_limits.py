@@ -40,7 +40,7 @@ def test_every_bound_is_used(field):
 def test_a_shared_server_allows_no_more_than_a_machine_of_ones_own():
     # More visitors share the cache, so it holds more results.
     more = {f.name for f in fields(Limits) if getattr(HOSTED, f.name) > getattr(OWN_MACHINE, f.name)}
-    assert more == {"cached_results"}
+    assert more == {"cache_entries"}
 
 
 def constants(text):

@@ -24,7 +24,7 @@ def layers(monkeypatch):
         return exact(module, *rest, **more)
 
     def instead(self, module, *rest):
-        seen.extend([module] * (module in self.seats))
+        seen.extend([module] * (module in self.replacements))
         return other(self, module, *rest)
 
     monkeypatch.setattr(recorder, "sdpa_attention_forward", attend)

@@ -60,7 +60,7 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
     assert "claim=cosine_closest" in query(page)
     [task] = claims.tasks(SOURCE, keys=["cosine_closest"])
     [outcome] = claims.run(task)
-    told = outcome.claim.found(outcome.numbers)
+    told = outcome.claim.formatted_numbers(outcome.numbers)
     cells = page.get_by_role("table").get_by_role("row").all_inner_texts()
     assert [re.sub(r"\s+", " ", cell) for cell in cells[1:]] == [
         f"{each.label} {told[each.name]} {each.unit}".strip().replace(" %", "%") for each in outcome.claim.quantities

@@ -58,7 +58,7 @@ class Cur(CompactRepr):
     condition: float
 
 
-def look(qkv: QKV, attention: Attention, head: int, pick: str) -> Cur:
+def cur_approximation(qkv: QKV, attention: Attention, head: int, pick: str) -> Cur:
     """Approximate a head's softmax by Nyström's formula, with one column and row per landmark of Nyström attention.
 
     Args:

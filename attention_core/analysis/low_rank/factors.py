@@ -12,7 +12,7 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return made
 
 
-def off(matrix: np.ndarray, reference: np.ndarray) -> float:
+def relative_error_of(matrix: np.ndarray, reference: np.ndarray) -> float:
     """Compute the relative error of a matrix in the Frobenius norm, both ``[n, n]``."""
     return float(relative_error(*(torch.from_numpy(x.astype(float)) for x in (matrix, reference))))
 
@@ -28,7 +28,7 @@ def rank(matrix: np.ndarray) -> int:
     return int(np.linalg.matrix_rank(matrix))
 
 
-def kinds(matrix: np.ndarray) -> int:
+def distinct_columns(matrix: np.ndarray) -> int:
     """Count the different columns of ``[m, n]``."""
     return int(np.unique(matrix, axis=1).shape[1])
 
@@ -47,7 +47,7 @@ def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return angles
 
 
-def bearing(terms: np.ndarray) -> np.ndarray:
+def participation_ratio(terms: np.ndarray) -> np.ndarray:
     """Compute the participation ratio ``(Σ|t|)² / Σ t²``, the effective number of terms, ``[n, m]`` to ``[n]``."""
     sizes = np.abs(terms)
     squares = np.maximum((sizes**2).sum(-1), np.finfo(np.float32).tiny)
@@ -55,7 +55,7 @@ def bearing(terms: np.ndarray) -> np.ndarray:
     return shared
 
 
-def passed(kept: np.ndarray) -> np.ndarray:
+def remaining_share(kept: np.ndarray) -> np.ndarray:
     """Return the share of the first token's write left after each token, from the shares tokens keep, ``[n, C]``."""
     left: np.ndarray = np.cumprod(np.concatenate([np.ones_like(kept[:1]), kept[1:]]), axis=0, dtype=float)
     return left

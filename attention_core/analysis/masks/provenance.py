@@ -16,18 +16,18 @@ def spans(provenance: np.ndarray) -> tuple[tuple[int, int], ...]:
     return tuple(zip(held.argmax(-1).tolist(), last.tolist(), strict=True))
 
 
-def blended(provenance: np.ndarray) -> np.ndarray:
+def effective_tokens(provenance: np.ndarray) -> np.ndarray:
     """Return the number of equally weighted tokens that each mixture corresponds to, ``[m]``: e to its entropy."""
     return perplexity(np.abs(provenance) / np.abs(provenance).sum(-1, keepdims=True))
 
 
-def together(provenance: np.ndarray) -> np.ndarray:
+def shared_mixture_pairs(provenance: np.ndarray) -> np.ndarray:
     """Return the pairs of tokens that occur together in a mixture, ``bool [n, n]``."""
     held = (provenance != 0).astype(np.float32)
     return held.T @ held > 0
 
 
-def begun(left: np.ndarray, provenance: np.ndarray) -> np.ndarray:
+def renormalise_started_mixtures(left: np.ndarray, provenance: np.ndarray) -> np.ndarray:
     """Normalise each query's weights over the mixtures that hold at least one token not after the query, ``[n, m]``.
 
     Args:
@@ -40,13 +40,13 @@ def begun(left: np.ndarray, provenance: np.ndarray) -> np.ndarray:
     return seen / np.where(total == 0, 1.0, total)
 
 
-def ended(provenance: np.ndarray) -> np.ndarray:
+def fully_past_mixtures(provenance: np.ndarray) -> np.ndarray:
     """Return which mixtures hold no token after the query, ``bool [n, m]``: a causal mask on whole mixtures."""
     last = np.array(spans(provenance))[:, 1]
     return last <= np.arange(provenance.shape[1])[:, None]
 
 
-def ahead(matrix: np.ndarray) -> np.ndarray:
+def future_mass(matrix: np.ndarray) -> np.ndarray:
     """Return the share of each row's absolute mass on later tokens, ``[n]``; 0 for a zero row."""
     sizes = np.abs(matrix)
     total = sizes.sum(-1)

@@ -13,14 +13,14 @@ from attention_core.formatting import N_
 from attention_core.inputs.labels import CONTINUED
 from attention_core.inputs.record import QKV
 from attention_core.metrics.entropy import entropy
-from attention_core.metrics.passport import Numbers, mean_distance, number
+from attention_core.metrics.passport import TableRecord, mean_distance, table_field
 
 LOWEST_FIRST = ("entropy", "distance")
 """Scores for which small values are listed first: low entropy (concentrated) and small distance (local)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeadScores(Numbers):
+class HeadScores(TableRecord):
     """The scores of one head's softmax on one input; NaN if the input does not allow the score.
 
     Attributes:
@@ -37,11 +37,11 @@ class HeadScores(Numbers):
 
     layer: int
     head: int
-    induction: float = number(label=N_("induction"), format="%.3f")
-    previous: float = number(label=N_("previous token"), format="%.3f")
-    sink: float = number(label=N_("first-token sink"), format="%.3f")
-    entropy: float = number(label=N_("entropy (nats)"), format="%.3f")
-    distance: float = number(label=N_("mean distance (tokens)"), format="%.1f")
+    induction: float = table_field(label=N_("induction"), format="%.3f")
+    previous: float = table_field(label=N_("previous token"), format="%.3f")
+    sink: float = table_field(label=N_("first-token sink"), format="%.3f")
+    entropy: float = table_field(label=N_("entropy (nats)"), format="%.3f")
+    distance: float = table_field(label=N_("mean distance (tokens)"), format="%.1f")
 
 
 def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) -> tuple[HeadScores, ...]:

@@ -50,7 +50,7 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
     )
 
 
-def apart(qkv: QKV, attention: Attention, head: int, *, tokens: int | None = None) -> dict[str, np.ndarray]:
+def anatomy_of_head(qkv: QKV, attention: Attention, head: int, *, tokens: int | None = None) -> dict[str, np.ndarray]:
     """Return a variant's anatomy by name on a head's first tokens (None for all), without a causal mask."""
     found = attention.anatomy(*(x[head, :tokens] for x in qkv.tensors))
     return {name: part.numpy() for name, part in found.items()}

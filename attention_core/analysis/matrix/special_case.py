@@ -4,7 +4,7 @@ from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 
 
-def apart(qkv: QKV, general: Attention, special: Attention, *, causal: bool) -> float:
+def max_weight_difference(qkv: QKV, general: Attention, special: Attention, *, causal: bool) -> float:
     """Return the largest difference between two variants' weights over heads and pairs; rounding error if they agree.
 
     Raises:

@@ -31,7 +31,7 @@ def is_word(token: str) -> bool:
     return any(map(str.isalnum, token))
 
 
-def once(tokens: Sequence[str]) -> list[bool]:
+def occurs_once(tokens: Sequence[str]) -> list[bool]:
     """Return which tokens occur only once, ignoring case; frequently repeated words are less informative."""
     counts = Counter(token.casefold() for token in tokens)
     return [counts[token.casefold()] == 1 for token in tokens]
@@ -49,7 +49,7 @@ def of_record(weights: np.ndarray, qkv: QKV, *, special: bool) -> int | None:
     tokens = [token for token, here in zip(qkv.tokens, kept, strict=True) if here]
     added = [special and flag for flag, here in zip(qkv.special, kept, strict=True) if here]
     content = [is_word(token) and not flag for token, flag in zip(tokens, added, strict=True)]
-    return telling_query(weights, content, once(tokens))
+    return telling_query(weights, content, occurs_once(tokens))
 
 
 def telling_query(weights: np.ndarray, content: Sequence[bool], rare: Sequence[bool] = ()) -> int | None:

@@ -62,7 +62,7 @@ class Passed(CompactRepr):
     mixed: Tensor
 
 
-class Look(CompactRepr):
+class UnitAnalysis(CompactRepr):
     """The result of a random unit on an input's values, with the softmax of the input's heads.
 
     Attributes:
@@ -91,7 +91,7 @@ class Price:
     matrices: int
 
 
-def look(qkv: QKV, attention: Attention, *, causal: bool, seed: int = 0) -> Look:
+def analyse_unit(qkv: QKV, attention: Attention, *, causal: bool, seed: int = 0) -> UnitAnalysis:
     """Run a unit with random, untrained projections on an input's values.
 
     Args:
@@ -113,7 +113,7 @@ def look(qkv: QKV, attention: Attention, *, causal: bool, seed: int = 0) -> Look
         apart += float((weights - mean).abs().sum(-1).mean()) / 2 / qkv.heads
         if head < HEADS:
             kept.append(weights)
-    return Look(
+    return UnitAnalysis(
         weights=passed.weights.numpy(),
         gate=passed.gate.numpy(),
         mixed=passed.mixed.numpy(),

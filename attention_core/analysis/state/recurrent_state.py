@@ -38,7 +38,7 @@ class Changes(CompactRepr):
     along: bool
 
 
-class Grown(CompactRepr):
+class StateHistory(CompactRepr):
     """One head's state over time.
 
     For fast weights ``S_i = S_{i-1} + faded(i) + erased(i) + added[i]``.
@@ -101,7 +101,7 @@ class Grown(CompactRepr):
         return float(relative_error(torch.tensor(self.outputs[i : i + 1]), reference))
 
 
-def followed(qkv: QKV, attention: Attention) -> int:
+def followed_tokens(qkv: QKV, attention: Attention) -> int:
     """Return how many of a record's tokens `grow` follows; their states hold at most ``NUMBERS`` numbers."""
     decoder = attention.variant.decoder
     assert decoder is not None
@@ -110,7 +110,7 @@ def followed(qkv: QKV, attention: Attention) -> int:
     return min(qkv.n, max(1, NUMBERS // state.sums.numel()))
 
 
-def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
+def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
     """Run a variant's decoder over one head, token by token, in float64.
 
     Args:
@@ -119,12 +119,12 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
         head: index of the head.
 
     Returns:
-        The states of the first tokens, usually of all; see ``followed``.
+        The states of the first tokens, usually of all; see ``followed_tokens``.
     """
     decoder, p = attention.variant.decoder, attention.params
     assert decoder is not None
     q, k, v = (x[head].double() for x in qkv.tensors)
-    memory, kept = decoder.init_state(q[0], v[0], p), followed(qkv, attention)
+    memory, kept = decoder.init_state(q[0], v[0], p), followed_tokens(qkv, attention)
     q, k, v = q[:kept], k[:kept], v[:kept]
     outputs, states, alone, taken = [], [], [], []
     for token in zip(q, k, v, strict=True):
@@ -139,12 +139,12 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
     log_unit = 0.0 if last is None or float(last.max()) < RANGE else float(last.max())
     sums, added = (torch.stack([_scaled_back(state, log_unit) for state in made]) for made in (states, alone))
     d_v = v.shape[-1]
-    return Grown(
+    return StateHistory(
         sums=sums[..., :d_v].numpy(),
         keys=sums[..., -1].numpy() if decoder.normalised else None,
         added=added[..., :d_v].numpy(),
         changes=_changes(taken) if taken else None,
-        held=sums[0].numel() + (0 if decoder.normalised else _beside(memory)),
+        held=sums[0].numel() + (0 if decoder.normalised else _extra_numbers(memory)),
         outputs=torch.stack(outputs).numpy(),
         full=(attention.weights(q, k, causal=True) @ v).numpy(),
         cache=torch.cat([k, v], -1).float().numpy(),
@@ -169,7 +169,7 @@ def _changes(taken: Sequence[Tokens]) -> Changes:
     )
 
 
-def _beside(memory: Any) -> int:  # noqa: ANN401 - each decoder has its own memory
+def _extra_numbers(memory: Any) -> int:  # noqa: ANN401 - each decoder has its own memory
     """Return the number of numbers in a memory of fast weights that are not in its matrix."""
     return sum(part.numel() for part in memory if isinstance(part, Tensor)) - memory.sums.numel()
 

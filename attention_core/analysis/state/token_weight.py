@@ -16,12 +16,12 @@ DECAYS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
 """Decays to compare, which forget within one or two tokens up to about two hundred."""
 
 
-class Faded(CompactRepr):
+class TokenWeight(CompactRepr):
     """The weight of one token in all later rows.
 
     Attributes:
         weights: ``A_ij`` for ``i = j .. n - 1``, ``float64 [n - j]``.
-        start: first row for the fits (see ``settled``), at most ``n``.
+        start: first row for the fits (see ``fit_start``), at most ``n``.
         power: exponent a of ``A_ij ~ (i + 1)^a`` without decay; None for fewer than three positive weights.
         factor: f of ``A_ij ~ f^(i - j)`` with decay, the share left per token; None for fewer than three.
     """
@@ -65,7 +65,7 @@ def causal_weights(qkv: QKV, attention: Attention, *, head: int | None) -> np.nd
     return (weights / looked_at.heads).numpy()
 
 
-def settled(token: int, decay: float | None) -> int:
+def fit_start(token: int, decay: float | None) -> int:
     """Return the first row from which a token's weight follows its law; earlier, the first rows dominate the sum.
 
     Weights are divided by that sum. Without decay it has then doubled since the token; with decay it is nearly
@@ -74,7 +74,7 @@ def settled(token: int, decay: float | None) -> int:
     return 2 * token + 1 if decay is None else max(token, round(1 / (1 - decay)))
 
 
-def fade(weights: np.ndarray, token: int, *, decay: float | None = None) -> Faded:
+def fade(weights: np.ndarray, token: int, *, decay: float | None = None) -> TokenWeight:
     """Return the weight of one token in all later rows, with a fitted power law or, with decay, an exponential.
 
     Args:
@@ -82,7 +82,7 @@ def fade(weights: np.ndarray, token: int, *, decay: float | None = None) -> Fade
         token: index j of the token.
         decay: γ below 1 for a variant with decay; None for a plain sum.
     """
-    start = min(settled(token, decay), len(weights))
+    start = min(fit_start(token, decay), len(weights))
     column = weights[start:, token]
     power = factor = None
     seen = np.flatnonzero(column > 0)
@@ -90,7 +90,7 @@ def fade(weights: np.ndarray, token: int, *, decay: float | None = None) -> Fade
         power = fit_power((seen + start + 1).tolist(), column[seen].tolist()).exponent
     elif len(seen) >= 3:
         factor = math.exp(float(np.polyfit(seen, np.log(column[seen]), 1)[0]))
-    return Faded(weights=weights[token:, token], start=start, power=power, factor=factor)
+    return TokenWeight(weights=weights[token:, token], start=start, power=power, factor=factor)
 
 
 def first_share(row: np.ndarray, tokens: int) -> float:

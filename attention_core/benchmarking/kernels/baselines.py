@@ -23,14 +23,14 @@ class Baseline:
     Attributes:
         name: name in a report.
         build: ``(n, device, causal) -> attend`` for ``[B, H, n, d]``, with all preparation done.
-        wanted: our implementation of the same computation; None if we have no such variant.
+        equivalent: our implementation of the same computation; None if we have no such variant.
         multiply_adds: ``(n, d, causal)`` for one head, by formula.
         counted: whether its tensors can be counted; those of compiled code cannot.
     """
 
     name: str
     build: Callable[[int, torch.device, bool], Attend]
-    wanted: Attention | None
+    equivalent: Attention | None
     multiply_adds: Callable[[int, int, bool], int]
     counted: bool = True
 

@@ -21,18 +21,18 @@ from attention_core.benchmarking.clock import Call, Clock, clock_for
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.kernels.baselines import Baseline, baselines
 from attention_core.benchmarking.kernels.roofline import roof_of
-from attention_core.benchmarking.timing import DTYPES, MODES, Backward, prepare, why_not
+from attention_core.benchmarking.timing import DTYPES, MODES, Backward, prepare, unsupported_reason
 from attention_core.variant import SOFTMAX, Attention
 
 CHECKED_TOKENS = 256
 TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2}
 """Maximum relative distance from float64; bfloat16 has 8 significant bits, and sums of bfloat16 lose some of them."""
 ALONE = "backward-alone"
-APART = (*MODES, ALONE)
+KERNEL_MODES = (*MODES, ALONE)
 """Modes: those of the Timing page, and the backward of a forward that was run before."""
-OVER_FORWARD = {"backward": 3.5, ALONE: 2.5}
+BACKWARD_COST_RATIO = {"backward": 3.5, ALONE: 2.5}
 """Ratio of the multiply-adds to the forward's, for baselines with a formula: 7 or 5 matrix products instead of 2."""
-MOVED = {"forward": 4, "backward": 8, ALONE: 7}
+TENSORS_MOVED = {"forward": 4, "backward": 8, ALONE: 7}
 """Number of tensors as large as q that a call must move. Forward: q, k, v and the output. Backward: also the output's
 gradient and those of q, k and v. The backward alone does not need the output."""
 OUT_OF_MEMORY = "The device's memory gave out."
@@ -68,7 +68,7 @@ class Row:
     Attributes:
         name: the variant with its settings, or the baseline.
         shape: sizes of the inputs.
-        mode: one of ``APART``.
+        mode: one of ``KERNEL_MODES``.
         dtype: one of ``timing.DTYPES``.
         causal: whether future keys are hidden.
         error: relative distance from float64 on the CPU on few tokens; None if there is nothing to compare with.
@@ -99,13 +99,13 @@ class Plan:
     Attributes:
         attentions: variants to time.
         shapes: sizes of the inputs.
-        mode: one of ``APART``.
+        mode: one of ``KERNEL_MODES``.
         dtype: one of ``timing.DTYPES``.
         causal: whether future keys are hidden.
         device: ``"cpu"`` or ``"cuda"``.
         repeats: number of timed calls per subject and shape.
         flush: whether the last cache is flushed before each call.
-        ``beside``: whether baselines are timed too.
+        ``with_baselines``: whether baselines are timed too.
     """
 
     attentions: Sequence[Attention]
@@ -116,7 +116,7 @@ class Plan:
     device: str = "cuda"
     repeats: int = 30
     flush: bool = True
-    beside: bool = True
+    with_baselines: bool = True
 
 
 Subject = Attention | Baseline
@@ -135,7 +135,7 @@ def measure(plan: Plan, *, device_name: str, clock: Clock | None = None) -> Iter
     """
     clock = clock or clock_for(plan.device)
     subjects: list[Subject] = [*plan.attentions]
-    if plan.beside and plan.mode != "decode":
+    if plan.with_baselines and plan.mode != "decode":
         subjects = [*baselines(list(plan.attentions), registry.get(SOFTMAX)), *subjects]
     errors, wrong = {}, {}
     for subject in subjects:
@@ -193,7 +193,7 @@ def _timed(
         adds = count(timed).multiply_adds
     else:
         forward = subject.multiply_adds(shape.n, shape.d, plan.causal) * shape.batch * shape.heads
-        adds = int(forward * OVER_FORWARD.get(plan.mode, 1))
+        adds = int(forward * BACKWARD_COST_RATIO.get(plan.mode, 1))
     flops, roof = 2 * adds, roof_of(device_name)
     attainable = None if roof is None else roof.attainable(plan.dtype, flops, moved)
     return _row(
@@ -230,22 +230,22 @@ def _call(subject: Subject, plan: Plan, x: tuple[Tensor, Tensor, Tensor]) -> tup
         call = prepare(subject, *x, mode=plan.mode, causal=plan.causal)
     else:
         attend = subject.build(x[0].shape[-2], x[0].device, plan.causal)
-        call = Backward(attend, *x) if plan.mode in OVER_FORWARD else lambda: attend(*x)
+        call = Backward(attend, *x) if plan.mode in BACKWARD_COST_RATIO else lambda: attend(*x)
     if plan.mode == "decode":
         found = call()
         # A recurrent state is read and written; a cache of keys and values is only read.
         state = [] if isinstance(found, Tensor) else tree_leaves(found[1])
         return call, 2 * sum(y.numel() * y.element_size() for y in state if isinstance(y, Tensor)) or 2 * size
-    return call, MOVED[plan.mode] * size
+    return call, TENSORS_MOVED[plan.mode] * size
 
 
 def _checked(subject: Subject, plan: Plan) -> tuple[float | None, str]:
     """Return the relative distance from float64 on the CPU on few tokens, and the reason not to time (empty: none)."""
     if isinstance(subject, Attention):
-        why = why_not(subject, mode=plan.mode, causal=plan.causal)
+        why = unsupported_reason(subject, mode=plan.mode, causal=plan.causal)
         if why is not None:
             return None, why
-    wanted = subject if isinstance(subject, Attention) else subject.wanted
+    wanted = subject if isinstance(subject, Attention) else subject.equivalent
     if wanted is None:
         return None, ""
     shape = plan.shapes[0]

@@ -8,7 +8,7 @@ import torch
 
 from attention_core.benchmarking import device
 
-ASKED = {
+QUERY_FIELDS = {
     "driver": "driver_version",
     "SM clock, MHz": "clocks.sm",
     "memory clock, MHz": "clocks.mem",
@@ -19,7 +19,7 @@ ASKED = {
 """Fields queried from ``nvidia-smi``, by their names in a stamp."""
 
 
-def described(name: str) -> dict[str, str]:
+def device_stamp(name: str) -> dict[str, str]:
     """Return the machine, date and device state as strings; values that the driver does not report are ``unknown``.
 
     Args:
@@ -37,9 +37,9 @@ def state() -> dict[str, str]:
     tool = shutil.which("nvidia-smi")
     words: list[str] = []
     if tool is not None:
-        command = [tool, f"--query-gpu={','.join(ASKED.values())}", "--format=csv,noheader,nounits", "--id=0"]
+        command = [tool, f"--query-gpu={','.join(QUERY_FIELDS.values())}", "--format=csv,noheader,nounits", "--id=0"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
         words = [word.strip() for word in done.stdout.partition("\n")[0].split(",")] if done.returncode == 0 else []
-    if len(words) != len(ASKED):
-        return dict.fromkeys(ASKED, "unknown")
-    return dict(zip(ASKED, words, strict=True))
+    if len(words) != len(QUERY_FIELDS):
+        return dict.fromkeys(QUERY_FIELDS, "unknown")
+    return dict(zip(QUERY_FIELDS, words, strict=True))

@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from statistics import median
 
 from attention_core import articles, registry
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict, check_uneven
+from attention_core.claims.claim import (
+    Claim,
+    ExperimentInput,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    Verdict,
+    check_not_uniform,
+)
 from attention_core.experiments.error import uniform
 from attention_core.metrics.error import relative_error
 
@@ -27,16 +36,16 @@ class SeriesRow:
     error: float
 
 
-def measure(ask: Ask) -> Iterator[SeriesRow]:
+def measure(inputs: ExperimentInput) -> Iterator[SeriesRow]:
     """Yield the errors of the three series per head, in float64.
 
     Raises:
         UntestableError: if all tokens have the same weight.
     """
-    qkv = ask.record()
+    qkv = inputs.record()
     q, k = qkv.q.double(), qkv.k.double()
     wanted = registry.get("softmax").weights(q, k, causal=qkv.causal)
-    check_uneven(relative_error(uniform(qkv.n, causal=qkv.causal).double().expand_as(wanted), wanted))
+    check_not_uniform(relative_error(uniform(qkv.n, causal=qkv.causal).double().expand_as(wanted), wanted))
     centred = k - k.mean(-2, keepdim=True)
     for series, key, keys in (
         (SOFTMAX, "centred_taylor", k),
@@ -44,7 +53,7 @@ def measure(ask: Ask) -> Iterator[SeriesRow]:
         (CENTRED, "taylor2", centred),
     ):
         errors = 100 * relative_error(registry.get(key).weights(q, keys, causal=qkv.causal), wanted)
-        for head, error in ask.by_head(errors):
+        for head, error in inputs.by_head(errors):
             yield SeriesRow(series=series, head=head, error=error)
 
 

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_core import articles, metrics, registry
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict, check_uneven
+from attention_core.claims.claim import (
+    Claim,
+    ExperimentInput,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    Verdict,
+    check_not_uniform,
+)
 from attention_core.experiments.error import uniform
 
 COSINE, UNIFORM = "1 + cos", "uniform attention"
@@ -35,15 +44,15 @@ class KernelRow:
     error: float
 
 
-def measure(ask: Ask) -> Iterator[KernelRow]:
+def measure(inputs: ExperimentInput) -> Iterator[KernelRow]:
     """Yield the relative error of every kernel's matrix and output per head, causal if the input is causal.
 
     Raises:
         UntestableError: if all tokens have the same weight.
     """
-    qkv = ask.record()
+    qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k, causal=qkv.causal).double()
-    check_uneven(metrics.uniform_error(exact, causal=qkv.causal))
+    check_not_uniform(metrics.uniform_error(exact, causal=qkv.causal))
     v = qkv.v.double()
     for kernel in (*KERNELS, UNIFORM):
         if kernel == UNIFORM:
@@ -52,7 +61,7 @@ def measure(ask: Ask) -> Iterator[KernelRow]:
             own = registry.from_word(KERNELS[kernel]).weights(qkv.q, qkv.k, causal=qkv.causal).double()
         errors = {MATRIX: metrics.relative_error(own, exact), OUTPUT: metrics.relative_error(own @ v, exact @ v)}
         for of, values in errors.items():
-            for head, error in ask.by_head(values):
+            for head, error in inputs.by_head(values):
                 yield KernelRow(kernel=kernel, of=of, head=head, error=error)
 
 

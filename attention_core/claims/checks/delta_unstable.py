@@ -7,7 +7,17 @@ from statistics import median
 import torch
 
 from attention_core import articles
-from attention_core.claims.claim import EVEN, Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import (
+    FLOAT32_TOLERANCE,
+    Claim,
+    ExperimentInput,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    UntestableError,
+    Verdict,
+)
 
 STRENGTHS = (0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0)
 STABLE, BEYOND = 2.0, 2.1
@@ -15,7 +25,7 @@ HALF, WHOLE = "after half of the text", "after the whole text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftRow:
+class NormRow:
     """The largest factor by which any direction of an earlier state is scaled after some of a head's tokens."""
 
     strength: float
@@ -24,13 +34,13 @@ class LeftRow:
     left: float
 
 
-def measure(ask: Ask) -> Iterator[LeftRow]:
+def measure(inputs: ExperimentInput) -> Iterator[NormRow]:
     """Yield the largest singular value of ``Π (I - β k kᵀ)`` with keys of length one, per head and strength.
 
     Raises:
         UntestableError: if a key is zero.
     """
-    k = ask.record().k.double()
+    k = inputs.record().k.double()
     length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
     if not length.all():
         raise UntestableError("Some key is zero here and has no direction; choose another head or input.")
@@ -43,11 +53,11 @@ def measure(ask: Ask) -> Iterator[LeftRow]:
         if i in (half, k.shape[-2]):
             after = HALF if i == half else WHOLE
             for strength, norms in zip(STRENGTHS, torch.linalg.matrix_norm(left, 2), strict=True):
-                for head, norm in ask.by_head(norms):
-                    yield LeftRow(strength=strength, after=after, head=head, left=norm)
+                for head, norm in inputs.by_head(norms):
+                    yield NormRow(strength=strength, after=after, head=head, left=norm)
 
 
-def numbers(rows: Sequence[LeftRow]) -> Numbers:
+def numbers(rows: Sequence[NormRow]) -> Numbers:
     """Return the largest factor for β up to 2, the smallest just above 2, and the medians at the largest β."""
     whole = [row for row in rows if row.after == WHOLE]
     return {
@@ -60,7 +70,9 @@ def numbers(rows: Sequence[LeftRow]) -> Numbers:
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """Judge two parts: stable up to β = 2 in all heads, and growing just above 2 in all heads."""
-    return Verdict.of_parts(numbers["within"] <= bounds["most"] + EVEN, numbers["beyond"] > bounds["most"] + EVEN)
+    return Verdict.of_parts(
+        numbers["within"] <= bounds["most"] + FLOAT32_TOLERANCE, numbers["beyond"] > bounds["most"] + FLOAT32_TOLERANCE
+    )
 
 
 CLAIM = Claim(

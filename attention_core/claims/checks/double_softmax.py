@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attention_core import articles, metrics, registry
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.ops.linear.features import MAPS
 
 DOUBLE, LANDMARKS, OTHER, HIDDEN = "double softmax", "over landmarks", "elu + 1", "future hidden"
@@ -22,9 +22,9 @@ class SumRow:
     sum: float
 
 
-def measure(ask: Ask) -> Iterator[SumRow]:
+def measure(inputs: ExperimentInput) -> Iterator[SumRow]:
     """Yield the smallest and the largest row sum of every product per head."""
-    qkv = ask.record()
+    qkv = inputs.record()
     efficient = registry.get("efficient").weights(qkv.q, qkv.k)
     products = {
         DOUBLE: efficient,
@@ -36,7 +36,7 @@ def measure(ask: Ask) -> Iterator[SumRow]:
     for product, weights in products.items():
         sums = metrics.row_sums(weights)
         for row, values in ((SMALLEST, sums.amin(-1)), (LARGEST, sums.amax(-1))):
-            for head, value in ask.by_head(values):
+            for head, value in inputs.by_head(values):
                 yield SumRow(product=product, used=product in used, row=row, head=head, sum=value)
 
 

@@ -9,7 +9,7 @@ import torch
 
 from attention_core import articles, registry
 from attention_core.analysis.state.token_weight import causal_weights, first_share
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
 from attention_core.metrics import top_k_overlap
 from attention_core.metrics.fit import fit_power
@@ -56,13 +56,13 @@ class ShareRow:
     share: float
 
 
-def measure(ask: Ask) -> Iterator[ShareRow]:
+def measure(inputs: ExperimentInput) -> Iterator[ShareRow]:
     """Yield per cent of the newest tokens' weight on the first few and the last few tokens, at growing lengths.
 
     The newest tokens are the last quarter, because the weights of a single token depend more on that token than on
     length.
     """
-    qkv = ask.record()
+    qkv = inputs.record()
     for index in range(qkv.heads):
         plain = torch.empty(0)
         for name, attention in attentions(qkv.n).items():
@@ -73,7 +73,7 @@ def measure(ask: Ask) -> Iterator[ShareRow]:
             for n in ladder(qkv.n):
                 recent = [weights[i, : i + 1] for i in newest(n)]
                 row = partial(
-                    ShareRow, attention=name, n=n, head=(ask.head or 0) + index, kept=kept if n == qkv.n else None
+                    ShareRow, attention=name, n=n, head=(inputs.head or 0) + index, kept=kept if n == qkv.n else None
                 )
                 yield row(of=EARLY[name], share=100 * fmean(first_share(each, FEW) for each in recent))
                 yield row(of=LATE[name], share=100 * fmean(first_share(each[::-1], FEW) for each in recent))

@@ -3,12 +3,20 @@
 from collections.abc import Sequence
 
 from attention_core.claims.claim import Claim, Figure, Numbers, Place, Quantity
-from attention_core.claims.in_the_model import IN_ORDER, PERFORMER, TOKENS, StandInRow, by_order, order, stand_ins
+from attention_core.claims.model_experiments import (
+    CORRELATION_BOUNDS,
+    PERFORMER,
+    TOKENS,
+    ReplacementRow,
+    judge_correlation,
+    rank_correlations,
+    replacement_rows,
+)
 
 
-def numbers(rows: Sequence[StandInRow]) -> Numbers:
+def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
     """Return the rank correlations between the errors on the copied tokens and the loss of copying."""
-    return order(rows, [row.output_copying for row in rows], [row.lost for row in rows])
+    return rank_correlations(rows, [row.output_copying for row in rows], [row.lost for row in rows])
 
 
 CLAIM = Claim(
@@ -25,7 +33,7 @@ CLAIM = Claim(
     "values of the unchanged model, mean over heads and layers.",
     rule="Holds where the error and the loss of copying have a rank correlation of at least {holds}, partly from "
     "{partly} on.",
-    bounds=IN_ORDER,
+    bounds=CORRELATION_BOUNDS,
     finding="With 48 of SmolLM2's first {tokens} tokens read twice, the errors of {n} stand-ins and their losses of "
     "copying have a rank correlation of {rho} (Kendall's τ {tau}).",
     quantities=(
@@ -41,9 +49,9 @@ CLAIM = Claim(
         x_title="mean error of the outputs (%)",
         y_title="lost of copying (%)",
     ),
-    measure=stand_ins,
+    measure=replacement_rows,
     numbers=numbers,
-    verdict=by_order,
+    verdict=judge_correlation,
     needs=64,
-    reads=True,
+    uses_decoder=True,
 )

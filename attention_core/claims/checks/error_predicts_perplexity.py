@@ -3,12 +3,20 @@
 from collections.abc import Sequence
 
 from attention_core.claims.claim import Claim, Figure, Numbers, Place, Quantity
-from attention_core.claims.in_the_model import IN_ORDER, PERFORMER, TOKENS, StandInRow, by_order, order, stand_ins
+from attention_core.claims.model_experiments import (
+    CORRELATION_BOUNDS,
+    PERFORMER,
+    TOKENS,
+    ReplacementRow,
+    judge_correlation,
+    rank_correlations,
+    replacement_rows,
+)
 
 
-def numbers(rows: Sequence[StandInRow]) -> Numbers:
+def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
     """Return the rank correlations between the errors and the perplexity."""
-    return order(rows, [row.output for row in rows], [row.times for row in rows])
+    return rank_correlations(rows, [row.output for row in rows], [row.times for row in rows])
 
 
 CLAIM = Claim(
@@ -24,7 +32,7 @@ CLAIM = Claim(
     "128 tokens of the text. The error is that of the outputs, relative, on what the model as it is attends with, "
     "mean over heads and layers.",
     rule="Holds where error and perplexity have a rank correlation of at least {holds}, partly from {partly} on.",
-    bounds=IN_ORDER,
+    bounds=CORRELATION_BOUNDS,
     finding="On {tokens} of SmolLM2's tokens the errors of {n} stand-ins and the model's perplexity have a rank "
     "correlation of {rho} (Kendall's τ {tau}).",
     quantities=(
@@ -41,9 +49,9 @@ CLAIM = Claim(
         y_title="perplexity, over that as it is",
         log_y=True,
     ),
-    measure=stand_ins,
+    measure=replacement_rows,
     numbers=numbers,
-    verdict=by_order,
+    verdict=judge_correlation,
     needs=64,
-    reads=True,
+    uses_decoder=True,
 )

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
-from attention_core.claims.in_the_model import TOKENS, lost, reading, reread
+from attention_core.claims.claim import Case, Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading, reread
 from attention_core.experiments import swap
 from attention_core.inputs import models
 from attention_core.variant import SOFTMAX, Paper
@@ -39,16 +39,20 @@ class SinkRow:
     lost: float | None
 
 
-def measure(ask: Ask) -> Iterator[SinkRow]:
+def measure(inputs: ExperimentInput) -> Iterator[SinkRow]:
     """Yield the text's perplexity and the loss of copying for each number of sinks, and the two baselines."""
     layers = tuple(range(models.layer_count(swap.MODEL)))
-    control = reread(ask, KEYS)
+    control = reread(inputs, KEYS)
     for sinks in SINKS:
         word = f"sink~window~{WINDOW}~sinks~{sinks}"
         for reader, own, where in ((WINDOWED, word, layers), (WHOLE, SOFTMAX, ())):
-            read = reading(ask, own, where)
+            read = reading(inputs, own, where)
             yield SinkRow(
-                reader=reader, sinks=sinks, tokens=read.tokens, perplexity=read.perplexity, lost=lost(ask, own, where)
+                reader=reader,
+                sinks=sinks,
+                tokens=read.tokens,
+                perplexity=read.perplexity,
+                lost=copy_loss_percent(inputs, own, where),
             )
         yield SinkRow(reader=REREAD, sinks=sinks, tokens=read.tokens, perplexity=control, lost=None)
 
@@ -124,5 +128,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=2 * WINDOW,
-    reads=True,
+    uses_decoder=True,
 )

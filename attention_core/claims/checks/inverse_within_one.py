@@ -7,7 +7,16 @@ from statistics import median
 import torch
 
 from attention_core import articles
-from attention_core.claims.claim import EVEN, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import (
+    FLOAT32_TOLERANCE,
+    Claim,
+    ExperimentInput,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    Verdict,
+)
 from attention_core.ops.delta.fast_weights import Tokens, anatomy
 from attention_core.ops.softmax.masked import nonzero
 
@@ -26,13 +35,13 @@ class EntryRow:
     largest: float
 
 
-def measure(ask: Ask) -> Iterator[EntryRow]:
+def measure(inputs: ExperimentInput) -> Iterator[EntryRow]:
     """Yield the largest entry below the diagonal of ``(I + K Kᵀ ⊙ M⁻)⁻¹`` per head and length, for both kinds of keys.
 
     The diagonal is left out: it is 1 for every input, so it would hide every smaller entry. Keys with their own
     lengths are divided by the root mean square of those lengths, so that both kinds have mean square length one.
     """
-    k = ask.record().k.double()
+    k = inputs.record().k.double()
     length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
     for keys, scale in ((UNIT, length), (FREE, length.square().mean(-2, keepdim=True).sqrt())):
         taken = k / nonzero(scale)
@@ -41,7 +50,7 @@ def measure(ask: Ask) -> Iterator[EntryRow]:
         # The first n rows and columns are the inverse for the first n tokens, as the matrix is lower triangular.
         grown = inverse.abs().tril(-1).amax(-1).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND).cummax(-1).values
         for n in lengths(k.shape[-2]):
-            for head, largest in ask.by_head(grown[:, n - 1]):
+            for head, largest in inputs.by_head(grown[:, n - 1]):
                 yield EntryRow(n=n, keys=keys, head=head, largest=largest)
 
 
@@ -57,14 +66,14 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
     return {
         "unit": max(unit),
         "free": median(free),
-        "beyond": 100 * sum(largest > 1 + EVEN for largest in free) / len(free),
+        "beyond": 100 * sum(largest > 1 + FLOAT32_TOLERANCE for largest in free) / len(free),
         "n": n,
     }
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """Judge by the largest entry of all heads with unit keys."""
-    return Verdict.of_parts(numbers["unit"] <= bounds["most"] + EVEN)
+    return Verdict.of_parts(numbers["unit"] <= bounds["most"] + FLOAT32_TOLERANCE)
 
 
 CLAIM = Claim(

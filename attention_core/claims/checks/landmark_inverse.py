@@ -10,14 +10,14 @@ from attention_core import articles, metrics, registry
 from attention_core.claims.claim import (
     FUTURE,
     READ_BOTH_WAYS,
-    Ask,
     Claim,
+    ExperimentInput,
     Figure,
     Numbers,
     Place,
     Quantity,
     Verdict,
-    check_uneven,
+    check_not_uniform,
     future,
 )
 
@@ -39,16 +39,16 @@ class InverseRow:
     error: float
 
 
-def measure(ask: Ask) -> Iterator[InverseRow]:
+def measure(inputs: ExperimentInput) -> Iterator[InverseRow]:
     """Yield the relative error of the matrix per head, for all forms with the same landmarks.
 
     Raises:
         UntestableError: if all tokens have the same weight.
     """
-    qkv = ask.record()
+    qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
     uniform, hidden = metrics.uniform_error(exact), future(qkv)
-    check_uneven(uniform)
+    check_not_uniform(uniform)
     for share in SHARES:
         landmarks = qkv.n // share
         row = partial(InverseRow, share=share, landmarks=landmarks, future=hidden)
@@ -59,7 +59,7 @@ def measure(ask: Ask) -> Iterator[InverseRow]:
             for form, word in FORMS.items()
         }
         for form, values in (errors | {UNIFORM: uniform}).items():
-            for head, error in ask.by_head(values):
+            for head, error in inputs.by_head(values):
                 yield row(form=form, head=head, error=error)
 
 
@@ -123,6 +123,6 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     notes=(READ_BOTH_WAYS,),
-    unmasked="Attention over landmarks",
+    noncausal_method="Attention over landmarks",
     needs=16,
 )

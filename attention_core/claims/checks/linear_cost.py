@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_core import articles, registry
 from attention_core.benchmarking.counting import count
-from attention_core.claims.claim import DECIMALS, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import DECIMALS, Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
 from attention_core.metrics.fit import fit_power
 
@@ -32,10 +32,10 @@ class CostRow:
     elements: float
 
 
-def measure(ask: Ask) -> Iterator[CostRow]:
+def measure(inputs: ExperimentInput) -> Iterator[CostRow]:
     """Yield the counted costs of both attentions at each length."""
-    for n in ladder(ask.longest):
-        qkv = ask.record(n)
+    for n in ladder(inputs.longest):
+        qkv = inputs.record(n)
         for variant, attend in ATTEND.items():
             counts = count(partial(attend, *qkv.tensors))
             adds, elements = counts.multiply_adds / qkv.heads, counts.peak_elements / qkv.heads
@@ -100,5 +100,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=8,
-    grows=True,
+    measures_lengths=True,
 )

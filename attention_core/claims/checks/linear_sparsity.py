@@ -7,7 +7,7 @@ from statistics import median
 import torch
 
 from attention_core import articles, registry
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.metrics.entropy import sparsity
 
 SOFTMAX = "Softmax"
@@ -24,13 +24,13 @@ class SparsityRow:
     sparsity: float
 
 
-def measure(ask: Ask) -> Iterator[SparsityRow]:
+def measure(inputs: ExperimentInput) -> Iterator[SparsityRow]:
     """Yield every head's sparsity under softmax and the linear attentions, over the keys that a query can attend to."""
-    qkv = ask.record()
+    qkv = inputs.record()
     seen = torch.arange(1, qkv.n + 1) if qkv.causal else None
     for name, key in {SOFTMAX: "softmax", **LINEAR}.items():
         weights = registry.get(key).weights(qkv.q, qkv.k, causal=qkv.causal)
-        for head, value in ask.by_head(sparsity(weights, seen).mean(-1)):
+        for head, value in inputs.by_head(sparsity(weights, seen).mean(-1)):
             yield SparsityRow(variant=name, head=head, sparsity=value)
 
 

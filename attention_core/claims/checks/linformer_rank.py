@@ -6,12 +6,12 @@ from statistics import median
 
 from attention_core import metrics, registry
 from attention_core.claims.claim import (
-    EVEN,
+    FLOAT32_TOLERANCE,
     FUTURE,
     READ_BOTH_WAYS,
-    Ask,
     Case,
     Claim,
+    ExperimentInput,
     Figure,
     Numbers,
     Place,
@@ -46,12 +46,12 @@ class RankRow:
     error: float
 
 
-def measure(ask: Ask) -> Iterator[RankRow]:
+def measure(inputs: ExperimentInput) -> Iterator[RankRow]:
     """Yield the errors of Linformer, of the best matrix of that rank and of uniform attention, per head and length."""
-    rank = ask.longest // TIMES[-1]
+    rank = inputs.longest // TIMES[-1]
     softmax, linformer = registry.get("softmax"), registry.get("linformer", rank=rank)
     for times in TIMES:
-        qkv = ask.record(times * rank)
+        qkv = inputs.record(times * rank)
         exact, hidden = softmax.weights(qkv.q, qkv.k), future(qkv)
         errors = {
             LINFORMER: metrics.relative_error(linformer.weights(qkv.q, qkv.k), exact),
@@ -59,8 +59,10 @@ def measure(ask: Ask) -> Iterator[RankRow]:
             UNIFORM: metrics.uniform_error(exact),
         }
         for matrix, values in errors.items():
-            for head, error in ask.by_head(values):
-                yield RankRow(n=qkv.n, rank=rank, future=hidden, matrix=matrix, head=head, error=max(error, EVEN))
+            for head, error in inputs.by_head(values):
+                yield RankRow(
+                    n=qkv.n, rank=rank, future=hidden, matrix=matrix, head=head, error=max(error, FLOAT32_TOLERANCE)
+                )
 
 
 def numbers(rows: Sequence[RankRow]) -> Numbers:
@@ -128,7 +130,7 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     notes=(READ_BOTH_WAYS,),
-    unmasked=LINFORMER,
+    noncausal_method=LINFORMER,
     needs=SMALLEST * TIMES[-1],
-    grows=True,
+    measures_lengths=True,
 )

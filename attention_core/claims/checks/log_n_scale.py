@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from attention_core import articles, registry
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments import entropy_length, homogeneity
 from attention_core.experiments.homogeneity import HomogeneityTask
 from attention_core.experiments.lengths import ladder
@@ -32,22 +32,22 @@ class ScaleRow:
     entropy: float
 
 
-def measure(ask: Ask) -> Iterator[ScaleRow]:
+def measure(inputs: ExperimentInput) -> Iterator[ScaleRow]:
     """Yield the entropy of every head with and without the scale, at lengths up to the base length and beyond it."""
-    causal = ask.record(ask.longest).causal
+    causal = inputs.record(inputs.longest).causal
     squared = registry.get("relu2", normalizer="sum").word
     names = {
         registry.get("softmax").word: PLAIN,
-        registry.get("softmax_log_n", base_length=base(ask.longest)).word: SCALED,
+        registry.get("softmax_log_n", base_length=base(inputs.longest)).word: SCALED,
         squared: SQUARED,
     }
-    for task in entropy_length.tasks(ask.source, tuple(names), longest=ask.longest, causal=causal):
-        for row in ask.seen(entropy_length.run(task, load=ask.load)):
+    for task in entropy_length.tasks(inputs.source, tuple(names), longest=inputs.longest, causal=causal):
+        for row in inputs.rows_of_selected_heads(entropy_length.run(task, load=inputs.load)):
             yield ScaleRow(variant=names[task.variant], n=task.n, head=row.head, entropy=row.entropy)
-    for n in ladder(ask.longest):
-        factor = math.log(n) / math.log(base(ask.longest))
-        steered = HomogeneityTask(source=ask.source, n=n, variants=(squared,), factor=factor, causal=causal)
-        for found in ask.seen(homogeneity.run(steered, load=ask.load)):
+    for n in ladder(inputs.longest):
+        factor = math.log(n) / math.log(base(inputs.longest))
+        steered = HomogeneityTask(source=inputs.source, n=n, variants=(squared,), factor=factor, causal=causal)
+        for found in inputs.rows_of_selected_heads(homogeneity.run(steered, load=inputs.load)):
             yield ScaleRow(variant=SCALED_SQUARED, n=n, head=found.head, entropy=found.entropy)
 
 
@@ -128,5 +128,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=16,
-    grows=True,
+    measures_lengths=True,
 )

@@ -6,7 +6,7 @@ from functools import partial
 
 from attention_core import registry
 from attention_core.benchmarking.counting import count
-from attention_core.claims.claim import DECIMALS, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import DECIMALS, Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
@@ -24,11 +24,11 @@ class MemoryRow:
     elements: float
 
 
-def measure(ask: Ask) -> Iterator[MemoryRow]:
+def measure(inputs: ExperimentInput) -> Iterator[MemoryRow]:
     """Yield the size of the largest tensor at each length for both ways."""
     softmax = registry.get("softmax")
-    for n in ladder(ask.longest):
-        qkv = ask.record(n)
+    for n in ladder(inputs.longest):
+        qkv = inputs.record(n)
         for way, call in (
             (HELD, partial(softmax.weights, qkv.q, qkv.k)),
             (FUSED, partial(softmax.attend, *qkv.tensors)),
@@ -83,6 +83,6 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=8,
-    grows=True,
+    measures_lengths=True,
     theorem="n tokens have n² pairs, and all scores at once are one number for each.",
 )

@@ -8,7 +8,16 @@ from statistics import median
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import (
+    Claim,
+    ExperimentInput,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    UntestableError,
+    Verdict,
+)
 from attention_core.experiments.error import uniform
 from attention_core.metrics.error import relative_error
 from attention_core.variant import Paper
@@ -43,7 +52,7 @@ class WindowRow:
     error: float | None = None
 
 
-def measure(ask: Ask) -> Iterator[WindowRow]:
+def measure(inputs: ExperimentInput) -> Iterator[WindowRow]:
     """Yield the attention mass within ± w of the diagonal per head, and local attention's error at the judged w.
 
     Everything is measured twice: with all tokens, and without the first token as query and key, with renormalized rows.
@@ -51,11 +60,11 @@ def measure(ask: Ask) -> Iterator[WindowRow]:
     Raises:
         UntestableError: if the input is synthetic.
     """
-    if not ask.source.trained:
+    if not inputs.source.trained:
         raise UntestableError(
             "This claim is about the attention of trained models; choose a text, or upload a model's queries and keys."
         )
-    qkv = ask.record()
+    qkv = inputs.record()
     judged = max(1, round(qkv.n / PART))
     windows = sorted({judged, *(2**i for i in range((qkv.n - 1).bit_length()))})
     for attention, first in ((MEASURED, 0), (REST, 1)):
@@ -63,7 +72,7 @@ def measure(ask: Ask) -> Iterator[WindowRow]:
         softmax, n = registry.get("softmax"), qkv.n - first
         weights = softmax.weights(q, k, causal=qkv.causal).double()
         even = uniform(n, causal=qkv.causal).double()
-        on_first = ask.by_head(100 * weights[..., 0].mean(-1))
+        on_first = inputs.by_head(100 * weights[..., 0].mean(-1))
         for window in windows:
             local = registry.get("local", window=window)
             near = local.mask(n, causal=qkv.causal)

@@ -11,8 +11,8 @@ from attention_core import articles, metrics, registry
 from attention_core.claims.claim import (
     FUTURE,
     READ_BOTH_WAYS,
-    Ask,
     Claim,
+    ExperimentInput,
     Figure,
     Numbers,
     Place,
@@ -43,9 +43,9 @@ class LandmarksRow:
     future: float
 
 
-def measure(ask: Ask) -> Iterator[LandmarksRow]:
+def measure(inputs: ExperimentInput) -> Iterator[LandmarksRow]:
     """Yield the relative error of the matrix with n/8, n/4, n/2 and n landmarks, per head, in float64."""
-    qkv = ask.record(min(ask.record().n, MOST))
+    qkv = inputs.record(min(inputs.record().n, MOST))
     q, k = qkv.q.double(), qkv.k.double()
     exact = registry.get("softmax").weights(q, k)
     hidden = future(qkv)
@@ -56,7 +56,7 @@ def measure(ask: Ask) -> Iterator[LandmarksRow]:
     for landmarks in sorted({max(1, qkv.n // share) for share in (8, 4, 2, 1)}):
         for inverse, how in INVERSES.items():
             nystrom = registry.get("nystrom", landmarks=landmarks, inverse=how)
-            errors = ask.by_head(metrics.relative_error(nystrom.weights(q, k), exact))
+            errors = inputs.by_head(metrics.relative_error(nystrom.weights(q, k), exact))
             for (head, error), condition in zip(errors, conditions, strict=True):
                 yield LandmarksRow(
                     inverse=inverse,

@@ -9,14 +9,14 @@ from attention_core import articles, metrics, registry
 from attention_core.claims.claim import (
     FUTURE,
     READ_BOTH_WAYS,
-    Ask,
     Claim,
+    ExperimentInput,
     Figure,
     Numbers,
     Place,
     Quantity,
     Verdict,
-    check_uneven,
+    check_not_uniform,
     future,
 )
 from attention_core.experiments.error import draws
@@ -42,7 +42,7 @@ class FeaturesRow:
     error: float
 
 
-def measure(ask: Ask) -> Iterator[FeaturesRow]:
+def measure(inputs: ExperimentInput) -> Iterator[FeaturesRow]:
     """Yield the relative errors per head of Performer over features and seeds, of Nyström and of uniform attention.
 
     All are measured without a causal mask, because Nyström cannot be causal.
@@ -50,20 +50,20 @@ def measure(ask: Ask) -> Iterator[FeaturesRow]:
     Raises:
         UntestableError: if all tokens have the same weight.
     """
-    qkv = ask.record()
+    qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
     d, hidden = qkv.q.shape[-1], future(qkv)
     nystrom = registry.get("nystrom", landmarks=LANDMARKS).weights(qkv.q, qkv.k)
     beside = {NYSTROM: metrics.relative_error(nystrom, exact), UNIFORM: metrics.uniform_error(exact)}
-    check_uneven(beside[UNIFORM])
+    check_not_uniform(beside[UNIFORM])
     for times in TIMES:
         row = partial(FeaturesRow, times=times, features=times * d, n=qkv.n, future=hidden)
         for seed, performer in enumerate(draws(registry.get("performer", features=times * d))):
             errors = metrics.relative_error(performer.weights(qkv.q, qkv.k), exact)
-            for head, error in ask.by_head(errors):
+            for head, error in inputs.by_head(errors):
                 yield row(variant=PERFORMER, head=head, seed=seed, error=error)
         for variant, values in beside.items():
-            for head, error in ask.by_head(values):
+            for head, error in inputs.by_head(values):
                 yield row(variant=variant, head=head, seed=None, error=error)
 
 
@@ -127,6 +127,6 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     notes=(READ_BOTH_WAYS,),
-    unmasked=NYSTROM,
+    noncausal_method=NYSTROM,
     needs=SHARED * LANDMARKS,
 )

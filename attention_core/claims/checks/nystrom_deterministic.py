@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from attention_core import articles, metrics, registry
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import Case, Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.error import draws
 
 NYSTROM, PERFORMER = "Nyström", "Performer"
@@ -22,18 +22,18 @@ class RunRow:
     change: float
 
 
-def measure(ask: Ask) -> Iterator[RunRow]:
+def measure(inputs: ExperimentInput) -> Iterator[RunRow]:
     """Yield the relative difference between each repeated run's output and the first output, per head.
 
     Performer is causal if the input is causal; Nyström cannot be causal.
     """
-    qkv = ask.record()
+    qkv = inputs.record()
     performers, nystrom = draws(registry.get("performer")), registry.get("nystrom")
     every = ((PERFORMER, performers, qkv.causal), (NYSTROM, [nystrom] * len(performers), False))
     for variant, runs, causal in every:
         first, *others = (run.attend(*qkv.tensors, causal=causal) for run in runs)
         for number, out in enumerate(others, 2):
-            for head, change in ask.by_head(metrics.relative_error(out, first)):
+            for head, change in inputs.by_head(metrics.relative_error(out, first)):
                 yield RunRow(variant=variant, causal=causal, run=number, head=head, change=change)
 
 
@@ -82,5 +82,5 @@ CLAIM = Claim(
             applies=lambda numbers: numbers["causal"] > 0,
         ),
     ),
-    otherwise="Where all queries and keys are zero, Performer's draws change nothing, and it holds only partly.",
+    counterexample="Where all queries and keys are zero, Performer's draws change nothing, and it holds only partly.",
 )

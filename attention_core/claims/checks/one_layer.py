@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
-from attention_core.claims.in_the_model import TOKENS, lost, reading
+from attention_core.claims.claim import Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading
 from attention_core.experiments import swap
 from attention_core.inputs import models
 from attention_core.model_patching import UNIFORM, from_word
@@ -34,18 +34,18 @@ class LayerRow:
     lost: float
 
 
-def measure(ask: Ask) -> Iterator[LayerRow]:
+def measure(inputs: ExperimentInput) -> Iterator[LayerRow]:
     """Yield the perplexity and the loss of copying with each variant in the middle layer and in all layers."""
     count = models.layer_count(swap.MODEL)
-    whole = reading(ask, SOFTMAX, ())
+    whole = reading(inputs, SOFTMAX, ())
     for word in WORDS:
         for where, layers in ((ONE, (count // 2,)), (ALL, tuple(range(count)))):
             yield LayerRow(
                 variant=from_word(word).title,
                 where=where,
                 tokens=whole.tokens,
-                times=reading(ask, word, layers).perplexity / whole.perplexity,
-                lost=lost(ask, word, layers),
+                times=reading(inputs, word, layers).perplexity / whole.perplexity,
+                lost=copy_loss_percent(inputs, word, layers),
             )
 
 
@@ -101,5 +101,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=64,
-    reads=True,
+    uses_decoder=True,
 )

@@ -9,7 +9,16 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.claims.checks.inverse_within_one import lengths
-from attention_core.claims.claim import EVEN, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import (
+    FLOAT32_TOLERANCE,
+    Claim,
+    ExperimentInput,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    Verdict,
+)
 from attention_core.ops.delta.delta_rule import unit
 from attention_core.variant import Paper
 from attention_core.variants.gated.path import FIXED, KEYS, TURNED, directions
@@ -27,20 +36,20 @@ class PathRow:
     difference: float
 
 
-def measure(ask: Ask) -> Iterator[PathRow]:
+def measure(inputs: ExperimentInput) -> Iterator[PathRow]:
     """Yield the largest difference between PaTH's and DeltaNet's matrices, in float64, per head and length."""
-    qkv = ask.record()
+    qkv = inputs.record()
     q, k = qkv.q.double(), qkv.k.double()
     delta = registry.get("deltanet").weights(q, k, causal=True)
     for along, name in NAMES.items():
-        apart = (followed(unit(q), unit(k), directions(unit(k), along)) - delta).abs().amax(-1)
+        apart = (path_logits(unit(q), unit(k), directions(unit(k), along)) - delta).abs().amax(-1)
         grown = apart.cummax(-1).values
         for n in lengths(qkv.n):
-            for head, difference in ask.by_head(grown[:, n - 1]):
+            for head, difference in inputs.by_head(grown[:, n - 1]):
                 yield PathRow(n=n, along=name, head=head, difference=difference)
 
 
-def followed(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
+def path_logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
     """Compute ``q_iᵀ H_i ... H_{j+1} k_j`` step by step, ``[..., n, n]``, with ``H_t = I - w_t w_tᵀ``."""
     carried, rows = torch.zeros_like(k), []
     for i in range(k.shape[-2]):
@@ -80,7 +89,7 @@ CLAIM = Claim(
     "matrix, which solves one triangular system: for w = k, for k with its halves changed over and one negated, and "
     "for one direction that all tokens share. This is PaTH's matrix before the softmax that its models take of it.",
     rule="Holds where no entry of any head differs by more than {most} for w = k.",
-    bounds={"most": EVEN},
+    bounds={"most": FLOAT32_TOLERANCE},
     finding="Over {n} tokens the entries differ by {same} at most for w = k. With keys turned it is {turned} in the "
     "median head, with one direction for all {fixed}.",
     quantities=(

@@ -9,7 +9,17 @@ from torch import Tensor
 
 from attention_core import articles, registry
 from attention_core.analysis.matrix.influence import MOST
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import (
+    Case,
+    Claim,
+    ExperimentInput,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    UntestableError,
+    Verdict,
+)
 from attention_core.inputs.source import first_tokens
 from attention_core.ops.low_rank.inverse import inverse_steps
 from attention_core.ops.low_rank.pooling import even_segments, pooling_matrix
@@ -46,13 +56,13 @@ class LeakRow:
     n: int
 
 
-def measure(ask: Ask) -> Iterator[LeakRow]:
+def measure(inputs: ExperimentInput) -> Iterator[LeakRow]:
     """Yield how far before the last token outputs move when that token changes, per variant and mask.
 
     Raises:
         UntestableError: if no weight depends on the last token's query and key.
     """
-    qkv = ask.record()
+    qkv = inputs.record()
     qkv = first_tokens(qkv, min(qkv.n, MOST))
     before = [x.double() for x in qkv.tensors]
     after = [torch.cat([x[:, :-1], -x[:, -1:]], 1) for x in before]
@@ -66,10 +76,10 @@ def measure(ask: Ask) -> Iterator[LeakRow]:
     for attention in (*pooled, *(registry.get(key) for key in OTHERS)):
         ways: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = {
             OPEN: partial(outputs, attention),
-            CUT: partial(struck, attention),
+            CUT: partial(masked_weights_output, attention),
         }
         if attention in pooled:
-            ways[HIDDEN] = partial(hidden, attention)
+            ways[HIDDEN] = partial(masked_pools_output, attention)
         for mask, way in ways.items():
             (own, blind), (changed, _) = way(*before), way(*after)
             first = first_moved(own, changed)
@@ -99,15 +109,15 @@ def inverts(attention: Attention) -> bool:
 
 def outputs(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     """Return ``A v``, ``[..., n, d_v]``, and which rows have no weight, ``bool [..., n]``."""
-    return applied(attention.weights(q, k), v)
+    return apply_weights(attention.weights(q, k), v)
 
 
-def struck(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+def masked_weights_output(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     """Return ``outputs`` with all weights on the future set to zero and each row divided by the sum of the rest."""
-    return applied(rows_over_sum(attention.weights(q, k).tril()), v)
+    return apply_weights(rows_over_sum(attention.weights(q, k).tril()), v)
 
 
-def hidden(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+def masked_pools_output(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     """Return ``outputs`` with each pool hidden, in each factor of the matrix, from queries before its last token.
 
     Pools are the queries or keys of a factor. A token attends to the pools that end with it or before it, and a pool
@@ -127,10 +137,10 @@ def hidden(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tenso
         middle = rows_over_sum(parts["middle"] * (ends <= ends[:, None]))
         *_, inverse = inverse_steps(middle, getattr(attention.params, "iterations"))  # noqa: B009
         right = inverse @ right
-    return applied(left @ right, v)
+    return apply_weights(left @ right, v)
 
 
-def applied(weights: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+def apply_weights(weights: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     """Return the output, and which rows have no weight at all."""
     return weights @ v, (weights == 0).all(-1)
 

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from statistics import median
 
 from attention_core import articles
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import (
+    Claim,
+    ExperimentInput,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    UntestableError,
+    Verdict,
+)
 from attention_core.experiments import normalizer_length
 from attention_core.metrics.fit import fit_power
 
@@ -27,15 +36,17 @@ class GrowthRow:
     growth: float
 
 
-def measure(ask: Ask) -> Iterator[GrowthRow]:
+def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
     """Yield the growth factors of each head's row sum and of ``n``, since the head's shortest length with a sum.
 
     Raises:
         UntestableError: if no head has a positive logit at two lengths.
     """
-    causal = ask.record(ask.longest).causal
-    tasks = normalizer_length.tasks(ask.source, longest=ask.longest, causal=causal)
-    found = ask.seen(row for task in tasks for row in normalizer_length.run(task, load=ask.load))
+    causal = inputs.record(inputs.longest).causal
+    tasks = normalizer_length.tasks(inputs.source, longest=inputs.longest, causal=causal)
+    found = inputs.rows_of_selected_heads(
+        row for task in tasks for row in normalizer_length.run(task, load=inputs.load)
+    )
     points: dict[int, list[tuple[int, float]]] = {}
     for row in found:
         # A head without a positive logit at a length has no sum there.
@@ -112,5 +123,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=2 * SHORTEST,
-    grows=True,
+    measures_lengths=True,
 )

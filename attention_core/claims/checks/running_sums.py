@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import Case, Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesTask, check_finite
-from attention_core.experiments.causal_modes import computed
+from attention_core.experiments.causal_modes import causal_forward
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
@@ -25,7 +25,7 @@ MOST = 2**22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldRow:
+class GradientBytesRow:
     """The peak memory of one way's forward and backward pass at one head size, max(d, d_v).
 
     ``difference`` is the largest difference of both ways' gradients on the input itself, equal in every row.
@@ -38,19 +38,19 @@ class HeldRow:
     difference: float
 
 
-def measure(ask: Ask) -> Iterator[HeldRow]:
+def measure(inputs: ExperimentInput) -> Iterator[GradientBytesRow]:
     """Yield the peak memory of forward and backward at growing head sizes, and the difference of the gradients."""
-    qkv = ask.record()
+    qkv = inputs.record()
     d, d_v = qkv.q.shape[-1], qkv.v.shape[-1]
     tokens = max(1, MOST // (d * (d_v + 1)))
     heads = zip(*(x[:, :tokens].double() for x in qkv.tensors), strict=True)
-    difference = max(apart(*(gradients(way, *head) for way in NAMES)) for head in heads)
-    n = max(n for n in causal_gradient.lengths(d, d_v) if n <= ask.longest)
+    difference = max(max_gradient_difference(*(gradients(way, *head) for way in NAMES)) for head in heads)
+    n = max(n for n in causal_gradient.lengths(d, d_v) if n <= inputs.longest)
     for size, size_v in sizes(d, d_v):
         for way, name in NAMES.items():
             task = BytesTask(word=WORD, way=way, n=n, d=size, d_v=size_v)
-            kib = causal_gradient.held(task).peak_bytes / 2**10
-            yield HeldRow(way=name, n=n, size=max(size, size_v), kib=kib, difference=difference)
+            kib = causal_gradient.count_bytes(task).peak_bytes / 2**10
+            yield GradientBytesRow(way=name, n=n, size=max(size, size_v), kib=kib, difference=difference)
 
 
 def sizes(d: int, d_v: int) -> list[tuple[int, int]]:
@@ -61,13 +61,13 @@ def sizes(d: int, d_v: int) -> list[tuple[int, int]]:
 def gradients(way: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
     """Return the gradients of half the squared output at q, k and v: ``[n, d]``, ``[n, d]`` and ``[n, d_v]``."""
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
-    out = computed(registry.from_word(WORD), way)(q, k, v)
+    out = causal_forward(registry.from_word(WORD), way)(q, k, v)
     found = torch.autograd.grad(out, (q, k, v), out.detach())
     check_finite(found)
     return found
 
 
-def apart(own: Sequence[Tensor], other: Sequence[Tensor]) -> float:
+def max_gradient_difference(own: Sequence[Tensor], other: Sequence[Tensor]) -> float:
     """Return the largest difference of any gradient entry, divided by the largest entry of all three gradients.
 
     One gradient alone may be zero: if all values are equal, queries and keys have no effect.
@@ -76,7 +76,7 @@ def apart(own: Sequence[Tensor], other: Sequence[Tensor]) -> float:
     return max(float((a - b).abs().max()) for a, b in zip(own, other, strict=True)) / (largest or 1.0)
 
 
-def numbers(rows: Sequence[HeldRow]) -> Numbers:
+def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
     """Return the memory of both ways at the head's own size, the growth of their ratio, and the gradient difference."""
     sums, states = ([row for row in rows if row.way == name] for name in NAMES.values())
     measured, ratios = [row.size for row in sums], [b.kib / a.kib for a, b in zip(sums, states, strict=True)]
@@ -151,5 +151,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=SHORTEST,
-    grows=True,
+    measures_lengths=True,
 )

@@ -7,7 +7,17 @@ import numpy as np
 import torch
 
 from attention_core import articles, registry
-from attention_core.claims.claim import EVEN, Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import (
+    FLOAT32_TOLERANCE,
+    Claim,
+    ExperimentInput,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    UntestableError,
+    Verdict,
+)
 
 MEAN, SECOND, MASS = "mean key", "second order", "true mass"
 SCORES = (MEAN, SECOND, "bound", MASS)
@@ -25,13 +35,13 @@ class BlocksRow:
     mass: float
 
 
-def measure(ask: Ask) -> Iterator[BlocksRow]:
+def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
     """Yield the softmax mass in the attended blocks per head, causal if the input is causal.
 
     Raises:
         UntestableError: if all scores choose equally well.
     """
-    qkv = ask.record()
+    qkv = inputs.record()
     full = registry.get("softmax").weights(qkv.q, qkv.k, causal=qkv.causal)
     own = torch.arange(qkv.n) // BLOCK
     rows = []
@@ -43,9 +53,9 @@ def measure(ask: Ask) -> Iterator[BlocksRow]:
             assert blocks.variant.pattern is not None
             seen = blocks.variant.pattern(qkv.q, qkv.k, blocks.params, causal=qkv.causal)
             mass = 100 * (full * seen)[..., choosing, :].double().sum(-1).mean(-1)
-            rows += [BlocksRow(chosen=chosen, score=score, head=head, mass=x) for head, x in ask.by_head(mass)]
+            rows += [BlocksRow(chosen=chosen, score=score, head=head, mass=x) for head, x in inputs.by_head(mass)]
     found = _judged(rows)
-    if all((abs(found[score] - found[MEAN]) < 100 * EVEN).all() for score in (SECOND, MASS)):
+    if all((abs(found[score] - found[MEAN]) < 100 * FLOAT32_TOLERANCE).all() for score in (SECOND, MASS)):
         raise UntestableError(
             "Mean keys, second order and the true mass choose equally well in every head here, so that there is "
             "nothing to compare; choose an input whose tokens do not all weigh the same."
@@ -62,8 +72,8 @@ def numbers(rows: Sequence[BlocksRow]) -> Numbers:
     found = _judged(rows)
     gain = found[SECOND] - found[MEAN]
     return {
-        "wins": 100 * float((gain > 100 * EVEN).mean()),
-        "loses": 100 * float((gain < -100 * EVEN).mean()),
+        "wins": 100 * float((gain > 100 * FLOAT32_TOLERANCE).mean()),
+        "loses": 100 * float((gain < -100 * FLOAT32_TOLERANCE).mean()),
         "mean": float(np.median(found[MEAN])),
         "second": float(np.median(found[SECOND])),
         "bound": float(np.median(found["bound"])),

@@ -8,17 +8,17 @@ import numpy as np
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import (
-    EVEN,
+    FLOAT32_TOLERANCE,
     FUTURE,
     READ_BOTH_WAYS,
-    Ask,
     Claim,
+    ExperimentInput,
     Figure,
     Numbers,
     Place,
     Quantity,
     Verdict,
-    check_uneven,
+    check_not_uniform,
     future,
 )
 
@@ -44,25 +44,25 @@ class SegmentsRow:
     work: float | None
 
 
-def measure(ask: Ask) -> Iterator[SegmentsRow]:
+def measure(inputs: ExperimentInput) -> Iterator[SegmentsRow]:
     """Yield the relative error of the matrix per head, with both kinds of landmarks and with uniform attention.
 
     Raises:
         UntestableError: if all tokens have the same weight.
     """
-    qkv = ask.record()
+    qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
     uniform, hidden = metrics.uniform_error(exact), future(qkv)
-    check_uneven(uniform)
+    check_not_uniform(uniform)
     for share in SHARES:
         row = partial(SegmentsRow, share=share, landmarks=qkv.n // share, future=hidden)
         for method, word in METHODS.items():
             nystrom = registry.get("nystrom", landmarks=qkv.n // share, method=word)
             work = nystrom.cost(qkv.n, qkv.q.shape[-1]).multiply_adds
             errors = metrics.relative_error(nystrom.weights(qkv.q, qkv.k), exact)
-            for head, error in ask.by_head(errors):
+            for head, error in inputs.by_head(errors):
                 yield row(method=method, head=head, error=error, work=work)
-        for head, error in ask.by_head(uniform):
+        for head, error in inputs.by_head(uniform):
             yield row(method=UNIFORM, head=head, error=error, work=None)
 
 
@@ -72,7 +72,7 @@ def numbers(rows: Sequence[SegmentsRow]) -> Numbers:
     found = {name: np.array([row.error for row in judged if row.method == name]) for name in (*METHODS, UNIFORM)}
     work = {row.method: row.work for row in judged if row.work is not None}
     # Errors that are both rounding errors count as equal.
-    ratio = (found[SEGMENTS] + EVEN) / (found[CLUSTERS] + EVEN)
+    ratio = (found[SEGMENTS] + FLOAT32_TOLERANCE) / (found[CLUSTERS] + FLOAT32_TOLERANCE)
     return {
         "ratio": float(np.median(ratio)),
         "most": float(np.quantile(ratio, 0.75)),
@@ -131,6 +131,6 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     notes=(READ_BOTH_WAYS,),
-    unmasked="Nyström",
+    noncausal_method="Nyström",
     needs=16,
 )

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from attention_core import metrics
 from attention_core.claims.claim import Claim, Figure, Numbers, Place, Quantity, Verdict
-from attention_core.claims.in_the_model import TOKENS, StandInRow, stand_ins
+from attention_core.claims.model_experiments import TOKENS, ReplacementRow, replacement_rows
 from attention_core.variant import Paper
 
 KEEPS, SURVIVES, COPIES = 50, 1.5, 50
 """Thresholds: per cent of weight kept on the largest logit, ratio of perplexities, per cent of copying lost."""
 
 
-def numbers(rows: Sequence[StandInRow]) -> Numbers:
+def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
     """Return how many variants that keep the largest logits survive, and how many of the other variants do."""
     keepers, others = [r for r in rows if r.kept >= KEEPS], [r for r in rows if r.kept < KEEPS]
     return {
@@ -75,9 +75,9 @@ CLAIM = Claim(
         y_title="perplexity, over that as it is",
         log_y=True,
     ),
-    measure=stand_ins,
+    measure=replacement_rows,
     numbers=numbers,
     verdict=verdict,
     needs=64,
-    reads=True,
+    uses_decoder=True,
 )

@@ -10,8 +10,8 @@ from attention_core import metrics, registry
 from attention_core.claims.claim import (
     FUTURE,
     READ_BOTH_WAYS,
-    Ask,
     Claim,
+    ExperimentInput,
     Figure,
     Numbers,
     Place,
@@ -40,9 +40,9 @@ class IterationRow:
     error: float
 
 
-def measure(ask: Ask) -> Iterator[IterationRow]:
+def measure(inputs: ExperimentInput) -> Iterator[IterationRow]:
     """Yield, after each iteration and per head, the inverse's residual and the attention matrix's relative error."""
-    qkv = ask.record()
+    qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
     hidden = future(qkv)
     parts = registry.get("nystrom", landmarks=LANDMARKS).anatomy(*qkv.tensors)
@@ -53,7 +53,7 @@ def measure(ask: Ask) -> Iterator[IterationRow]:
             (RESIDUAL, metrics.relative_error(middle @ inverse, identity)),
             (ATTENTION, metrics.relative_error(left @ (inverse @ right), exact)),
         ):
-            for head, error in ask.by_head(values):
+            for head, error in inputs.by_head(values):
                 yield IterationRow(tokens=qkv.n, future=hidden, iteration=iteration, of=of, head=head, error=error)
 
 
@@ -112,6 +112,6 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     notes=(READ_BOTH_WAYS,),
-    unmasked="Nyström",
+    noncausal_method="Nyström",
     needs=SHARED * LANDMARKS,
 )

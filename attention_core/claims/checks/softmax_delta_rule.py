@@ -9,7 +9,17 @@ import torch
 from torch import Tensor
 
 from attention_core import articles, metrics, registry
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict, check_uneven
+from attention_core.claims.claim import (
+    Case,
+    Claim,
+    ExperimentInput,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    Verdict,
+    check_not_uniform,
+)
 from attention_core.variants.gated.softmax_gdn import capped, means, tokens
 
 MEAN, FIRST, FREE = "mean of the values", "first-order series", "delta rule, steps of 1/t"
@@ -30,16 +40,16 @@ class StepRow:
     unstable: float
 
 
-def measure(ask: Ask) -> Iterator[StepRow]:
+def measure(inputs: ExperimentInput) -> Iterator[StepRow]:
     """Yield the errors of all forms per head, with a causal mask.
 
     Raises:
         UntestableError: if all tokens have the same weight.
     """
-    qkv = ask.record()
+    qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k, causal=True)
     mean = means(torch.eye(qkv.n)).expand_as(exact)
-    check_uneven(metrics.relative_error(mean, exact))
+    check_not_uniform(metrics.relative_error(mean, exact))
     found: dict[str, Tensor] = {
         MEAN: mean,
         FIRST: registry.get("centred_taylor", order=1).weights(qkv.q, qkv.k, causal=True),
@@ -49,10 +59,10 @@ def measure(ask: Ask) -> Iterator[StepRow]:
     k = qkv.k.double()
     steps = tokens(k, k - means(k), math.inf)
     taken = steps.write * steps.k.square().sum(-1, keepdim=True)
-    unstable = dict(ask.by_head(100 * (taken > 2 - steps.write).double().mean((-2, -1))))
+    unstable = dict(inputs.by_head(100 * (taken > 2 - steps.write).double().mean((-2, -1))))
     for form, matrix in found.items():
         errors = metrics.relative_error(matrix, exact).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND)
-        for head, error in ask.by_head(errors):
+        for head, error in inputs.by_head(errors):
             yield StepRow(form=form, head=head, error=error, unstable=unstable[head])
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from attention_core import articles, registry
 from attention_core.benchmarking.counting import count
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Attention
@@ -30,18 +30,18 @@ class WorkRow:
     multiply_adds: float
 
 
-def measure(ask: Ask) -> Iterator[WorkRow]:
+def measure(inputs: ExperimentInput) -> Iterator[WorkRow]:
     """Yield the counted cost of each attention at each length of the input."""
-    return costs(ask, ATTENTIONS)
+    return costs(inputs, ATTENTIONS)
 
 
-def costs(ask: Ask, attentions: Mapping[str, Attention]) -> Iterator[WorkRow]:
+def costs(inputs: ExperimentInput, attentions: Mapping[str, Attention]) -> Iterator[WorkRow]:
     """Count the multiply-adds per head of attentions at growing lengths, without a causal mask.
 
     With a causal mask, the number of skipped blocks depends on the block size, which would blur the comparison.
     """
-    for n in ladder(ask.longest):
-        qkv = ask.record(n)
+    for n in ladder(inputs.longest):
+        qkv = inputs.record(n)
         for part, attention in attentions.items():
             counts = count(partial(attention.attend, *qkv.tensors))
             adds = counts.multiply_adds / qkv.heads
@@ -100,5 +100,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=5,
-    grows=True,
+    measures_lengths=True,
 )

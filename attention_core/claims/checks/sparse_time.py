@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_core import articles, registry
 from attention_core.benchmarking.clock import CpuClock
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import Case, Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
 
 LENGTHS = (32, 128, 512, 1024)
 """Lengths timed in addition to the input's own length, in tokens, if they are greater. Their steps are small enough to
@@ -39,12 +39,12 @@ class TimeRow:
     unmasked: float | None
 
 
-def measure(ask: Ask) -> Iterator[TimeRow]:
+def measure(inputs: ExperimentInput) -> Iterator[TimeRow]:
     """Yield time samples relative to fused full attention in the same round, at the input's length and longer ones.
 
     Times depend on shapes and not on values, so random numbers of the input's shape are timed.
     """
-    qkv, clock = ask.record(), CpuClock()
+    qkv, clock = inputs.record(), CpuClock()
     before, took = qkv.n, dict.fromkeys(ATTENTIONS, 0.0)
     for n in (qkv.n, *(n for n in LENGTHS if n > qkv.n)):
         within = [name for name in took if name not in QUADRATIC or took[name] * (n / before) ** 2 <= LONGEST]

@@ -9,7 +9,16 @@ from torch import Tensor
 
 from attention_core import articles, metrics, registry
 from attention_core.benchmarking.counting import count
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import (
+    Claim,
+    ExperimentInput,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    UntestableError,
+    Verdict,
+)
 from attention_core.ops.linear.causal_scan import CHUNK
 
 MATRIX, CUMSUM = "whole matrix", "cumulative sum"
@@ -31,13 +40,13 @@ class AlgorithmRow:
     difference: float
 
 
-def measure(ask: Ask) -> Iterator[AlgorithmRow]:
+def measure(inputs: ExperimentInput) -> Iterator[AlgorithmRow]:
     """Yield the peak memory at lengths around ``size²``, and the differences of the outputs.
 
     Raises:
         UntestableError: if heads are so small that all these lengths fit in one chunk.
     """
-    size = min(math.isqrt(ask.longest // 2), ask.record().q.shape[-1])
+    size = min(math.isqrt(inputs.longest // 2), inputs.record().q.shape[-1])
     if size < SMALLEST:
         raise UntestableError(
             "With heads of {d} numbers n = 2d² is {n} tokens, which one chunk of {chunk} holds: that is the whole "
@@ -47,7 +56,7 @@ def measure(ask: Ask) -> Iterator[AlgorithmRow]:
             chunk=CHUNK,
         )
     for n in (size**2 * quarters // 4 for quarters in (1, 2, 4, 8)):
-        qkv = ask.record(n)
+        qkv = inputs.record(n)
         q, k, v = (x[..., :size].contiguous() for x in qkv.tensors)
         exact = _by_matrix(*qkv.tensors)
         for algorithm, attend in ALGORITHMS.items():
@@ -131,7 +140,7 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=2 * SMALLEST**2,
-    grows=True,
+    measures_lengths=True,
     theorem="All of them add up the same products, only in another order; one head's states after each of n tokens are "
     "n d² numbers, its matrix is n².",
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from attention_core import articles, registry
-from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import Claim, ExperimentInput, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import first_layers, reached_shares
 from attention_core.variant import Attention
@@ -32,17 +32,17 @@ class ReachRow:
     keys: float
 
 
-def measure(ask: Ask) -> Iterator[ReachRow]:
+def measure(inputs: ExperimentInput) -> Iterator[ReachRow]:
     """Yield the share of pairs that stacks of layers connect on this input, per head."""
-    qkv = ask.record()
+    qkv = inputs.record()
     r = stride(qkv.n)
     local, atrous = registry.get("local", window=r - 1), registry.get("atrous", stride=r)
     stacks = {MIXED: (local, atrous), LOCAL: (local, local), ATROUS: (atrous, atrous)}
     for name, stack in stacks.items():
-        yield from followed(name, stack, qkv, ask.head or 0)
+        yield from reach_rows(name, stack, qkv, inputs.head or 0)
 
 
-def followed(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> Iterator[ReachRow]:
+def reach_rows(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> Iterator[ReachRow]:
     """Yield the share of connected pairs after each layer of a stack that repeats.
 
     A pair is connected if a path of weights above zero leads from one token to the other; weights that underflow to

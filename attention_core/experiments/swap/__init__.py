@@ -17,18 +17,18 @@ from attention_core.experiments.swap.rows import (
     SEEDS,
     CopyRow,
     CopyTask,
+    OutputErrorRow,
+    OutputErrorTask,
     ReadingRow,
     ReadingTask,
-    StrayRow,
-    StrayTask,
     SwapRow,
     SwapTask,
 )
 from attention_core.experiments.swap.sweeps import (
     EDGES,
     FLOORS,
-    able,
     budget_tasks,
+    causal_words,
     depths,
     ladder,
     layer_tasks,
@@ -50,25 +50,25 @@ __all__ = [
     "SEEDS",
     "CopyRow",
     "CopyTask",
+    "OutputErrorRow",
+    "OutputErrorTask",
     "ReadingRow",
     "ReadingTask",
-    "StrayRow",
-    "StrayTask",
     "SwapRow",
     "SwapTask",
-    "able",
     "budget_tasks",
+    "causal_words",
     "compute",
     "copying",
     "depths",
     "known",
     "ladder",
     "layer_tasks",
+    "measure_output_error",
     "output_error",
     "reading",
     "run",
     "stack",
-    "straying",
     "tasks",
     "text_tokens",
 ]
@@ -89,7 +89,7 @@ def compute(task: SwapTask) -> SwapRow:
     """Run a task even if its result is recorded; errors as in ``run``."""
     if isinstance(task, ReadingTask):
         return reading(task)
-    return copying(task) if isinstance(task, CopyTask) else straying(task)
+    return copying(task) if isinstance(task, CopyTask) else measure_output_error(task)
 
 
 def text_tokens(text: str, *, tokens: int | None = None, model: str = MODEL) -> Tokens:
@@ -133,11 +133,11 @@ def copying(task: CopyTask) -> CopyRow:
     )
 
 
-def straying(task: StrayTask) -> StrayRow:
+def measure_output_error(task: OutputErrorTask) -> OutputErrorRow:
     """Measure the error of a variant's outputs; errors as in ``run``."""
     ids = text_tokens(task.text, tokens=task.tokens, model=task.model).ids
     output = output_error(ids, task.word, task.layers, model=task.model)
-    return StrayRow(word=task.word, layers=task.layers, output=output)
+    return OutputErrorRow(word=task.word, layers=task.layers, output=output)
 
 
 def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model: str = MODEL) -> float:

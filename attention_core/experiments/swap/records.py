@@ -18,10 +18,10 @@ from attention_core.experiments.swap.rows import (
     PERIOD,
     CopyRow,
     CopyTask,
+    OutputErrorRow,
+    OutputErrorTask,
     ReadingRow,
     ReadingTask,
-    StrayRow,
-    StrayTask,
     SwapRow,
     SwapTask,
 )
@@ -102,9 +102,11 @@ def span(layers: Sequence[int]) -> str:
 
 def _row(task: SwapTask, name: str, found: Document) -> SwapRow | None:
     when = f"{found.stamp.date[:10]}, {found.stamp.cpu}"
-    if isinstance(task, StrayTask):
+    if isinstance(task, OutputErrorTask):
         output = found.strays.get(name)
-        return None if output is None else StrayRow(word=task.word, layers=task.layers, output=output, recorded=when)
+        return (
+            None if output is None else OutputErrorRow(word=task.word, layers=task.layers, output=output, recorded=when)
+        )
     if isinstance(task, CopyTask):
         if (copy := found.copies.get(name)) is None:
             return None
@@ -153,7 +155,7 @@ def to_json(stamp: Stamp, found: Iterable[tuple[SwapTask, SwapRow]]) -> bytes:
     for task, row in found:
         name = key(task)
         assert name is not None
-        if isinstance(row, StrayRow):
+        if isinstance(row, OutputErrorRow):
             parts["strays"][name] = _short(row.output)
         elif isinstance(row, CopyRow):
             parts["copies"][name] = Copy(_short(row.first), _short(row.copied), _short(row.seconds), row.losses)

@@ -59,7 +59,7 @@ class CopyTask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StrayTask:
+class OutputErrorTask:
     """A task that measures a variant's output error on the unchanged model's queries, keys and values.
 
     Attributes:
@@ -134,7 +134,7 @@ class CopyRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StrayRow:
+class OutputErrorRow:
     """The output error of a variant.
 
     Attributes:
@@ -150,5 +150,5 @@ class StrayRow:
     recorded: str = ""
 
 
-SwapTask = ReadingTask | CopyTask | StrayTask
-SwapRow = ReadingRow | CopyRow | StrayRow
+SwapTask = ReadingTask | CopyTask | OutputErrorTask
+SwapRow = ReadingRow | CopyRow | OutputErrorRow

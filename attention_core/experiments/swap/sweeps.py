@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from attention_core import registry
 from attention_core.experiments import error
-from attention_core.experiments.swap.rows import MODEL, CopyTask, ReadingTask, StrayTask, SwapTask
+from attention_core.experiments.swap.rows import MODEL, CopyTask, OutputErrorTask, ReadingTask, SwapTask
 from attention_core.model_patching import UNIFORM
 from attention_core.variant import SOFTMAX, Attention
 
@@ -108,7 +108,7 @@ def budget_tasks(
                     CopyTask(word=word, layers=layers, live=live),
                 ]
                 if stray:
-                    found.append(StrayTask(text=text, word=word, layers=layers, live=live))
+                    found.append(OutputErrorTask(text=text, word=word, layers=layers, live=live))
     return tuple(found)
 
 
@@ -116,10 +116,10 @@ def ladder(word: str, n: int) -> tuple[Attention, ...]:
     """Return a variant at each of its budgets, or itself if it has no budget; empty for the mean of the values."""
     if word == UNIFORM:
         return ()
-    return tuple(error.rungs(registry.from_word(word), n))
+    return tuple(error.budget_variants(registry.from_word(word), n))
 
 
-def able(words: Iterable[str]) -> list[str]:
+def causal_words(words: Iterable[str]) -> list[str]:
     """Return the words whose variants can be causal."""
     return [word for word in words if word == UNIFORM or not registry.from_word(word).variant.causal_reason]
 

@@ -11,7 +11,15 @@ from attention_core.errors import ModelError, nearest
 from attention_core.inputs.models import minilm, smollm2
 from attention_core.inputs.models.info import NAME, Loaded, ModelInfo
 
-__all__ = ["BUILT_IN", "Loaded", "ModelInfo", "are_default_weights_installed", "layer_count", "load", "may_ask"]
+__all__ = [
+    "BUILT_IN",
+    "Loaded",
+    "ModelInfo",
+    "are_default_weights_installed",
+    "is_model_allowed",
+    "layer_count",
+    "load",
+]
 
 BUILT_IN: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
 
@@ -42,7 +50,7 @@ def load(model: str) -> Loaded:
         return _from_hub(model)
 
 
-def may_ask(model: str) -> bool:
+def is_model_allowed(model: str) -> bool:
     """Return whether a model is built in, or is a valid hub name in a profile that allows hub models."""
     return model in _READERS or (limits.current().hub_models and NAME.fullmatch(model) is not None)
 

@@ -81,7 +81,7 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path("~/.cache").expanduser()) / "attention-lab"
 
 
-def keep(folder: Path, write: Callable[[Path], None]) -> None:
+def write_cache_folder(folder: Path, write: Callable[[Path], None]) -> None:
     """Fill a cache folder, completely or not at all; errors while writing are ignored.
 
     Args:

@@ -16,7 +16,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 from attention_core import limits
 from attention_core.errors import LabError, ModelError
 from attention_core.inputs.models.info import NAME, Loaded, ModelInfo
-from attention_core.inputs.models.recorder import RECORDER, making, record
+from attention_core.inputs.models.recorder import RECORDER, model_loading_lock, record
 
 WORDS = ["*.json", "*.txt", "*.model"]
 WEIGHTS = ["model*.safetensors"]
@@ -78,7 +78,7 @@ def _check_kind(name: str, folder: Path) -> None:
             "{name} pairs an encoder with a decoder; choose a model that is one of the two, like BERT or GPT-2.",
             name=name,
         )
-    with making(), torch.device("meta"):
+    with model_loading_lock(), torch.device("meta"):
         parameters = AutoModel.from_config(config, trust_remote_code=False).num_parameters()
     most = limits.current().model_parameters
     if parameters > most:
@@ -99,7 +99,7 @@ def _words(folder: Path) -> PreTrainedTokenizerFast:
 
 def _network(name: str, folder: Path) -> PreTrainedModel:
     # Weights missing in the file are drawn at random; fork_rng restores the state of the random generator.
-    with making(), torch.random.fork_rng(devices=[]):
+    with model_loading_lock(), torch.random.fork_rng(devices=[]):
         model, report = AutoModel.from_pretrained(
             folder,
             local_files_only=True,

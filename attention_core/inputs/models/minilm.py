@@ -31,10 +31,10 @@ def read() -> Loaded:
     from tokenizers import Tokenizer
     from transformers import BertModel
 
-    from attention_core.inputs.models.recorder import RECORDER, making
+    from attention_core.inputs.models.recorder import RECORDER, model_loading_lock
 
     folder = WEIGHTS.verified().parent
-    with making():
+    with model_loading_lock():
         model = BertModel.from_pretrained(
             folder, local_files_only=True, use_safetensors=True, attn_implementation=RECORDER
         )

@@ -1,8 +1,8 @@
 """Recording of the queries, keys and values with which a model attends, through transformers' attention interface.
 
 A model made with ``attn_implementation=RECORDER`` uses torch's scaled dot product attention. Within ``record``, the q,
-k and v of each layer are stored, after rotary positions. The function in ``instead``, if set, replaces the attention.
-Both affect the calling thread only. Source: the documentation of transformers, "Attention Interface".
+k and v of each layer are stored, after rotary positions. The function in ``attention_override``, if set, replaces the
+attention. Both affect the calling thread only. Source: the documentation of transformers, "Attention Interface".
 """
 
 import threading
@@ -20,14 +20,21 @@ from transformers.masking_utils import sdpa_mask
 from transformers.utils import logging
 
 from attention_core.compact_repr import CompactRepr
-from attention_core.inputs.models.attending import RECORDER, check_logits, hides_future, instead, scale_of, usual_scale
+from attention_core.inputs.models.attention_interface import (
+    RECORDER,
+    attention_override,
+    check_logits,
+    hides_future,
+    scale_of,
+    usual_scale,
+)
 from attention_core.runtime import progress
 
 _MAKING = threading.Lock()
 
 
 @contextmanager
-def making() -> Iterator[None]:
+def model_loading_lock() -> Iterator[None]:
     """Hold a lock while a model is made or saved with transformers, and hide progress bars.
 
     transformers then changes torch's default type and its own state for all threads. Progress bars would fill logs and
@@ -136,7 +143,7 @@ def _attend(
     recording = _recording.get()
     if recording is not None:
         recording.see(_layer(module, query, key, value, attention_mask, scaling, kwargs))
-    other = instead.get()
+    other = attention_override.get()
     found = other and other(module, query, key, value, attention_mask, scaling, kwargs)
     if found is not None:
         return found.transpose(1, 2).contiguous(), None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from attention_core.inputs.models.files import Weights, cache_folder, keep
+from attention_core.inputs.models.files import Weights, cache_folder, write_cache_folder
 from attention_core.inputs.models.info import Loaded, ModelInfo
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ def _kept(folder: Path) -> tuple[LlamaModel, Tokenizer] | None:
     from tokenizers import Tokenizer
     from transformers import LlamaModel
 
-    from attention_core.inputs.models.recorder import RECORDER, making
+    from attention_core.inputs.models.recorder import RECORDER, model_loading_lock
 
     if not folder.is_dir():
         return None
     try:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        with making():
+        with model_loading_lock():
             model = LlamaModel.from_pretrained(
                 folder, local_files_only=True, use_safetensors=True, attn_implementation=RECORDER
             )
@@ -89,20 +89,20 @@ def _converted(folder: Path) -> tuple[LlamaModel, Tokenizer]:
     from gguf import GGUFReader
     from transformers import LlamaModel
 
-    from attention_core.inputs.models.recorder import RECORDER, making
+    from attention_core.inputs.models.recorder import RECORDER, model_loading_lock
 
     reader = GGUFReader(WEIGHTS.verified())
     config, tokenizer = read_config(reader), read_tokenizer(reader)
     tensors = read_tensors(reader, config)
-    with making():
+    with model_loading_lock():
         model = LlamaModel.from_pretrained(None, config=config, state_dict=tensors, attn_implementation=RECORDER)
 
     def write(place: Path) -> None:
-        with making():
+        with model_loading_lock():
             model.save_pretrained(place)
         tokenizer.save(str(place / "tokenizer.json"))
 
-    keep(folder, write)
+    write_cache_folder(folder, write)
     return model, tokenizer
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_core.ops.lsh import bucket_chunks, chunk_rows
 from attention_core.ops.random import normal
-from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.ops.softmax.partial import Part, partial_attention
 
 ROWS = 256
@@ -131,7 +131,7 @@ def choose(
         The indices of blocks, ``int64 [..., n, m]`` with ``m = min(number, blocks - 1)``, and which of them are valid,
         ``bool [..., n, m]``, since a causal query may have fewer earlier blocks.
     """
-    q, k = widened(q), widened(k)
+    q, k = at_least_float32(q), at_least_float32(k)
     # This adds the same number to all scores of a query, and a large common part of the keys then costs no digits.
     k = k - k[..., :1, :]
     n, blocks = q.shape[-2], block_count(q.shape[-2], block)

@@ -23,7 +23,7 @@ from torch import Tensor
 from attention_core.ops.linear.features import Features
 from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.linear.triangle import triangle
-from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params
 from attention_core.variant import Cost, Decoder, Variant
 
@@ -128,8 +128,8 @@ def advance(
     memory: Memory, q: Tensor, k: Tensor, v: Tensor, *, rule: Rule, p: Params, read: bool = True
 ) -> tuple[Tensor | None, Memory]:
     """Return the outputs of a chunk, ``[..., c, d]`` and ``[..., c, d_v]``, and the state after it, under a rule."""
-    tokens = rule(widened(q), widened(k), p, memory.taken)
-    out, sums = take(memory.sums, tokens, widened(v), read=read)
+    tokens = rule(at_least_float32(q), at_least_float32(k), p, memory.taken)
+    out, sums = take(memory.sums, tokens, at_least_float32(v), read=read)
     return None if out is None else out.to(v.dtype), Memory(sums, memory.taken + v.shape[-2])
 
 
@@ -145,13 +145,13 @@ def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal:
 
 def _look_back(memory: Memory, q: Tensor, k: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
     """Return what a chunk of queries reads from the final state."""
-    query = rule(widened(q), widened(k), p, memory.taken).q
+    query = rule(at_least_float32(q), at_least_float32(k), p, memory.taken).q
     return query @ memory.sums, Memory(memory.sums, memory.taken + q.shape[-2])
 
 
 def start(k: Tensor, v: Tensor) -> Memory:
     """Return the state before any token, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
-    return Memory(empty(k[..., 0, :], widened(v)[..., 0, :]))
+    return Memory(empty(k[..., 0, :], at_least_float32(v)[..., 0, :]))
 
 
 def last_state(rule: Rule, k: Tensor, v: Tensor, p: Params) -> Tensor:
@@ -252,7 +252,7 @@ def variant(
         return attention(rule, q, k, v, p, causal=causal)
 
     def init_state(q: Tensor, v: Tensor, p: Params) -> Memory:
-        return Memory(empty(q, widened(v)))
+        return Memory(empty(q, at_least_float32(v)))
 
     def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, Memory]:
         out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), rule=rule, p=p)
@@ -260,16 +260,16 @@ def variant(
         return out.squeeze(-2), memory
 
     def taken(memory: Memory, q: Tensor, k: Tensor, p: Params) -> Tokens:
-        return rule(widened(q).unsqueeze(-2), widened(k).unsqueeze(-2), p, memory.taken)
+        return rule(at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2), p, memory.taken)
 
     def taken_apart(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:
-        tokens = rule(widened(q), widened(k), p, 0)
+        tokens = rule(at_least_float32(q), at_least_float32(k), p, 0)
         parts = anatomy(tokens, causal=causal)
         named = {"queries": tokens.q, "keys": tokens.k, "strength": tokens.write.expand_as(tokens.k[..., :1])}
         if tokens.along is not None and tokens.erase is not None:
             return {**named, "strength": tokens.erase, "directions": tokens.along, **parts}
         if tokens.erase is not None:
-            return {**named, "written": parts["inverse"] @ (tokens.write * widened(v)), **parts}
+            return {**named, "written": parts["inverse"] @ (tokens.write * at_least_float32(v)), **parts}
         assert tokens.gates is not None
         return {**named, "kept": tokens.gates.exp().expand_as(tokens.k), **parts}
 

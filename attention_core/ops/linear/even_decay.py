@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import CHUNK
 from attention_core.ops.linear.scans import by_chunks
-from attention_core.ops.softmax.masked import nonzero, widened
+from attention_core.ops.softmax.masked import at_least_float32, nonzero
 
 Phi = Callable[[Tensor], Tensor]
 """A function from queries or keys, ``[..., n, d]``, to features, ``[..., n, C]``, none of them negative."""
@@ -61,7 +61,7 @@ def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float
         v: ``[..., n, d_v]``.
         decay: ``γ``, above 0, at most 1.
     """
-    take = partial(_take, phi=phi, fade=fading(decay, widened(v[..., :0, :])))
+    take = partial(_take, phi=phi, fade=fading(decay, at_least_float32(v[..., :0, :])))
     out, _ = by_chunks(take, None, q, k, v, size=CHUNK)
     return out.to(v.dtype)
 
@@ -78,7 +78,7 @@ def decayed_cost(n: int, features: int, d_v: int) -> tuple[int, int]:
 def _take(state: State | None, q: Tensor, k: Tensor, v: Tensor, *, phi: Phi, fade: Fade) -> tuple[Tensor, State]:
     """Return the outputs of a chunk and the state after it."""
     fade = fade.first(q.shape[-2])
-    q, k, v = phi(widened(q)), phi(widened(k)), widened(v)
+    q, k, v = phi(at_least_float32(q)), phi(at_least_float32(k)), at_least_float32(v)
     inside = (q @ k.mT).mul_(fade.inside)
     out, total = inside @ v, inside.sum(-1, keepdim=True)
     k = k * fade.until

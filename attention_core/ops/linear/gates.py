@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params, param
 
 
@@ -57,7 +57,7 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
     Returns:
         ``[n, 1]`` if the gate does not depend on keys, otherwise ``[..., n, 1]`` or, per channel, ``[..., n, d]``.
     """
-    k = widened(k)
+    k = at_least_float32(k)
     if p.gate == "keys":
         made = F.logsigmoid(k) / p.root
         return made if channels else made.mean(-1, keepdim=True)

@@ -13,7 +13,7 @@ import math
 import torch
 from torch import Tensor
 
-from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.masked import at_least_float32
 
 BLOCK = 256
 """Tokens whose features exist at the same time: enough for products to reach full speed."""
@@ -32,7 +32,7 @@ def monomials(x: Tensor, order: int = 2, into: Tensor | None = None) -> Tensor:
         order: 1 or 2.
         into: the tensor to write to, ``[..., C, n]`` or longer, which saves an allocation; it passes no gradient.
     """
-    y = (widened(x) * x.shape[-1] ** -0.25).mT.contiguous()
+    y = (at_least_float32(x) * x.shape[-1] ** -0.25).mT.contiguous()
     pairs = _pairs(y) if order == 2 else []
     if into is None:
         return torch.cat([torch.ones_like(y[..., :1, :]), y, *((a * b).flatten(-3, -2) for a, b in pairs)], -2)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.masked import at_least_float32
 
 ROWS = 64
 """Queries per block: the products reach full speed, and a block for 8192 keys still fits a level-3 cache."""
@@ -117,7 +117,7 @@ def blockwise_attention(
         step: numbers per block of the forward pass below which a block covers several heads.
         mix: a faster function for the rows times v in the forward pass; q, k and v then share their leading axes.
     """
-    q, k, flat = (widened(x).reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in (q, k, v))
+    q, k, flat = (at_least_float32(x).reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in (q, k, v))
     return _Blockwise.apply(q, k, flat, weigh, causal, width, step, mix).reshape(v.shape).to(v.dtype)
 
 

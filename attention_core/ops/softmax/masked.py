@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 
-def widened(x: Tensor) -> Tensor:
+def at_least_float32(x: Tensor) -> Tensor:
     """Return a float32 copy of a float16 or bfloat16 tensor, and any other tensor unchanged.
 
     Sums over many tokens and inverses need the digits of float32.

@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 
 from attention_core.compact_repr import CompactRepr
 from attention_core.ops.softmax.exact import ready_for_kernels
-from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.ops.softmax.partial import Part, part_forward, share_backward
 
 with warnings.catch_warnings():
@@ -102,7 +102,7 @@ class Drawn(CompactRepr):
         self, into: Three, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
     ) -> None:
         """See ``Piece``."""
-        slope, out, lse = (widened(self.queries(x)[0, 0]) for x in (grad, union[0], union[1].unsqueeze(-1)))
+        slope, out, lse = (at_least_float32(self.queries(x)[0, 0]) for x in (grad, union[0], union[1].unsqueeze(-1)))
         p = (self._logits(q, k, scale) - lse).exp_()
         delta = (slope * out).sum(-1, keepdim=True)
         to_logits = p * (self._products(grad, v) - delta) * scale
@@ -113,7 +113,7 @@ class Drawn(CompactRepr):
         counts = ones.new_zeros(k.shape[-2]).scatter_add_(0, places, ones)
         starts = counts.cumsum(0) - counts
         for place, what, weight in ((into[1], q, to_logits), (into[2], grad, p)):
-            tokens, weights = widened(self.queries(what)[0, 0]), weight.flatten()[order]
+            tokens, weights = at_least_float32(self.queries(what)[0, 0]), weight.flatten()[order]
             lists = order // self.places.shape[-1]
             place[self.head].add_(F.embedding_bag(lists, tokens, starts, mode="sum", per_sample_weights=weights))
 
@@ -124,7 +124,7 @@ class Drawn(CompactRepr):
     def _products(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the products of each query's row of ``x`` with the rows of ``y`` at its keys, ``[r, ρ]``."""
         rows, each = self.places.shape
-        x, y = widened(x[self.head, self.rows]), widened(y[self.head])
+        x, y = at_least_float32(x[self.head, self.rows]), at_least_float32(y[self.head])
         if x.device.type != "cpu" or each > len(y):  # torch allows at most one entry per column
             return (x @ y.mT).gather(-1, self.places.long())
         first = torch.arange(0, rows * each + 1, each, dtype=torch.int32, device=x.device)
@@ -134,7 +134,7 @@ class Drawn(CompactRepr):
 
     def _mixed(self, weights: Tensor, x: Tensor) -> Tensor:
         """Return the weighted sum of the rows of ``x`` at each query's keys, ``[r, e]``."""
-        return F.embedding_bag(self.places, widened(x[self.head]), mode="sum", per_sample_weights=weights)
+        return F.embedding_bag(self.places, at_least_float32(x[self.head]), mode="sum", per_sample_weights=weights)
 
 
 Pieces = Callable[..., Iterable[Piece | Drawn]]

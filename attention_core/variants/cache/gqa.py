@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import masked_softmax, scores, visible, widened
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores, visible
 from attention_core.variant import Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -45,12 +45,14 @@ def weights(q: Tensor, k: Tensor, p: GqaParams, *, causal: bool) -> Tensor:
 
 def values(v: Tensor, p: GqaParams) -> Tensor:
     """Return ``v_g(h)``, ``[..., n, d_v]``."""
-    return shared(widened(v), p).to(v.dtype)
+    return shared(at_least_float32(v), p).to(v.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: GqaParams, *, causal: bool) -> Tensor:
     """Compute the same with the fused kernel: O(n² d) time, O(n d) memory."""
-    return exact_attention(widened(q), shared(widened(k), p), shared(widened(v), p), causal=causal).to(v.dtype)
+    return exact_attention(
+        at_least_float32(q), shared(at_least_float32(k), p), shared(at_least_float32(v), p), causal=causal
+    ).to(v.dtype)
 
 
 def cost(n: int, d: int, p: GqaParams, *, causal: bool, heads: int) -> Cost:
@@ -62,7 +64,7 @@ def cost(n: int, d: int, p: GqaParams, *, causal: bool, heads: int) -> Cost:
 
 def cache(heads: int, d: int, d_v: int, p: GqaParams) -> Cache:
     """Return the numbers cached: a key and a value for each group."""
-    return Cache(token=min(p.groups, heads) * (d + d_v))
+    return Cache(per_token=min(p.groups, heads) * (d + d_v))
 
 
 VARIANT = Variant(

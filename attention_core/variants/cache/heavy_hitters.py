@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_core.ops.linear.causal_scan import by_token
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import masked_softmax, scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores
 from attention_core.variant import TOKENS, Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 
@@ -58,7 +58,7 @@ class Held(NamedTuple):
 def empty(q: Tensor, v: Tensor, recent: int, heavy: int) -> Held:
     """Return an empty cache of ``recent + heavy`` slots, given one token's ``[..., d]`` and ``[..., d_v]``."""
     lead, size = q.shape[:-1], recent + heavy
-    keys, values = (widened(x).new_zeros(*lead, size, x.shape[-1]) for x in (q, v))
+    keys, values = (at_least_float32(x).new_zeros(*lead, size, x.shape[-1]) for x in (q, v))
     received = torch.full_like(keys[..., 0], -1.0, dtype=torch.float64)
     return Held(keys, values, received, torch.full_like(received, -1, dtype=torch.int64), 0, heavy)
 
@@ -76,7 +76,7 @@ def step(state: Held, q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams) ->
     if heavy and state.tokens >= size - heavy:
         into = dropped(received, position, place, heavy)
         keys, values, received, position = (_moved(x, place, into) for x in (keys, values, received, position))
-    keys, values = _written(keys, place, widened(k)), _written(values, place, widened(v))
+    keys, values = _written(keys, place, at_least_float32(k)), _written(values, place, at_least_float32(v))
     received, position = _written(received, place, 0.0), _written(position, place, state.tokens)
     weight = weigh(q.double(), keys.double(), position)
     out = (weight.to(values).unsqueeze(-2) @ values).squeeze(-2)
@@ -198,7 +198,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal: bo
         return by_token(lambda state, q, k, v: step(state, q, k, v, p), state, q, k, v)
     for t in range(q.shape[-2]):
         _, state = step(state, q[..., t, :], k[..., t, :], v[..., t, :], p)
-    return exact_attention(widened(q), state.keys, state.values).to(v.dtype)
+    return exact_attention(at_least_float32(q), state.keys, state.values).to(v.dtype)
 
 
 def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:

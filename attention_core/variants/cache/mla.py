@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 from torch.linalg import vector_norm
 
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import masked_softmax, scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores
 from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 SAMPLES = 16
@@ -45,7 +45,7 @@ def side_by_side(x: Tensor) -> Tensor:
 
 def through_latents(x: Tensor, rank: int) -> Tensor:
     """Return the best approximation of this rank to all heads' ``[..., H, n, d]``, in at least float32."""
-    x = widened(x)
+    x = at_least_float32(x)
     rows = side_by_side(x)
     if rank >= min(rows.shape[-2:]):
         return x
@@ -105,7 +105,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> Tensor:
     """Compute the same with the fused kernel: O(n² d + n d²) time, O(n d + d²) memory."""
-    return exact_attention(widened(q), through_latents(k, p.rank), through_latents(v, p.rank)).to(v.dtype)
+    return exact_attention(at_least_float32(q), through_latents(k, p.rank), through_latents(v, p.rank)).to(v.dtype)
 
 
 def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int) -> Cost:
@@ -126,7 +126,7 @@ def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int) -> Cost:
 def cache(heads: int, d: int, d_v: int, p: MlaParams) -> Cache:
     """Return the numbers cached: both latents, and once the matrices that reconstruct keys and values."""
     of_keys, of_values = (min(p.rank, heads * size) for size in (d, d_v))
-    return Cache(token=of_keys + of_values, once=heads * (of_keys * d + of_values * d_v))
+    return Cache(per_token=of_keys + of_values, fixed=heads * (of_keys * d + of_values * d_v))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> dict[str, Tensor]:
@@ -137,7 +137,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> d
     ``int64 [16]``, run from 1 to the keys' full rank. ``errors``, ``[..., 16]``, are the relative errors of the weights
     at these ranks against softmax, in the Frobenius norm.
     """
-    q, k, v = widened(q), widened(k), widened(v)
+    q, k, v = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     n, exact = q.shape[-2], masked_softmax(scores(q, k), None)
     left, sizes, right = torch.linalg.svd(side_by_side(k), full_matrices=False)
     values = torch.linalg.svdvals(side_by_side(v))

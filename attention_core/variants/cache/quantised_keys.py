@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.random import generator
-from attention_core.ops.softmax.masked import masked_softmax, scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores
 from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 ROUNDS = 8
@@ -85,7 +85,7 @@ def weights(q: Tensor, k: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Te
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:
     """Sum the values of each code, then attend to the codes: O(n c d) time, O(n (c + d)) memory."""
-    q, k, values = widened(q), widened(k), widened(v)
+    q, k, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     codes, nearest = quantised(k, p)
     sums, count = gathered(values, nearest, codes.shape[-2])
     shares = (scores(q, codes) + count.log().mT).softmax(-1)  # the weight of all tokens of a code together
@@ -102,7 +102,7 @@ def cost(n: int, d: int, p: QuantisedKeysParams, *, causal: bool) -> Cost:
 
 def cache(heads: int, d: int, d_v: int, p: QuantisedKeysParams) -> Cache:
     """Return the numbers cached: for each code its key, the sum of its values, and their number."""
-    return Cache(token=0, once=heads * p.codes * (d + d_v + 1))
+    return Cache(per_token=0, fixed=heads * p.codes * (d + d_v + 1))
 
 
 VARIANT = Variant(

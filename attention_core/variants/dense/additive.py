@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.ops.softmax.masked import masked_softmax, visible, widened
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, visible
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -49,7 +49,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bo
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries: O(n² d) time, with n² d sigmoids, and O(n d) memory."""
-    w = _judge(widened(q), p)
+    w = _judge(at_least_float32(q), p)
 
     def weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
         return rows.softmax(_logits(q, k, w))

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.ops.softmax.masked import causal_mask, scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 STEPS = 200
@@ -116,8 +116,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -
 
     ``weights = [(α-1)(logits - threshold)]₊^{1/(α-1)}``.
     """
-    logits = scores(widened(q), widened(k))
-    seen = seen_logits(widened(q), widened(k), causal=causal)
+    logits = scores(at_least_float32(q), at_least_float32(k))
+    seen = seen_logits(at_least_float32(q), at_least_float32(k), causal=causal)
     return {"logits": logits, "threshold": threshold(seen, p.alpha).squeeze(-1)}
 
 

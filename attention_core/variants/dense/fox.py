@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_core.ops.linear.gates import GateParams, gate, log_gates
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.ops.softmax.masked import masked_softmax, scores, visible, widened
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores, visible
 from attention_core.variant import Cost, Paper, SpecialCase, Variant
 
 
@@ -38,9 +38,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: FoxParams, *, causal: bool) -> Te
     """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
     fallen = log_gates(k.double(), p).cumsum(-2).expand(*k.shape[:-1], 1)
     # The sum is stored as two numbers: in a long text one float32 number would lose the digits of a single token.
-    large = fallen.to(widened(k).dtype)
+    large = fallen.to(at_least_float32(k).dtype)
     small = (fallen - large).to(large.dtype)
-    queries, keys = (torch.cat([widened(x), large, small], -1) for x in (q, k))
+    queries, keys = (torch.cat([at_least_float32(x), large, small], -1) for x in (q, k))
     return blockwise_attention(_weigh, queries, keys, v, causal=causal)
 
 

@@ -9,7 +9,7 @@ from attention_core.ops.linear.features import Features
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import causal_mask, keys_seen, masked_softmax, visible, widened
+from attention_core.ops.softmax.masked import at_least_float32, causal_mask, keys_seen, masked_softmax, visible
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -27,7 +27,7 @@ class NonlocalParams(Params):
 
 def _sums(q: Tensor, k: Tensor, p: NonlocalParams) -> tuple[Tensor, Tensor]:
     """Return ``w_qᵀ q_i`` and ``w_kᵀ k_j``, each ``[..., n, 1]``, with drawn w of variance 1/d."""
-    q, k, d = widened(q), widened(k), q.shape[-1]
+    q, k, d = at_least_float32(q), at_least_float32(k), q.shape[-1]
     w_q, w_k = (normal((d, 1), p.seed, q, which) * d**-0.5 for which in (0, 1))
     return q @ w_q, k @ w_k
 
@@ -57,7 +57,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) 
         return exact_attention(q, k, v, causal=causal, scale=1.0)
     if p.similarity == "concat":
         return blockwise_attention(_concat, *_sums(q, k, p), v, causal=causal)
-    q, k, wide = widened(q), widened(k), widened(v)
+    q, k, wide = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     total = causal_attention(Features(q, k), wide, mode="chunked", normalise=False) if causal else q @ (k.mT @ wide)
     return total.div_(keys_seen(q, causal=causal).to(q)).to(v)
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.softmax.blockwise import block_size, largest_block, pairs
-from attention_core.ops.softmax.masked import masked_softmax, positions, scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, positions, scores
 from attention_core.variant import Cost, Paper, Params, Variant
 
 
@@ -48,9 +48,9 @@ State = tuple[int, Tensor, Tensor, Tensor]
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SelectiveParams, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries, carrying the sum F from block to block: O(n² d) time, O(n d) memory."""
-    queries, n = widened(q), q.shape[-2]
+    queries, n = at_least_float32(q), q.shape[-2]
     lost = queries.new_zeros(*q.shape[:-3], 1, 1, n) if q.ndim > 2 else queries.new_zeros(1, n)
-    state: State = (0, lost, widened(k), widened(v))
+    state: State = (0, lost, at_least_float32(k), at_least_float32(v))
     out, _ = by_chunks(partial(_rows, causal=causal), state, queries, size=block_size(n))
     return out.to(v.dtype)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from attention_core import articles
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import keys_seen, masked_softmax, scores, visible, widened
+from attention_core.ops.softmax.masked import at_least_float32, keys_seen, masked_softmax, scores, visible
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -41,8 +41,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: boo
     if not causal:
         n, d = q.shape[-2:]
         return exact_attention(q, k, v, scale=math.log(max(n, 2)) / math.log(p.base_length) * d**-0.5)
-    q, k = widened(q), widened(k)
-    return exact_attention(q * _factor(q, p, causal=True), k, widened(v), causal=True).to(v.dtype)
+    q, k = at_least_float32(q), at_least_float32(k)
+    return exact_attention(q * _factor(q, p, causal=True), k, at_least_float32(v), causal=True).to(v.dtype)
 
 
 def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool) -> Cost:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attention_core.ops.random import TILE, normal, normal_table
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.ops.softmax.masked import masked_softmax, visible, widened
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, visible
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -42,7 +42,7 @@ def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tens
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries; the rows of R are drawn block by block."""
-    q = widened(q)
+    q = at_least_float32(q)
     if p.kind == "random":
 
         def weigh(_: Tensor, __: Tensor, rows: Rows) -> Tensor:

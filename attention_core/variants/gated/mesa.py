@@ -18,7 +18,7 @@ from attention_core.ops.delta.fast_weights import Tokens, similar, take
 from attention_core.ops.linear.gates import GateParams, log_gates
 from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.recurrence import each_token
-from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import param
 from attention_core.variant import Cost, Decoder, Paper, Variant
 
@@ -107,10 +107,10 @@ def advance(
     memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, read: bool = True
 ) -> tuple[Tensor | None, Memory]:
     """Return the outputs of a chunk of tokens, ``[..., c, d]`` and ``[..., c, d_v]``, and the states after it."""
-    x = tokens(widened(q), widened(k), p, memory.taken)
+    x = tokens(at_least_float32(q), at_least_float32(k), p, memory.taken)
     if read:
         x = x._replace(q=solved(memory.keys, x, p.ridge))
-    out, sums = take(memory.sums, x, widened(v), read=read)
+    out, sums = take(memory.sums, x, at_least_float32(v), read=read)
     _, keys = take(memory.keys, x, x.k, read=False)
     return None if out is None else out.to(v.dtype), Memory(keys, sums, memory.taken + v.shape[-2])
 
@@ -126,7 +126,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> T
     out, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=chunk(p, causal=causal))
     if causal:
         return out
-    return (last_solved(memory.keys, unit(widened(q)), p.ridge) @ memory.sums).to(v.dtype)
+    return (last_solved(memory.keys, unit(at_least_float32(q)), p.ridge) @ memory.sums).to(v.dtype)
 
 
 def last_solved(keys: Tensor, q: Tensor, ridge: float) -> Tensor:
@@ -142,7 +142,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> 
     holds the products of the solved queries with the faded keys. ``linear`` holds those of the queries themselves,
     ``[..., n, n]`` each.
     """
-    q, k = widened(q), widened(k)
+    q, k = at_least_float32(q), at_least_float32(k)
     x = tokens(q, k, p)
     memory = init_state(q[..., 0, :], k[..., 0, :], p)
 
@@ -167,7 +167,7 @@ def weights(q: Tensor, k: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
 
 def init_state(q: Tensor, v: Tensor, p: MesaParams) -> Memory:
     """Return the states before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    q, v = widened(q), widened(v)
+    q, v = at_least_float32(q), at_least_float32(v)
     return Memory(fast_weights.empty(q, q), fast_weights.empty(q, v))
 
 

@@ -1,9 +1,10 @@
 """A gated delta rule derived from softmax without training: the mean of the values plus a term of the centred keys.
 
-To first order in the logits, softmax attention is ``v̄ + C q`` with the covariance C of values and keys. C follows token
-by token from a state that fades by 1 - 1/t. The article's step also erases what the centred key reads, which makes it a
-gated delta rule: ``A_t = A_{t-1}((1 - 1/t) I - c cᵀ/t) + (v_t - v̄_{t-1}) cᵀ/t``, ``c = k_t - k̄_t``. Such a step is
-stable only for small ``‖c‖²/t``. Keys of real models exceed that bound early in a text, so the step is capped here.
+To first order in the logits, softmax attention is ``v̄ + C q`` with the covariance C of values and keys. C follows
+token by token from a state that fades by 1 - 1/t. The article's step also erases what the centred key reads, which
+makes it a gated delta rule: ``A_t = A_{t-1}((1 - 1/t) I - c cᵀ/t) + (v_t - v̄_{t-1}) cᵀ/t``, ``c = k_t - k̄_t``. Such a
+step is stable only for small ``‖c‖²/t``. Keys of real models exceed that bound early in a text, so the step is capped
+here.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.fast_weights import Tokens
 from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.recurrence import each_token
-from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params, param
 from attention_core.variant import Cost, Decoder, Variant
 
@@ -112,14 +113,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool
     out, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=fast_weights.CHUNK)
     if causal:
         return out
-    return (widened(q) * q.shape[-1] ** -0.25 @ memory.sums + memory.value).to(v.dtype)
+    return (at_least_float32(q) * q.shape[-1] ** -0.25 @ memory.sums + memory.value).to(v.dtype)
 
 
 def advance(
     memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, read: bool = True
 ) -> tuple[Tensor | None, Memory]:
     """Return the outputs of a chunk of tokens, ``[..., c, d]`` and ``[..., c, d_v]``, and the state after it."""
-    first, query, key, value = memory.taken, widened(q), widened(k), widened(v)
+    first, query, key, value = memory.taken, at_least_float32(q), at_least_float32(k), at_least_float32(v)
     key_mean, value_mean = (means(x, old, first) for x, old in ((key, memory.key), (value, memory.value)))
     new = value - torch.cat([memory.value, value_mean[..., :-1, :]], -2)
     out, sums = fast_weights.take(memory.sums, tokens(query, key - key_mean, p.cap, first), new, read=read)
@@ -133,7 +134,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: boo
     ``queries`` are scaled, and ``keys`` are centred and scaled, ``[..., n, d]``. ``strength`` is the capped β, and
     ``uncapped`` is 1/t, ``[..., n, 1]``. ``overlaps``, ``inverse`` and ``read`` are ``[..., n, n]``.
     """
-    q, k = widened(q), widened(k)
+    q, k = at_least_float32(q), at_least_float32(k)
     taken = tokens(q, k - means(k), p.cap)
     named = {"queries": taken.q, "keys": taken.k, "strength": taken.write}
     uncapped = (1 / counts(q)).expand_as(taken.write)
@@ -142,7 +143,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: boo
 
 def init_state(q: Tensor, v: Tensor, p: SoftmaxGdnParams) -> Memory:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    q, v = widened(q), widened(v)
+    q, v = at_least_float32(q), at_least_float32(v)
     return Memory(fast_weights.empty(q, v), torch.zeros_like(q).unsqueeze(-2), torch.zeros_like(v).unsqueeze(-2))
 
 
@@ -155,7 +156,7 @@ def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -
 
 def taken(memory: Memory, q: Tensor, k: Tensor, p: SoftmaxGdnParams) -> Tokens:
     """Return how the next token changes the state, ``[..., 1, *]``; its key is centred by the mean that includes it."""
-    query, key = widened(q).unsqueeze(-2), widened(k).unsqueeze(-2)
+    query, key = at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2)
     return tokens(query, key - means(key, memory.key, memory.taken), p.cap, memory.taken)
 
 

@@ -19,7 +19,7 @@ from attention_core import articles
 from attention_core.ops.linear.causal_scan import with_ones
 from attention_core.ops.linear.monomials import BLOCK, add_products, monomials, width
 from attention_core.ops.linear.scans import by_chunks, by_heads, wants_gradient
-from attention_core.ops.softmax.masked import keys_seen, scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, keys_seen, scores
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
@@ -62,7 +62,7 @@ def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, caus
         k = relative(k, k[..., :1, :])
         out, _ = by_chunks(partial(take, order=p.order, into=into), state, q, k, v, size=size)
         return out.to(v.dtype)
-    k = relative(k, widened(k).mean(-2, keepdim=True))
+    k = relative(k, at_least_float32(k).mean(-2, keepdim=True))
     _, state = by_chunks(partial(gather, order=p.order, into=into), state, k, v, size=size)
     out, _ = by_chunks(partial(read, order=p.order, into=into), state, q, size=size)
     return out.to(v.dtype)
@@ -70,7 +70,7 @@ def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, caus
 
 def relative(k: Tensor, origin: Tensor) -> Tensor:
     """Return keys minus one vector, ``[..., n, d]``: the series is the same, and large common parts cost no digits."""
-    return widened(k) - widened(origin)
+    return at_least_float32(k) - at_least_float32(origin)
 
 
 def block_size(n: int) -> int:
@@ -80,7 +80,7 @@ def block_size(n: int) -> int:
 
 def gather(state: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None) -> tuple[None, Tensor]:
     """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
-    features, v = monomials(k, order, into), widened(v)
+    features, v = monomials(k, order, into), at_least_float32(v)
     return None, state + features @ with_ones(v) if into is None else add_products(state, features, v)
 
 
@@ -93,7 +93,7 @@ def take(
     state: Tensor, q: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return the outputs of the next tokens of the causal form; within a block the logits are cheaper."""
-    x, values = scores(widened(q), widened(k)).tril(), with_ones(widened(v))
+    x, values = scores(at_least_float32(q), at_least_float32(k)).tril(), with_ones(at_least_float32(v))
     ones, first, *second = _powers(state, q, order, into)
     powers = [ones + values.cumsum(-2), first + x @ values]
     powers += [square + x.square() / 2 @ values for square in second]
@@ -124,7 +124,7 @@ def centred(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor
 def empty(q: Tensor, v: Tensor, p: CentredTaylorParams) -> Tensor:
     """Return the sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     *lead, d_v = v.shape
-    return widened(v).new_zeros(*lead, width(q.shape[-1], p.order), d_v + 1)
+    return at_least_float32(v).new_zeros(*lead, width(q.shape[-1], p.order), d_v + 1)
 
 
 class State(NamedTuple):
@@ -141,13 +141,13 @@ class State(NamedTuple):
 
 def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> State:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    return State(empty(q, v, p), widened(q).new_zeros(q.shape))
+    return State(empty(q, v, p), at_least_float32(q).new_zeros(q.shape))
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) -> tuple[Tensor, State]:
     """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
     tokens = state.sums[..., :1, -1]  # the feature 1 times the value 1, summed
-    first = torch.where(tokens == 0, widened(k), state.first)
+    first = torch.where(tokens == 0, at_least_float32(k), state.first)
     q, k, v = (x.unsqueeze(-2) for x in (q, relative(k, first), v))
     out, sums = take(state.sums, q, k, v, p.order)
     return out.squeeze(-2).to(v.dtype), State(sums, first)

@@ -16,7 +16,7 @@ from attention_core.ops.linear.causal_scan import State as Sums
 from attention_core.ops.linear.causal_scan import empty_state
 from attention_core.ops.linear.features import LogFeatures, paired
 from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step, similarities
-from attention_core.ops.softmax.masked import rows_over_sum, widened
+from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 
@@ -48,7 +48,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: b
 
 def phi(x: Tensor, turns: Tensor) -> LogFeatures:
     """Return ``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for angles in quarter turns, ``[n, 1]``."""
-    x, angles = widened(x), turns * (math.pi / 2)
+    x, angles = at_least_float32(x), turns * (math.pi / 2)
     # The cosine of the rounded π/2 is not zero.
     cosines = angles.cos().masked_fill(turns == 1, 0.0)
     # No factor is negative, so relu may follow the products: the backward pass then stores the features alone.
@@ -90,7 +90,7 @@ class State(NamedTuple):
 
 def init_state(q: Tensor, v: Tensor, p: CosformerParams) -> State:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    sums = empty_state(2 * q.shape[-1], widened(v), normalise=True, referenced=False)
+    sums = empty_state(2 * q.shape[-1], at_least_float32(v), normalise=True, referenced=False)
     return State(sums, torch.zeros(1, 1, dtype=torch.float64, device=v.device))
 
 

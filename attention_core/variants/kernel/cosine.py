@@ -17,7 +17,7 @@ from attention_core import articles
 from attention_core.ops.linear.causal_scan import State, by_token, empty_state
 from attention_core.ops.linear.features import Features, LogFeatures
 from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step, similarities
-from attention_core.ops.softmax.masked import nonzero, rows_over_sum, widened
+from attention_core.ops.softmax.masked import at_least_float32, nonzero, rows_over_sum
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
@@ -44,7 +44,7 @@ def phi(x: Tensor) -> Tensor:
 
     The directions are shorter than 1 by the largest rounding error of a cosine, so ``1 + cos`` is never negative.
     """
-    x = widened(x)
+    x = at_least_float32(x)
     longer = 1 + x.shape[-1] * torch.finfo(x.dtype).eps
     return F.pad(x / nonzero(longer * x.norm(dim=-1, keepdim=True)), (1, 0), value=1.0)
 
@@ -65,7 +65,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) ->
 
 def init_state(q: Tensor, v: Tensor, p: CosineParams) -> State:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    return empty_state(q.shape[-1] + 1, widened(v), normalise=True, referenced=False)
+    return empty_state(q.shape[-1] + 1, at_least_float32(v), normalise=True, referenced=False)
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosineParams) -> tuple[Tensor, State]:

@@ -20,7 +20,7 @@ from attention_core.ops.linear.kernel import similarities
 from attention_core.ops.linear.scans import by_chunks, running_max, running_sum, wants_gradient
 from attention_core.ops.linear.streamed_kernel import default_size, gather, streamed_cost
 from attention_core.ops.linear.triangle import rises_far
-from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.variant import Cost, Paper, Params, Variant
 
 
@@ -43,7 +43,7 @@ def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None)
 
     A causal form can continue from the state of earlier tokens; the last column of that state is their sum of keys.
     """
-    q, k = widened(q), widened(k)
+    q, k = at_least_float32(q), at_least_float32(k)
     if not causal:
         return Features(q.softmax(-1), k.softmax(-2))
     with torch.no_grad():  # the reference cancels between the keys and their running sum
@@ -71,13 +71,15 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool)
     if not causal and wants_gradient(q, k, v):
         f = features(q, k, causal=False)
         return (f.q @ (f.k.mT @ v.to(f.q.dtype))).to(v.dtype)
-    state = empty_state(k.shape[-1], widened(v)[..., 0, :], normalise=True, referenced=True)
+    state = empty_state(k.shape[-1], at_least_float32(v)[..., 0, :], normalise=True, referenced=True)
     if causal:
         out, _ = by_chunks(take, state, q, k, v, size=CHUNK)
         return out
     size = default_size(k.shape[-1], causal=False)
-    _, state = by_chunks(partial(gather, phi=lambda k: LogFeatures(None, widened(k))), state, k, v, size=size)
-    out, _ = by_chunks(lambda sums, q: (widened(q).softmax(-1) @ sums, sums), divided(state.sums), q, size=size)
+    _, state = by_chunks(partial(gather, phi=lambda k: LogFeatures(None, at_least_float32(k))), state, k, v, size=size)
+    out, _ = by_chunks(
+        lambda sums, q: (at_least_float32(q).softmax(-1) @ sums, sums), divided(state.sums), q, size=size
+    )
     return out.to(v.dtype)
 
 
@@ -86,7 +88,7 @@ def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
 
     If the running maximum of no feature rises far within the chunk, the last maximum is the reference of all tokens.
     """
-    before, values, wide = state.reference, with_ones(widened(v)), widened(k)
+    before, values, wide = state.reference, with_ones(at_least_float32(v)), at_least_float32(k)
     assert before is not None
     with torch.no_grad():
         reference = torch.maximum(before, wide.amax(-2, keepdim=True))
@@ -95,7 +97,7 @@ def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
         return out[..., :-1].to(v.dtype), state
     keys = (wide - reference).exp_()
     faded = State(state.sums * (before - reference).exp().mT, None)
-    queries = widened(q).softmax(-1) / (keys.cumsum(-2) + faded.sums[..., -1:].mT)
+    queries = at_least_float32(q).softmax(-1) / (keys.cumsum(-2) + faded.sums[..., -1:].mT)
     out, state = fold(faded, Features(queries, keys), values)
     return out[..., :-1].to(v.dtype), State(state.sums, reference)
 
@@ -114,8 +116,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool
     ``gather``, ``[..., C, n]``: one attention map per feature, after the last token. ``summaries``, ``[..., C, d_v]``:
     the mean value of each map. ``distribute``, ``[..., n, C]``: the weights of the summaries in each query's mixture.
     """
-    gather = widened(k).softmax(-2).mT
-    return {"gather": gather, "summaries": gather @ v.to(gather.dtype), "distribute": widened(q).softmax(-1)}
+    gather = at_least_float32(k).softmax(-2).mT
+    return {"gather": gather, "summaries": gather @ v.to(gather.dtype), "distribute": at_least_float32(q).softmax(-1)}
 
 
 VARIANT = Variant(

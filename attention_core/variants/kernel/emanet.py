@@ -18,7 +18,7 @@ from torch import Tensor
 
 from attention_core.ops.linear.scans import again, by_heads, wants_gradient
 from attention_core.ops.random import normal
-from attention_core.ops.softmax.masked import nonzero, widened
+from attention_core.ops.softmax.masked import at_least_float32, nonzero
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -91,8 +91,8 @@ def shares(log_z: Tensor) -> Tensor:
 
 def maps(q: Tensor, k: Tensor, p: EmanetParams) -> tuple[Tensor, Tensor]:
     """Return the assignment of queries to bases and the share of each token in each basis, ``[..., n, b]`` both."""
-    log_z, bases = deque(rounds(widened(k), p), maxlen=1).pop()
-    given = (widened(q) @ (p.sharpness * bases).mT).softmax(-1)  # S_bases(λ q μᵀ), [..., n, b]
+    log_z, bases = deque(rounds(at_least_float32(k), p), maxlen=1).pop()
+    given = (at_least_float32(q) @ (p.sharpness * bases).mT).softmax(-1)  # S_bases(λ q μᵀ), [..., n, b]
     return given, shares(log_z)
 
 
@@ -113,7 +113,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) ->
 def handed_out(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams) -> Tensor:
     """Return the outputs of all heads in one step, or of a single head."""
     given, taken = maps(q, k, p)
-    return (given @ (taken.mT @ widened(v))).to(v.dtype)
+    return (given @ (taken.mT @ at_least_float32(v))).to(v.dtype)
 
 
 def cost(n: int, d: int, p: EmanetParams, *, causal: bool) -> Cost:
@@ -130,7 +130,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -
     ``responsibilities``, ``[..., T, n, b]``: the assignment of keys in each round. ``bases``, ``[..., T, b, d]``: the
     unit vectors after each round. ``given``, ``[..., n, b]``: the assignment of queries to the last bases.
     """
-    made = list(rounds(widened(k), p))
+    made = list(rounds(at_least_float32(k), p))
     return {
         "responsibilities": torch.stack([log_z.exp() for log_z, _ in made], -3),
         "bases": torch.stack([bases for _, bases in made], -3),

@@ -13,7 +13,7 @@ from torch import Tensor
 from attention_core.ops.linear.causal_scan import State, empty_state
 from attention_core.ops.linear.features import LogFeatures, both_softmaxes, paired
 from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step, similarities
-from attention_core.ops.softmax.masked import rows_over_sum, widened
+from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant
 
 
@@ -24,7 +24,7 @@ class HedgehogParams(Params):
 
 def phi(x: Tensor) -> LogFeatures:
     """Return ``[softmax(x), softmax(-x)]``, ``[..., n, 2d]``."""
-    return LogFeatures(both_softmaxes(widened(x)))
+    return LogFeatures(both_softmaxes(at_least_float32(x)))
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams, *, causal: bool) -> Tensor:
@@ -47,7 +47,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams, *, causal: bool) 
 
 def init_state(q: Tensor, v: Tensor, p: HedgehogParams) -> State:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    return empty_state(2 * q.shape[-1], widened(v), normalise=True, referenced=False)
+    return empty_state(2 * q.shape[-1], at_least_float32(v), normalise=True, referenced=False)
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams) -> tuple[Tensor, State]:

@@ -14,7 +14,7 @@ from attention_core.ops.linear.causal_scan import CHUNK, State, by_token, empty_
 from attention_core.ops.linear.features import MAPS, Features, LogFeatures, paired
 from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step, similarities
 from attention_core.ops.linear.scans import running_sum
-from attention_core.ops.softmax.masked import rows_over_sum, widened
+from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 
@@ -44,7 +44,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool
 
 def phi(x: Tensor, p: LinearParams) -> LogFeatures:
     """Return ``φ(x)``, ``[..., n, d]``."""
-    x = widened(x)
+    x = at_least_float32(x)
     return LogFeatures(None, x) if p.feature_map == "exp" else LogFeatures(MAPS[p.feature_map](x))
 
 
@@ -74,7 +74,7 @@ def chunk_size(p: LinearParams) -> int:
 
 def init_state(q: Tensor, v: Tensor, p: LinearParams) -> State:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    return empty_state(q.shape[-1], widened(v), normalise=True, referenced=p.feature_map == "exp")
+    return empty_state(q.shape[-1], at_least_float32(v), normalise=True, referenced=p.feature_map == "exp")
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tuple[Tensor, State]:

@@ -31,7 +31,7 @@ from attention_core.ops.linear.kernel import similarities
 from attention_core.ops.linear.scans import by_heads, wants_gradient
 from attention_core.ops.linear.streamed_kernel import BLOCK, empty, streamed_attention, streamed_cost, take
 from attention_core.ops.random import generator
-from attention_core.ops.softmax.masked import rows_over_sum, widened
+from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 KINDS = ("positive", "hyperbolic", "trig", "relu")
@@ -76,7 +76,7 @@ class PerformerParams(Params):
 
 def precise(x: Tensor, p: PerformerParams) -> Tensor:
     """Return ``x`` in at least float32, or in float64 for ``trig``, whose signed terms may nearly cancel."""
-    return x.double() if p.kind == "trig" else widened(x)
+    return x.double() if p.kind == "trig" else at_least_float32(x)
 
 
 def directions(q: Tensor, p: PerformerParams) -> Tensor:

@@ -20,7 +20,7 @@ from attention_core.ops.linear.features import MAPS, Features
 from attention_core.ops.linear.kernel import similarities
 from attention_core.ops.linear.scans import by_chunks, running_max
 from attention_core.ops.linear.triangle import rises_far
-from attention_core.ops.softmax.masked import rows_over_sum, widened
+from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 
@@ -74,7 +74,7 @@ def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None =
         causal: whether a query attends only to keys up to its own position.
         start: the peak at the token before the first, ``[..., 1, d]``, if there is an earlier token.
     """
-    k = widened(k)
+    k = at_least_float32(k)
     if p.feature_map != "exp":
         return k.new_zeros(k.shape[-2], 1)
     fade = faded(k.shape[-2], p, k)
@@ -91,7 +91,7 @@ def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features
     With ``exp``, each row is known up to a factor. With the peaks of both directions, the features also serve the
     backward pass over the text.
     """
-    q, k = widened(q), widened(k)
+    q, k = at_least_float32(q), at_least_float32(k)
     reference = peak + faded(q.shape[-2], p, q)
     if p.feature_map == "exp":
         return Features(in_range(q, peak)[1], (k - peak).exp_(), reference)
@@ -127,11 +127,11 @@ class Summed(NamedTuple):
 
 def summed(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Summed, State]:
     """Return the sums of a chunk and the next state, whose reference is that of the chunk's last token."""
-    values, before, row = with_ones(widened(v)), state.reference, None
+    values, before, row = with_ones(at_least_float32(v)), state.reference, None
     assert before is not None
     if p.feature_map == "exp":
         fade = faded(k.shape[-2], p, values)
-        log = widened(k) + fade
+        log = at_least_float32(k) + fade
         with torch.no_grad():
             reference = torch.maximum(before, log.amax(-2, keepdim=True))
         if not rises_far(torch.maximum(before, log[..., :1, :]), reference):
@@ -143,14 +143,14 @@ def summed(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) ->
     peak = peaks(k, p, causal=True, start=before)
     f = features(q, k, peak, p)
     if p.feature_map == "exp":
-        row = (widened(q).detach() + peak).amax(-1, keepdim=True)
+        row = (at_least_float32(q).detach() + peak).amax(-1, keepdim=True)
     sums, after = fold(state, f, values)
     return Summed(sums, row, f), State(after.sums, peak[..., -1:, :])
 
 
 def in_range(q: Tensor, peak: Tensor) -> tuple[Tensor, Tensor]:
     """Return the logarithm of the largest entry of ``e^(q + peak)`` in each row, and the rows divided by that entry."""
-    log = widened(q) + peak
+    log = at_least_float32(q) + peak
     row = log.detach().amax(-1, keepdim=True)
     return row, log.sub_(row).exp_()
 
@@ -170,7 +170,7 @@ def forth(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> 
 def back(state: State, q: Tensor, k: Tensor, v: Tensor, before: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
     """Return the outputs of a chunk, last token first: the sums of ``forth`` plus those over later tokens."""
     (sums, row, f), state = summed(state, q, k, v, p)
-    after = sums - (f.q * f.k).sum(-1, keepdim=True) * with_ones(widened(v))
+    after = sums - (f.q * f.k).sum(-1, keepdim=True) * with_ones(at_least_float32(v))
     if row is not None:
         before, other = before[..., :-1], before[..., -1:]
         larger = torch.maximum(row, other)
@@ -204,7 +204,7 @@ def chunk_size(p: RetentionParams, *, causal: bool) -> int:
 
 def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    return empty_state(q.shape[-1], widened(v), normalise=True, referenced=True)
+    return empty_state(q.shape[-1], at_least_float32(v), normalise=True, referenced=True)
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:

@@ -19,7 +19,7 @@ from attention_core.ops.low_rank.pooling import (
     strided_segments,
 )
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -64,7 +64,9 @@ def weights(q: Tensor, k: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
     """Compute full attention of about n/s queries and repeat each output: O(n² d / s), never n x n."""
     segments = _segments(q.shape[-2], p)
-    return spread(exact_attention(pool(widened(q), segments), widened(k), widened(v)), segments).to(v.dtype)
+    return spread(
+        exact_attention(pool(at_least_float32(q), segments), at_least_float32(k), at_least_float32(v)), segments
+    ).to(v.dtype)
 
 
 def cost(n: int, d: int, p: FunnelParams, *, causal: bool) -> Cost:

@@ -12,7 +12,7 @@ from torch import Tensor
 from attention_core import articles
 from attention_core.ops.low_rank.landmarks import METHODS, landmark_multiply_adds, landmarks
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import Cost, Params, Variant, param
 
 
@@ -56,7 +56,7 @@ def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
     """Multiply from right to left, each factor by the fused kernel: O(n m d)."""
-    queries, keys, values = widened(q), widened(k), widened(v)
+    queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     of_queries, of_keys = _landmarks(queries, p), _landmarks(keys, p)
     return exact_attention(queries, of_keys, exact_attention(of_queries, keys, values)).to(v.dtype)
 

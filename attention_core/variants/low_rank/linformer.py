@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_core.ops.low_rank.pooling import even_segments, pool, pooling_matrix
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -68,7 +68,7 @@ def weights(q: Tensor, k: Tensor, p: LinformerParams, *, causal: bool) -> Tensor
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
     """Compute full attention to m projected keys and values: O(n m d)."""
-    queries, keys, values = widened(q), widened(k), widened(v)
+    queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     if p.projection == "gaussian":
         E, F = projections(q.shape[-2], p, queries)
         return exact_attention(queries, E @ keys, F @ values).to(v.dtype)

@@ -16,7 +16,7 @@ from attention_core import articles
 from attention_core.ops.low_rank.inverse import RCOND, exact_inverse, inverse_steps
 from attention_core.ops.low_rank.landmarks import METHODS, landmark_multiply_adds, landmarks
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -52,7 +52,7 @@ class NystromParams(Params):
 
 def precise(x: Tensor, p: NystromParams) -> Tensor:
     """Return x in at least float32, or in float64 for the exact inverse, whose large entries cancel."""
-    return x.double() if p.inverse == "exact" else widened(x)
+    return x.double() if p.inverse == "exact" else at_least_float32(x)
 
 
 def inverses(middle: Tensor, p: NystromParams) -> Iterator[Tensor]:

@@ -21,7 +21,7 @@ from attention_core.ops.low_rank.pooling import Run, Segments, pool, pooling_mat
 from attention_core.ops.pattern.layouts import block_pairs, residue_pairs
 from attention_core.ops.pattern.parts import earlier_blocks, own_block
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import causal_mask, masked_softmax, positions, scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, causal_mask, masked_softmax, positions, scores
 from attention_core.ops.softmax.partial import merged
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -93,7 +93,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) ->
     """Compute full attention to n/s pooled keys and values: O(n² d / s), or O(n (n / s + s) d) if causal."""
     segments = _segments(q.shape[-2], p, causal=causal)
     dtype, s = v.dtype, p.stride
-    q, k, v = widened(q), widened(k), widened(v)
+    q, k, v = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     keys, values = pool(k, segments, p.pool), pool(v, segments, _for_values(p))
     if not causal:
         return exact_attention(q, keys, values).to(dtype)

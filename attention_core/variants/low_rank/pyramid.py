@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attention_core.ops.low_rank.pooling import even_segments, pool, pooling_matrix
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 SIZES = (1, 3, 6, 8)
@@ -61,7 +61,9 @@ def _pools(x: Tensor, p: PyramidParams) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
     """Compute full attention to the S pools of all levels: O(n S d)."""
-    return exact_attention(widened(q), _pools(widened(k), p), _pools(widened(v), p)).to(v.dtype)
+    return exact_attention(at_least_float32(q), _pools(at_least_float32(k), p), _pools(at_least_float32(v), p)).to(
+        v.dtype
+    )
 
 
 def cost(n: int, d: int, p: PyramidParams, *, causal: bool) -> Cost:

@@ -16,7 +16,7 @@ from torch import Tensor
 from attention_core.ops.linear.causal_scan import CHUNK
 from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.softmax.blockwise import Rows, block_size, blockwise_attention, pairs
-from attention_core.ops.softmax.masked import keys_seen, scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, keys_seen, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 STEP = 2**16
@@ -54,7 +54,7 @@ def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tenso
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
     """Compute the same chunk by chunk, with ``q (kᵀ v)`` for the linear term: O(n c d + n d²)."""
-    queries, keys, values = widened(q), widened(k), widened(v)
+    queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     own = own_chunks(queries, keys, values, p, causal=causal)
     factor = q.shape[-1] ** -0.5 / keys_seen(q, causal=causal).to(queries)
     if not causal:

@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_core.ops.linear.causal_scan import causal_attention, causal_multiply_adds, divided, with_ones
 from attention_core.ops.linear.features import Features, both_softmaxes
 from attention_core.ops.pattern.layouts import window_pairs
-from attention_core.ops.softmax.masked import causal_mask, distances, rows_over_sum, scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, causal_mask, distances, rows_over_sum, scores
 from attention_core.variant import TOKENS, Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 ROWS = 64
@@ -55,7 +55,7 @@ def weights(q: Tensor, k: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
     """Add the window's sums and the features' sums over all other tokens: O(n (w + d) d) time, O(n d) memory."""
-    x = widened(q), widened(k), with_ones(widened(v))
+    x = at_least_float32(q), at_least_float32(k), with_ones(at_least_float32(v))
     sums = torch.zeros_like(x[2]) if p.window == 0 else _near(*x, window=p.window, causal=causal)
     if q.shape[-2] > p.window:
         features = both_softmaxes(x[0]), both_softmaxes(x[1]), x[2]
@@ -107,7 +107,7 @@ class State(NamedTuple):
 
 def init_state(q: Tensor, v: Tensor, p: LolcatsParams) -> State:
     """Return the state before any token, given one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    (*lead, d), columns, like = q.shape, v.shape[-1] + 1, widened(v)
+    (*lead, d), columns, like = q.shape, v.shape[-1] + 1, at_least_float32(v)
     return State(
         like.new_zeros(*lead, p.window, d),
         like.new_zeros(*lead, p.window, columns),
@@ -118,7 +118,7 @@ def init_state(q: Tensor, v: Tensor, p: LolcatsParams) -> State:
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams) -> tuple[Tensor, State]:
     """Read one token, ``[..., d]`` and ``[..., d_v]``; return its output and the next state."""
-    q, k, v = widened(q).unsqueeze(-2), widened(k).unsqueeze(-2), widened(v).unsqueeze(-2)
+    q, k, v = at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2), at_least_float32(v).unsqueeze(-2)
     keys, values = torch.cat([state.keys, k], -2), torch.cat([state.values, with_ones(v)], -2)
     # The oldest token leaves the window; before the window is full, that slot's values are zeros.
     sums = state.sums + both_softmaxes(keys[..., :1, :]).mT @ values[..., :1, :]

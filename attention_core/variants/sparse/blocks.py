@@ -14,7 +14,14 @@ from attention_core import articles
 from attention_core.ops.blocks import key_blocks
 from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count
-from attention_core.ops.softmax.masked import among_largest, masked_softmax, positions, scores, visible, widened
+from attention_core.ops.softmax.masked import (
+    among_largest,
+    at_least_float32,
+    masked_softmax,
+    positions,
+    scores,
+    visible,
+)
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -86,7 +93,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -
     ``scores`` is ``-inf`` where a block must not be chosen. ``chosen`` and ``best``, ``bool``, are the blocks chosen by
     the score and by the true mass. ``mass`` is the weight that softmax over all keys gives to each block.
     """
-    q, k = widened(q), widened(k)
+    q, k = at_least_float32(q), at_least_float32(k)
     n, blocks = q.shape[-2], block_count(q.shape[-2], p.block)
     rank = key_blocks.scorer(k, block=p.block, score=p.score, rank=p.rank, seed=p.seed)
     may = key_blocks.others(slice(0, n), torch.arange(blocks, device=q.device), block=p.block, causal=causal)

@@ -21,7 +21,14 @@ from attention_core.ops.pattern.parts import earlier_blocks
 from attention_core.ops.pattern.pieces import band, band_elements
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import among_largest, distances, masked_softmax, positions, scores, widened
+from attention_core.ops.softmax.masked import (
+    among_largest,
+    at_least_float32,
+    distances,
+    masked_softmax,
+    positions,
+    scores,
+)
 from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -96,7 +103,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> d
     ``compressed`` spreads a block's weight evenly over its tokens; its rows before the end of the first block are zero.
     ``selected`` and ``near`` are the other two branches. ``outline``, ``[..., n, blocks]``, is softmax over the means.
     """
-    q, k = widened(q), widened(k)
+    q, k = at_least_float32(q), at_least_float32(k)
     n, logits = q.shape[-2], scores(q, k)
     outline = masked_softmax(scores(q, means(k, p.block)), whole(n, p.block, q.device) if causal else None)
     count = filled(n, p.block, q.device).sum(-1)
@@ -133,7 +140,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
     """Sum the open branches without a matrix: O(n (n / b + m b + w) d) time, O(n (m + d)) memory."""
-    total = torch.zeros_like(widened(v))
+    total = torch.zeros_like(at_least_float32(v))
     for factor, out in branches(q, k, v, p, causal=causal):
         total.add_(out, alpha=factor)
         del out  # free its memory before the next branch begins
@@ -143,7 +150,10 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Te
 def branches(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Iterator[tuple[float, Tensor]]:
     """Yield each positive gate and the output of its branch, ``[..., n, d_v]``."""
     if p.gate_compressed:
-        yield p.gate_compressed, compressed(widened(q), widened(k), widened(v), p.block, causal=causal)
+        yield (
+            p.gate_compressed,
+            compressed(at_least_float32(q), at_least_float32(k), at_least_float32(v), p.block, causal=causal),
+        )
     if p.gate_selected:
         yield p.gate_selected, selection(p).attend(q, k, v, causal=causal)
     if p.gate_window:

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.ops import lsh
-from attention_core.ops.softmax.masked import masked_softmax, positions, widened
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, positions
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -78,7 +78,7 @@ def others_first(seen: Tensor, *, causal: bool) -> Tensor:
 
 def near_and_alike(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
     """Return the pairs that some round finds, and the pairs that share a bucket in some round, ``bool [..., n, n]``."""
-    q, n = widened(q), q.shape[-2]
+    q, n = at_least_float32(q), q.shape[-2]
     near, alike = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
     for start, stop, sizes in stretches(n, p, causal=causal):
         for bucket in hashed(q, stop, sizes, p):
@@ -113,7 +113,7 @@ def weights(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
 
 def reference(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Compute softmax of the shared logits over all other tokens, ``[..., n, n]``: the limit of many rounds."""
-    shared = logits(widened(q))
+    shared = logits(at_least_float32(q))
     every = others_first(torch.ones_like(shared, dtype=torch.bool), causal=causal)
     return masked_softmax(shared, every).to(q.dtype)
 
@@ -145,7 +145,7 @@ def chunked(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParams, *,
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Compute the same chunk by chunk: O(rounds n c d + n log n) time, O(n d) memory; ``k`` is ignored."""
-    shared, values = widened(q), widened(v)
+    shared, values = at_least_float32(q), at_least_float32(v)
     keys = F.normalize(shared, dim=-1)
     outs = []
     for start, stop, sizes in stretches(q.shape[-2], p, causal=causal):
@@ -174,7 +174,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
     causal, they describe the last stretch. ``missed``, ``bool [..., n, n]``, are pairs that share a bucket in some
     round but are not in the pattern. ``all_pairs``, ``[..., n, n]``, is the reference: softmax over all pairs.
     """
-    q = widened(q)
+    q = at_least_float32(q)
     near, alike = near_and_alike(q, p, causal=causal)
     _, stop, sizes = stretches(q.shape[-2], p, causal=causal)[-1]
     each = hashed(q, stop, sizes, p)

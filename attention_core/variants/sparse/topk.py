@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import Rows, block_size, blockwise_attention, largest_block, pairs, row_blocks
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import causal_mask, masked_softmax, scores, widened
+from attention_core.ops.softmax.masked import at_least_float32, causal_mask, masked_softmax, scores
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -79,7 +79,7 @@ def kept(logits: Tensor, p: TopKParams) -> Tensor:
 def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """Return the pairs that stay, ``bool [..., n, n]``."""
     # Rounded to half precision, many logits would equal the k-th.
-    logits = scores(widened(q), widened(k))
+    logits = scores(at_least_float32(q), at_least_float32(k))
     return kept(logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits, p)
 
 

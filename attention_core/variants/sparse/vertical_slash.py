@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.chosen_keys import chosen_keys_part, chosen_rows
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import among_largest, distances, masked_softmax, scores, widened
+from attention_core.ops.softmax.masked import among_largest, at_least_float32, distances, masked_softmax, scores
 from attention_core.ops.softmax.partial import Part, merged, partial_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -93,7 +93,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: b
     n = q.shape[-2]
     if p.columns >= n:
         return exact_attention(q, k, v)
-    wide = widened(q), widened(k), widened(v)
+    wide = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     columns, diagonals = chosen(q, k, p)
     taken = torch.zeros(q.shape[:-1], dtype=torch.bool, device=q.device).scatter_(-1, columns, True)
     at = torch.arange(n, device=q.device)[:, None] - diagonals.unsqueeze(-2)  # [..., n, s]

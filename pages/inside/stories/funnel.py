@@ -70,7 +70,7 @@ def _ask(seen: Seen) -> Step:
 def _leak(seen: Seen) -> Step:
     """Build the step that shows which share of each query comes from later tokens of its pool."""
     asked = factors.product(seen.parts["left"], seen.parts["provenance"])
-    shares = provenance.ahead(asked)
+    shares = provenance.future_mass(asked)
     pools = [pool for pool in provenance.spans(seen.parts["provenance"]) if pool[1] > pool[0]]
     words = _("Every query holds a single token: here nothing is averaged, and nothing leaks.")
     if pools:

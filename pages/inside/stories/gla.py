@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.words.i18n import N_, _, literal, paragraph
-from attention_core.analysis.low_rank.factors import half_lives, lengths, passed, product
+from attention_core.analysis.low_rank.factors import half_lives, lengths, product, remaining_share
 from attention_core.formatting import number, percent
 from pages.inside import pictures
 from pages.inside.pictures import Curve
@@ -66,7 +66,7 @@ def gates_sentence(kept: np.ndarray, labels: tuple[str, ...]) -> str:
 
 def _left(seen: Seen) -> Step:
     kept = seen.parts["kept"]
-    left = passed(kept)
+    left = remaining_share(kept)
     order = left[-1].argsort(kind="stable")
     drawn = [order[0]] if alike(kept) else list(dict.fromkeys(order[[-1, len(order) // 2, 0]].tolist()))
 
@@ -105,7 +105,7 @@ def left_sentence(kept: np.ndarray) -> str:
     """
     if len(kept) == 1:
         return _("Nothing has faded yet.")
-    left, lives = passed(kept)[-1], half_lives(kept[1:])
+    left, lives = remaining_share(kept)[-1], half_lives(kept[1:])
     if alike(kept):
         return _(
             "After the last of {n} tokens {share} is left of what the first wrote, in every channel.",

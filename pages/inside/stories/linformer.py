@@ -72,7 +72,7 @@ def _mix(seen: Seen) -> Step:
             "of itself and ±{noise:.2f} of every other. The paper trains E and F; here they are untrained.",
             m=m,
             n=n,
-            size=provenance.blended(E)[0],
+            size=provenance.effective_tokens(E)[0],
             token=seen.token(token),
             share=E[0, token],
             own=back.diagonal().mean(),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.words.i18n import _, literal, paragraph
-from attention_core.analysis.low_rank.factors import bearing, cosines, lengths
+from attention_core.analysis.low_rank.factors import cosines, lengths, participation_ratio
 from attention_core.formatting import number, percent
 from pages.inside import pictures
 from pages.inside.pictures import Curve
@@ -92,8 +92,8 @@ def _found(seen: Seen) -> Step:
         else r"q_i^\top k_j\, \Gamma_{nj} \;\longrightarrow\; \hat q_i^\top k_j\, \Gamma_{nj}",
         shapes={"K": seen.parts["keys"].shape, r"\hat Q K^\top": read.shape},
         sentence=found_sentence(
-            float(bearing(linear).mean()),
-            float(bearing(read).mean()),
+            float(participation_ratio(linear).mean()),
+            float(participation_ratio(read).mean()),
             float((linear[seen.visible] < 0).mean()),
             float((read[seen.visible] < 0).mean()),
         ),

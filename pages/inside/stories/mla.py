@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.words.i18n import _, paragraph
-from attention_core.analysis.low_rank.factors import off
+from attention_core.analysis.low_rank.factors import relative_error_of
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
@@ -73,7 +73,9 @@ def _ranks(seen: Seen) -> Step:
             "C": (len(seen.weights), min(seen.setting("rank"), full)),
             "W_r": (heads * d, min(seen.setting("rank"), full)),
         },
-        sentence=rank_sentence(ranks, errors, min(seen.setting("rank"), full), off(seen.weights, seen.reference)),
+        sentence=rank_sentence(
+            ranks, errors, min(seen.setting("rank"), full), relative_error_of(seen.weights, seen.reference)
+        ),
         draw=lambda key: pictures.lines(
             [Curve(_("weights of all heads"), ranks.tolist(), (100 * errors).tolist(), colour=0)],
             key=key,
@@ -121,9 +123,12 @@ def _kept(seen: Seen) -> Step:
         title=_("What is kept"),
         formula=r"\text{kept} = n\,(r + r') + H\,(r\,d + r'\,d_v) \quad\text{in place of}\quad n\,H\,(d + d_v)",
         shapes={"C": (n, min(seen.setting("rank"), heads * d)), "C'": (n, min(seen.setting("rank"), heads * d_v))},
-        sentence=kept_sentence(cache.token, cache.once, whole, n),
+        sentence=kept_sentence(cache.per_token, cache.fixed, whole, n),
         draw=lambda key: pictures.bars(
-            {_("of the tokens"): [n * whole, n * cache.token], _("to make keys and values of them"): [0, cache.once]},
+            {
+                _("of the tokens"): [n * whole, n * cache.per_token],
+                _("to make keys and values of them"): [0, cache.fixed],
+            },
             [_("k and v"), _("latents")],
             key=key,
             stacked=True,

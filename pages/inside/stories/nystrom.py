@@ -16,7 +16,7 @@ from attention_core.analysis.low_rank.factors import product
 from attention_core.experiments import cur_error, nystrom_inverse
 from attention_core.experiments.cur_error import ATTENTION, BEST, FLOOR, FORMULA, UNIFORM, CurRow
 from attention_core.experiments.nystrom_inverse import InverseRow
-from attention_core.formatting import number, percent, written
+from attention_core.formatting import format_readable, number, percent
 from pages.inside import landmarks, pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve
@@ -84,7 +84,7 @@ def _inverse(seen: Seen) -> Step:
     middle, inverse = seen.parts["middle"], seen.parts["inverse"]
     (task,) = nystrom_inverse.tasks(seen.source, head=seen.head, word=seen.attention.word)
     rows = dispatch.rows("nystrom_inverse", task, light=True)
-    values, _shares = nystrom_inverse.inverted(middle, 0)
+    values, _shares = nystrom_inverse.inverted_shares(middle, 0)
 
     def draw(key: str) -> None:
         queries, keys = landmarks.names(seen)
@@ -198,7 +198,7 @@ def _counts(rows: Sequence[InverseRow]) -> list[int]:
 def _directions(seen: Seen, key: str) -> None:
     """Draw the singular values of the middle factor, and the inverted share of each after some iterations."""
     iterations = int(seen.setting("iterations"))
-    values, share = nystrom_inverse.inverted(seen.parts["middle"], iterations)
+    values, share = nystrom_inverse.inverted_shares(seen.parts["middle"], iterations)
     x = list(range(1, len(values) + 1))
     st.markdown("**" + _("Why: small directions are inverted last") + "**")
     st.caption(inverted_sentence((share >= 0.9).sum(), len(values), iterations, values[-1]))
@@ -219,7 +219,10 @@ def _directions(seen: Seen, key: str) -> None:
             [
                 *(
                     Curve(
-                        f"T = {count}", x, colour=i, y=nystrom_inverse.inverted(seen.parts["middle"], count)[1].tolist()
+                        f"T = {count}",
+                        x,
+                        colour=i,
+                        y=nystrom_inverse.inverted_shares(seen.parts["middle"], count)[1].tolist(),
                     )
                     for i, count in enumerate(shown)
                 ),
@@ -418,6 +421,6 @@ def _table(seen: Seen, rows: Sequence[CurRow], m: int) -> None:
         _(
             "In double precision; singular values below {least} of the largest are dropped from an inverse. *Off by* "
             "is the Frobenius norm of the difference over softmax's.",
-            least=written(RCOND, None),
+            least=format_readable(RCOND, None),
         )
     )

@@ -12,7 +12,7 @@ from app.jobs import cached, runs
 from app.words.i18n import N_, _, paragraph
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.low_rank.performer_bias import chance, pair_sizes, positive_bias
-from attention_core.analysis.matrix.inside import apart, logits
+from attention_core.analysis.matrix.inside import anatomy_of_head, logits
 from attention_core.experiments import performer_error
 from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS, PerformerErrorRow
 from attention_core.formatting import number
@@ -47,7 +47,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
 def _anatomy(seen: Seen, tokens: int | None = None, **changes: object) -> dict[str, np.ndarray]:
     """Return the variant's intermediates on the head's first ``tokens``, with some settings changed and no mask."""
     changed = replace(seen.attention, params=replace(seen.attention.params, **changes))
-    return apart(seen.qkv, changed, seen.head, tokens=tokens)
+    return anatomy_of_head(seen.qkv, changed, seen.head, tokens=tokens)
 
 
 def _logits(seen: Seen) -> str:
@@ -120,7 +120,7 @@ def _directions(seen: Seen) -> Step:
 def _features(seen: Seen) -> Step:
     parts = _anatomy(seen) if seen.causal else seen.parts
     q, k = parts["query_features"], parts["key_features"]
-    bearing = factors.bearing(q * k.sum(0))
+    bearing = factors.participation_ratio(q * k.sum(0))
 
     def draw(key: str) -> None:
         pictures.features(

@@ -31,7 +31,7 @@ def _pools(seen: Seen) -> np.ndarray:
 
 def _own(seen: Seen) -> np.ndarray:
     """Return the mask of the pairs within one pool, ``bool [n, n]``."""
-    return provenance.together(_pools(seen))
+    return provenance.shared_mixture_pairs(_pools(seen))
 
 
 def _cover(seen: Seen) -> Step:
@@ -94,8 +94,8 @@ def _blur(seen: Seen) -> Step:
         sentence=_(
             "Pools before a query's own are blurred, its own is not. That blur alone makes the product **{floor:.0%}** "
             "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
-            floor=factors.off(best, seen.reference),
-            error=factors.off(seen.weights, seen.reference),
+            floor=factors.relative_error_of(best, seen.reference),
+            error=factors.relative_error_of(seen.weights, seen.reference),
         ),
         draw=lambda key: pooling.draw_best(seen, best, key),
     )
@@ -106,7 +106,7 @@ def _hide(seen: Seen) -> Step:
     P, own = _pools(seen), _own(seen)
     n = len(own)
     ahead = np.triu(own, 1)
-    share, blind = ahead.sum() / max(1, n * (n - 1) // 2), (~provenance.ended(P).any(-1)).sum()
+    share, blind = ahead.sum() / max(1, n * (n - 1) // 2), (~provenance.fully_past_mixtures(P).any(-1)).sum()
     if not ahead.any():
         words = _("Every pool holds a single token, so none can tell of another: this is causal softmax itself.")
     else:

@@ -78,7 +78,9 @@ def _hash(seen: Seen, number: int) -> Step:
         title=_("Hash"),
         formula=r"b(i) = \operatorname{argmax}\,[x_i R;\, -x_i R],\qquad x_i = \frac{q_i}{\lVert q_i \rVert} = k_i",
         shapes={"x": tuple(seen.qkv.q.shape[1:]), "b": tuple(seen.parts["buckets"].shape)},
-        sentence=paragraph(words, likeness_sentence(*hash_rounds.likeness(seen.qkv.q[seen.head].numpy(), buckets))),
+        sentence=paragraph(
+            words, likeness_sentence(*hash_rounds.bucket_similarity(seen.qkv.q[seen.head].numpy(), buckets))
+        ),
         draw=draw,
     )
 
@@ -264,7 +266,7 @@ def _union(seen: Seen) -> Step:
     """Build the step that shows how many rounds find each pair, and how coverage grows with the number of rounds."""
     rounds, n = len(seen.parts["buckets"]), len(seen.labels)
     start = hash_rounds.last_stretch(n, seen.attention, causal=seen.causal)
-    found = hash_rounds.finders(seen.parts, causal=seen.causal).astype(np.float32)
+    found = hash_rounds.rounds_per_pair(seen.parts, causal=seen.causal).astype(np.float32)
     found[:start] = np.nan
     told = found[start:]
     pairs, once = int((told > 0).sum()), int((told == 1).sum())
@@ -441,7 +443,7 @@ def _memory(rows: Sequence[ReversibleRow], key: str) -> None:
         CHECKPOINTS: _("a checkpoint every √L blocks"),
         REVERSIBLE: _("reversible residuals"),
     }
-    promised = reversible.promised(rows)
+    promised = reversible.predicted_bytes(rows)
     lines = []
     for place, way in enumerate(WAYS):
         counted = [(row.depth, row.peak_bytes / MIB) for row in rows if row.way == way]
@@ -477,7 +479,7 @@ def _memory(rows: Sequence[ReversibleRow], key: str) -> None:
             "{off:.1%} off: what one block holds, and what the formula adds for more of them: all that a block keeps, "
             "L·a; two streams per checkpoint and one segment's blocks, √L·(2nd + a); nothing, but once the streams "
             "that are restored.",
-            off=reversible.miss(rows),
+            off=reversible.max_prediction_error(rows),
         )
     )
 

@@ -7,7 +7,7 @@ from app.figures.spread import spread
 from app.jobs import cached, runs
 from app.words.i18n import N_, _, _n, paragraph
 from app.words.isolation import isolated
-from attention_core.analysis.state.gau import EXPANSION, Look, block_price, shared_size, unit_price
+from attention_core.analysis.state.gau import EXPANSION, UnitAnalysis, block_price, shared_size, unit_price
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.formatting import at_most, number, span
@@ -230,7 +230,7 @@ def _top(seen: Seen, factor: float) -> float:
     return float(1 / np.exp(logits - logits.max(-1, keepdims=True)).sum(-1).min())
 
 
-def _unit(seen: Seen) -> Look:
+def _unit(seen: Seen) -> UnitAnalysis:
     return cached.gau(seen.source, seen.attention, causal=seen.causal)
 
 
@@ -314,7 +314,7 @@ def _gate(seen: Seen) -> Step:
     )
 
 
-def gate_sentence(found: Look) -> str:
+def gate_sentence(found: UnitAnalysis) -> str:
     """Return the sentence about how far the gates open, and how much they change the output beyond scaling."""
     shut, negative = (np.abs(found.gate) < SHUT).mean(), (found.gate < 0).mean()
     told = _(

@@ -103,7 +103,7 @@ def test_no_choice_beats_the_best_matrix_of_its_rank_and_none_the_best_middle(se
 @pytest.mark.parametrize("pick", cur.PICKS)
 def test_the_formula_fills_one_block_from_the_other_three(pick):
     q, k = head()
-    looked = cur.look(SOURCE.load(), ac.get("nystrom", landmarks=6), 1, pick)
+    looked = cur.cur_approximation(SOURCE.load(), ac.get("nystrom", landmarks=6), 1, pick)
     s = softmax(q, k)
     np.testing.assert_allclose(looked.softmax, s, atol=1e-12)
     np.testing.assert_allclose(looked.formula, by_blocks(s, looked.columns, looked.rows), atol=1e-8)
@@ -124,14 +124,14 @@ def test_entries_that_are_not_chosen_are_not_read():
 
 
 def test_evenly_spaced_tokens_stand_in_the_middle_of_their_segments():
-    looked = cur.look(SOURCE.load(), ac.get("nystrom", landmarks=6), 0, "even")
+    looked = cur.cur_approximation(SOURCE.load(), ac.get("nystrom", landmarks=6), 0, "even")
     assert looked.columns.tolist() == looked.rows.tolist() == [2, 6, 10, 14, 18, 22]
 
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
 def test_the_nearest_token_is_one_of_its_landmarks_own(method):
     qkv, attention = SOURCE.load(), ac.get("nystrom", landmarks=5, method=method)
-    looked = cur.look(qkv, attention, 1, "nearest")
+    looked = cur.cur_approximation(qkv, attention, 1, "nearest")
     parts = attention.variant.anatomy(*(x[1] for x in (qkv.q, qkv.k, qkv.v)), attention.params, causal=False)
     for x, name, chosen in zip(head(), ("query", "key"), (looked.rows, looked.columns), strict=True):
         centres = parts[f"{name}_landmarks"].numpy()
@@ -145,12 +145,12 @@ def test_a_token_of_another_landmark_is_not_taken_however_near():
     # 0.5 is the first mean, of other tokens.
     far = torch.tensor([[[-3.0, 0.0], [4.0, 0.0], [0.5, 0.0], [2.0, 0.0]]])
     qkv = replace(SyntheticSource(SyntheticSpec(n=4, d=2, heads=1)).load(), q=far, k=far)
-    looked = cur.look(qkv, ac.get("nystrom", landmarks=2), 0, "nearest")
+    looked = cur.cur_approximation(qkv, ac.get("nystrom", landmarks=2), 0, "nearest")
     assert looked.columns.tolist() == [0, 2]
 
 
 def test_leverage_takes_what_weighs_most_in_the_leading_singular_vectors():
-    looked = cur.look(SOURCE.load(), ac.get("nystrom", landmarks=6), 1, "leverage")
+    looked = cur.cur_approximation(SOURCE.load(), ac.get("nystrom", landmarks=6), 1, "leverage")
     left, _, right = np.linalg.svd(softmax(*head()))
     for weights, chosen in (((left[:, :6] ** 2).sum(1), looked.rows), ((right[:6] ** 2).sum(0), looked.columns)):
         assert set(chosen.tolist()) == set(np.argsort(weights)[-6:].tolist())
@@ -165,7 +165,7 @@ def test_every_error_by_its_formula(pick):
     qkv = SOURCE.load()
     for m in (1, 2, 4, 6, 8):
         attention = ac.get("nystrom", landmarks=m)
-        looked = cur.look(qkv, attention, 1, pick)
+        looked = cur.cur_approximation(qkv, attention, 1, pick)
         c, r = s[:, looked.columns], s[looked.rows]
         best = c @ np.linalg.pinv(c, rcond=RCOND) @ s @ np.linalg.pinv(r, rcond=RCOND) @ r
         assert found(rows, cur_error.FLOOR, m) == pytest.approx(np.sqrt((values[m:] ** 2).sum() / (values**2).sum()))
@@ -176,7 +176,7 @@ def test_every_error_by_its_formula(pick):
         assert found(rows, cur_error.ATTENTION, m) == pytest.approx(off(made, s), rel=1e-4)
         assert found(rows, cur_error.UNIFORM, m) == pytest.approx(off(np.full((24, 24), 1 / 24), s))
     for other in set(cur.PICKS) - {pick}:
-        looked = cur.look(qkv, ac.get("nystrom", landmarks=6), 1, other)
+        looked = cur.cur_approximation(qkv, ac.get("nystrom", landmarks=6), 1, other)
         formula = off(by_blocks(s, looked.columns, looked.rows), s)
         assert found(rows, cur_error.FORMULA, 6, other) == pytest.approx(formula, rel=1e-6)
 
@@ -201,7 +201,7 @@ def test_a_single_token_and_attention_that_is_alike_everywhere_lose_nothing(pick
         source = SyntheticSource(spec)
         rows = measured(source, number=0, pick=pick, word="nystrom~landmarks~3")
         assert all(row.error < 1e-6 for row in rows)
-        looked = cur.look(source.load(), ac.get("nystrom", landmarks=3), 0, pick)
+        looked = cur.cur_approximation(source.load(), ac.get("nystrom", landmarks=3), 0, pick)
         assert (looked.rank, looked.common_rank) == (1, 1)
 
 
@@ -209,7 +209,9 @@ def test_a_causal_models_softmax_is_read_both_ways():
     source = SyntheticSource(SyntheticSpec(n=8, d=4, heads=1, causal=True))
     qkv: QKV = source.load()
     assert qkv.causal
-    np.testing.assert_allclose(cur.look(qkv, ac.get("nystrom"), 0, "even").softmax, softmax(*head(source, 0)))
+    np.testing.assert_allclose(
+        cur.cur_approximation(qkv, ac.get("nystrom"), 0, "even").softmax, softmax(*head(source, 0))
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from attention_core import metrics
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.low_rank.performer_bias import chance, pair_sizes
 from attention_core.analysis.masks.membership import sides
-from attention_core.analysis.matrix.inside import apart, logits
+from attention_core.analysis.matrix.inside import anatomy_of_head, logits
 from attention_core.analysis.state.running_sum import sum_for
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 
@@ -22,13 +22,13 @@ NUMBERS = np.random.default_rng(0)
 def test_a_matrix_is_off_another_by_its_relative_frobenius_norm():
     matrix, reference = NUMBERS.standard_normal((2, 5, 5)).astype(np.float32)
     expected = metrics.relative_error(*map(torch.from_numpy, (matrix, reference)))
-    assert factors.off(matrix, reference) == pytest.approx(float(expected), rel=1e-6)
-    assert factors.off(reference, reference) == 0
+    assert factors.relative_error_of(matrix, reference) == pytest.approx(float(expected), rel=1e-6)
+    assert factors.relative_error_of(reference, reference) == 0
 
 
 def test_what_is_kept_goes_on_by_its_product_and_halves_by_its_mean():
     kept = np.array([[0.1, 1.0], [0.5, 1.0], [0.125, 1.0]])
-    assert factors.passed(kept).tolist() == [[1, 1], [0.5, 1], [0.0625, 1]]
+    assert factors.remaining_share(kept).tolist() == [[1, 1], [0.5, 1], [0.0625, 1]]
     assert factors.half_lives(kept[1:]) == pytest.approx([0.5, math.inf])  # The mean factor is a quarter per token.
     assert factors.half_lives(np.full((3, 1), 0.9)) == pytest.approx([math.log(2) / -math.log(0.9)])
 
@@ -42,8 +42,8 @@ def test_products_ranks_and_kinds_of_columns():
     left, right = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 1.0, 3.0], [0.0, 0.0, 1.0]])
     made = factors.product(left, right)
     assert made.tolist() == [[1, 1, 3], [2, 2, 6], [0, 0, 1]]
-    assert (factors.rank(made), factors.kinds(made)) == (2, 2)
-    assert (factors.rank(made.T), factors.kinds(made.T)) == (2, 3)
+    assert (factors.rank(made), factors.distinct_columns(made)) == (2, 2)
+    assert (factors.rank(made.T), factors.distinct_columns(made.T)) == (2, 3)
 
 
 def test_lengths_of_vectors_and_of_matrices():
@@ -60,7 +60,7 @@ def test_cosines_are_those_of_angles_and_zero_beside_nothing():
 
 @pytest.mark.parametrize(("terms", "count"), [([1, 1, 1, 1], 4), ([0, -7, 0, 0], 1), ([3, -1, 0, 0], 1.6)])
 def test_a_sum_rests_on_as_many_terms_as_are_alike(terms, count):
-    assert factors.bearing(np.array([terms], float)) == pytest.approx(count)
+    assert factors.participation_ratio(np.array([terms], float)) == pytest.approx(count)
 
 
 def test_perplexity_is_the_exponential_of_the_entropy():
@@ -84,9 +84,9 @@ def test_the_logits_are_softmaxs():
 
 def test_a_variant_is_taken_apart_on_the_first_tokens_with_nothing_hidden():
     performer = ac.get("performer", features=8)
-    parts = apart(QKV, performer, 1, tokens=5)
+    parts = anatomy_of_head(QKV, performer, 1, tokens=5)
     assert parts["query_features"].shape == (5, 8)
-    whole = apart(QKV, performer, 1)
+    whole = anatomy_of_head(QKV, performer, 1)
     np.testing.assert_array_equal(parts["directions"], whole["directions"])
     estimate = whole["query_features"] @ whole["key_features"].T
     np.testing.assert_allclose(

@@ -11,10 +11,10 @@ import attention_core as ac
 from attention_core.analysis.state.gau import (
     CHANNELS,
     Unit,
+    analyse_unit,
     block_price,
     distance,
     draw,
-    look,
     tokens,
     unit_pass,
     unit_price,
@@ -94,12 +94,12 @@ def test_a_unit_is_drawn_from_its_seed_and_keeps_the_size_of_its_input():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_heads_beside_it_are_softmax_and_their_distance_from_their_mean(causal):
-    found = look(RECORD, RELU2, causal=causal)
+    found = analyse_unit(RECORD, RELU2, causal=causal)
     heads = ac.get("softmax").weights(RECORD.q, RECORD.k, causal=causal).double()
     np.testing.assert_allclose(found.heads, heads[:4], atol=1e-6)
     apart = [float((h - heads.mean(0)).abs().sum()) / 2 / 12 for h in heads]
     assert found.apart == pytest.approx(sum(apart) / 6, rel=1e-4)
-    assert look(RECORD.of_head(2), RELU2, causal=causal).apart == pytest.approx(0, abs=1e-6)
+    assert analyse_unit(RECORD.of_head(2), RELU2, causal=causal).apart == pytest.approx(0, abs=1e-6)
     passed = unit_pass(tokens(RECORD), draw(48, 0), RELU2, causal=causal)
     np.testing.assert_allclose(found.gate * found.mixed, passed.gate * passed.mixed)
     assert found.distance == distance(passed.gate * passed.mixed, passed.mixed)
@@ -146,7 +146,7 @@ def test_prices_are_what_is_counted_and_learned(n, width, heads):
 
 
 def test_a_single_token_and_values_of_zero_pass():
-    one = look(ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=1, heads=1, d=4)), RELU2, causal=False)
+    one = analyse_unit(ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=1, heads=1, d=4)), RELU2, causal=False)
     assert one.weights.shape == (1, 1)
     nothing = dataclasses.replace(RECORD, v=torch.zeros_like(RECORD.v))
-    assert look(nothing, RELU2, causal=False).distance is None
+    assert analyse_unit(nothing, RELU2, causal=False).distance is None

@@ -21,15 +21,15 @@ def parts(a, n=19, seed=0):
 def test_spans_and_blends_by_hand():
     P = np.array([[0.5, 0.5, 0, 0, 0], [0, 0, 0.25, 0.5, 0.25], [-0.5, 0, 0, 0, 0.5]])
     assert provenance.spans(P) == ((0, 1), (2, 4), (0, 4))
-    np.testing.assert_allclose(provenance.blended(P), [2, 2**1.5, 2])
-    np.testing.assert_allclose(provenance.blended(7 * P), provenance.blended(P))
+    np.testing.assert_allclose(provenance.effective_tokens(P), [2, 2**1.5, 2])
+    np.testing.assert_allclose(provenance.effective_tokens(7 * P), provenance.effective_tokens(P))
 
 
 @pytest.mark.parametrize("a", MIXING, ids=lambda a: a.word)
 def test_together_is_sharing_a_mixture(a):
     P = parts(a)["provenance"]
     wanted = [[any(row[i] != 0 and row[j] != 0 for row in P) for j in range(19)] for i in range(19)]
-    assert np.array_equal(provenance.together(P), wanted)
+    assert np.array_equal(provenance.shared_mixture_pairs(P), wanted)
 
 
 def hidden_left(q, keys, first):
@@ -48,9 +48,9 @@ def test_a_query_hears_of_exactly_those_ahead_that_share_a_mixture_with_it_or_an
     P, R = found["provenance"], found["right"]
     first = np.array([span[0] for span in provenance.spans(P)])
     left = torch.softmax(torch.from_numpy(q @ (P @ k).T / 8**0.5), -1).numpy()
-    before = provenance.begun(left, P)
+    before = provenance.renormalise_started_mixtures(left, P)
     np.testing.assert_allclose(before, hidden_left(q, P @ k, first), atol=1e-12)
-    heard = np.triu(provenance.together(P), 1)
+    heard = np.triu(provenance.shared_mixture_pairs(P), 1)
     for token in range(1, 19):
         changed = k.copy()
         changed[token] += 3
@@ -65,14 +65,14 @@ def test_a_query_hears_of_exactly_those_ahead_that_share_a_mixture_with_it_or_an
 def test_a_mixture_has_ended_where_it_holds_nothing_later():
     P = np.array([[0.5, 0.5, 0, 0], [0, 0, -1, 0], [1, 0, 0, 1]])
     wanted = [[False, False, False], [True, False, False], [True, True, False], [True, True, True]]
-    assert provenance.ended(P).tolist() == wanted
+    assert provenance.fully_past_mixtures(P).tolist() == wanted
 
 
 @pytest.mark.parametrize("a", MIXING, ids=lambda a: a.word)
 def test_hiding_whole_mixtures_lets_nothing_through(a):
     found = parts(a)
-    ended = provenance.ended(found["provenance"])
-    assert not provenance.ahead((found["left"] * ended) @ np.abs(found["right"])).any()
+    ended = provenance.fully_past_mixtures(found["provenance"])
+    assert not provenance.future_mass((found["left"] * ended) @ np.abs(found["right"])).any()
     # Each hidden mixture contains a later token, so no mixture is hidden without need.
     for i, r in zip(*np.nonzero(~ended), strict=True):
         assert found["provenance"][r, i + 1 :].any()
@@ -80,16 +80,16 @@ def test_hiding_whole_mixtures_lets_nothing_through(a):
 
 def test_ahead_by_hand():
     A = np.array([[1, 0, 1], [0, -1, 3], [5, 5, 5.0], [0, 0, 0]])[:, :3]
-    np.testing.assert_allclose(provenance.ahead(A), [0.5, 0.75, 0, 0])
+    np.testing.assert_allclose(provenance.future_mass(A), [0.5, 0.75, 0, 0])
     causal = ac.get("softmax").weights(*torch.randn(2, 9, 4, generator=torch.Generator().manual_seed(0)), causal=True)
-    assert not provenance.ahead(causal.numpy()).any()
+    assert not provenance.future_mass(causal.numpy()).any()
 
 
 def test_pooling_alone_leaks_what_its_own_pool_holds():
     found = parts(POOLED, n=16)
-    hidden = provenance.begun(found["left"], found["provenance"])
+    hidden = provenance.renormalise_started_mixtures(found["left"], found["provenance"])
     np.testing.assert_allclose(hidden.sum(-1), 1)
-    share = provenance.ahead(hidden @ found["right"])
+    share = provenance.future_mass(hidden @ found["right"])
     own = hidden[np.arange(16), np.arange(16) // 4]
     np.testing.assert_allclose(share, own * (3 - np.arange(16) % 4) / 4)
 

@@ -3,7 +3,7 @@
 import pytest
 
 import attention_core as ac
-from attention_core.analysis.matrix.special_case import apart
+from attention_core.analysis.matrix.special_case import max_weight_difference
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
@@ -13,4 +13,4 @@ def test_the_distance_is_the_largest_difference_of_the_weights_with_the_same_mas
     qkv = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, sharpness=2.0)).load()
     one, other = ac.get("softmax"), ac.get("linear")
     weights, others = (each.weights(qkv.q, qkv.k, causal=causal).numpy() for each in (one, other))
-    assert apart(qkv, one, other, causal=causal) == pytest.approx(abs(weights - others).max())
+    assert max_weight_difference(qkv, one, other, causal=causal) == pytest.approx(abs(weights - others).max())

@@ -9,8 +9,8 @@ from attention_core.analysis.matrix.telling_row import (
     heaviest,
     is_word,
     most_changed,
+    occurs_once,
     of_record,
-    once,
     telling_query,
 )
 from attention_core.inputs.record import QKV
@@ -38,7 +38,7 @@ def test_a_word_that_stands_once_is_asked_about_first():
     assert telling_query(hard, ALL, [False] * 4) == 3  # All words are repeated.
     # The only rare token is not a word.
     assert telling_query(hard, [True, True, False, True], [False, False, True, False]) == 3
-    assert once(["The", "cat", "the", "Cat", "ran"]) == [False, False, False, False, True]
+    assert occurs_once(["The", "cat", "the", "Cat", "ran"]) == [False, False, False, False, True]
 
 
 def test_what_every_head_does_is_no_reason():

@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 
 import attention_core as ac
-from attention_core.benchmarking.counting import count, held
+from attention_core.benchmarking.counting import count, largest_live_tensors
 
 
 def test_products_and_their_results():
@@ -48,7 +48,7 @@ def test_the_largest_tensors_are_named_as_they_stand_at_the_peak():
         del b, c, d
         torch.zeros(1, 12)
 
-    assert held(call, most=2) == [(98 * 4, (7, 14)), (15 * 4, (3, 5))]
+    assert largest_live_tensors(call, most=2) == [(98 * 4, (7, 14)), (15 * 4, (3, 5))]
 
 
 def test_what_existed_before_does_not_count():

@@ -37,7 +37,7 @@ class FakeClock(CpuClock):
 
 
 def plan(*words, **more):
-    given = {"shapes": SHAPES, "dtype": "float32", "device": "cpu", "beside": False, "repeats": 11}
+    given = {"shapes": SHAPES, "dtype": "float32", "device": "cpu", "with_baselines": False, "repeats": 11}
     return Plan(attentions=[ac.registry.from_word(word) for word in words], **(given | more))
 
 
@@ -101,7 +101,7 @@ def test_a_backward_apart_is_timed_and_counted_without_its_forward_and_holds_wha
 
     softmax, found = ac.get("softmax"), {}
     for mode in ("forward", "backward", "backward-alone"):
-        asked = plan(mode=mode, shapes=SHAPES[:1], beside=True)
+        asked = plan(mode=mode, shapes=SHAPES[:1], with_baselines=True)
         asked = dataclasses.replace(asked, attentions=[Watched(softmax.variant, softmax.params)])
         found[mode] = {row.name: row for row in rows(asked, "NVIDIA Toy", Clock())}
     assert runs[-3:] == ["timed", "done", "forward"], "the last run of the forward is that which is counted"
@@ -223,7 +223,7 @@ def test_what_is_wrong_is_not_timed(mode):
 
 
 def test_baselines_of_full_attention_are_compared_and_those_that_cannot_run_say_so():
-    found = {row.name: row for row in rows(plan("softmax", beside=True, shapes=SHAPES[:1]))}
+    found = {row.name: row for row in rows(plan("softmax", with_baselines=True, shapes=SHAPES[:1]))}
     assert found["SDPA math"].ms
     assert found["SDPA math"].error < 1e-6
     assert found["SDPA cuDNN"].reason == "It does not run here: RuntimeError."
@@ -236,7 +236,7 @@ def test_a_baseline_that_computes_something_else_is_not_timed(monkeypatch):
 
     other = Baseline("other", build, ac.get("softmax"), lambda n, d, causal: 1)
     monkeypatch.setattr(bench, "baselines", lambda attentions, softmax: [other])
-    assert rows(plan("linear", beside=True))[0].reason.startswith("It differs from float64")
+    assert rows(plan("linear", with_baselines=True))[0].reason.startswith("It differs from float64")
 
 
 def test_compiled_masks_stand_beside_fixed_patterns_alone():
@@ -299,7 +299,7 @@ def test_the_stamp_tells_what_the_driver_does_or_unknown(monkeypatch, tmp_path, 
     monkeypatch.setattr(stamp.shutil, "which", lambda name: str(tool))
     found = stamp.state()
     assert found["driver"] == driver
-    assert set(found) == set(stamp.ASKED)
+    assert set(found) == set(stamp.QUERY_FIELDS)
     monkeypatch.setattr(stamp.shutil, "which", lambda name: None)
     assert set(stamp.state().values()) == {"unknown"}
 

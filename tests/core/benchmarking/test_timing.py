@@ -5,7 +5,7 @@ import attention_core as ac
 from attention_core.benchmarking.clock import CpuClock, CudaClock, clock_for
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.device import check_device, cpu_model, devices, stamp
-from attention_core.benchmarking.timing import TimingSpec, inputs, prepare, why_not
+from attention_core.benchmarking.timing import TimingSpec, inputs, prepare, unsupported_reason
 
 MODES = ("forward", "backward", "decode")
 
@@ -21,7 +21,7 @@ def test_every_variant_runs_in_every_mode_or_says_why_not(variant, dtype):
     q, k, v = drawn(dtype=dtype)
     for mode in MODES:
         for causal in (False, True):
-            why = why_not(attention, mode=mode, causal=causal)
+            why = unsupported_reason(attention, mode=mode, causal=causal)
             if why is not None:
                 assert why.endswith(".")
                 assert variant.causal_reason == why or mode == "decode"
@@ -40,7 +40,7 @@ def test_every_variant_runs_in_every_mode_or_says_why_not(variant, dtype):
 def test_every_variant_stays_on_the_device_of_its_inputs(variant, mode, causal):
     # No device has meta tensors, so mixing them with a CPU tensor raises an error, as it would on CUDA.
     attention = ac.get(variant.key)
-    if why_not(attention, mode=mode, causal=causal):
+    if unsupported_reason(attention, mode=mode, causal=causal):
         return
     q, k, v = (torch.empty(1, 2, 300, 16, device="meta") for _ in range(3))
     if variant.key in ("efficient", "performer") and (causal or mode == "decode"):
@@ -72,7 +72,7 @@ def test_a_decode_step_costs_softmax_more_with_length_and_a_recurrent_variant_th
     assert adds("softmax", 64) == 2 * 2 * 64 * 8
     assert adds("softmax", 128) == 2 * adds("softmax", 64)
     assert adds("linear", 64) == adds("linear", 128) > 0
-    assert why_not(ac.get("nystrom"), mode="decode", causal=False)
+    assert unsupported_reason(ac.get("nystrom"), mode="decode", causal=False)
 
 
 @pytest.mark.parametrize(

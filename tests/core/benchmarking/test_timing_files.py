@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import attention_core as ac
 from attention_core.benchmarking.device import Stamp
-from attention_core.benchmarking.records import BOUNDED, LeftOut, Run, Sample, gather
+from attention_core.benchmarking.records import BOUNDED, Run, Sample, Skipped, gather
 from attention_core.benchmarking.run_file import from_json, recorded, to_json
 from attention_core.benchmarking.timing import MODES, TimingSpec
 
@@ -23,7 +23,7 @@ SPEC = TimingSpec(variants=("softmax", "local~window~8", "topk"), sizes=(16, 64)
 ROWS = [
     sample("softmax", 16, 0, 1.0),
     sample("local~window~8", 16, 0, 3.0, promised=7),
-    LeftOut(variant="topk", n=16, reason="Too slow."),
+    Skipped(variant="topk", n=16, reason="Too slow."),
     sample("softmax", 64, 0, 8.0),
     sample("softmax", 16, 1, 4.0),
     sample("softmax", 16, 2, 2.0),

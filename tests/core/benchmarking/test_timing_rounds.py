@@ -5,13 +5,13 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.benchmarking.rounds import sample, whose_turn
+from attention_core.benchmarking.rounds import next_subject, sample
 
 
 @given(st.integers(0, 6), st.integers(0, 5))
 def test_every_round_takes_each_once_and_the_next_goes_the_opposite_way(size, rounds):
     taken, turns = dict.fromkeys(range(size), 0), []
-    while (turn := whose_turn(taken, rounds)) is not None:
+    while (turn := next_subject(taken, rounds)) is not None:
         turns.append(turn)
         taken[turn] += 1
     there = list(range(size))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from attention_core import claims
 from attention_core.claims import Verdict
-from attention_core.formatting import written
+from attention_core.formatting import format_readable
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -47,13 +47,13 @@ def read(words):
     ],
 )
 def test_numbers_are_written_for_reading(value, digits, words):
-    assert written(value, digits).replace("\N{NO-BREAK SPACE}", " ") == words
+    assert format_readable(value, digits).replace("\N{NO-BREAK SPACE}", " ") == words
 
 
 @given(st.floats(1e-30, 1e15), st.integers(1, 6), st.sampled_from([-1, 1]))
 def test_what_is_written_is_the_number_to_its_digits(size, digits, sign):
     value = sign * size
-    words = written(value, digits)
+    words = format_readable(value, digits)
     assert "e" not in words
     assert read(words) == pytest.approx(value, rel=0.5 * 10.0 ** (1 - digits) * 1.0001)
 
@@ -61,8 +61,8 @@ def test_what_is_written_is_the_number_to_its_digits(size, digits, sign):
 @given(st.floats(1e-8, 1e9))
 def test_a_threshold_is_written_as_it_was_chosen(value):
     chosen = float(f"{value:.6g}")
-    assert read(written(chosen, None)) == pytest.approx(chosen, rel=1e-9)
-    assert not re.search(r"\.\d*0(\D|$)", written(chosen, None))
+    assert read(format_readable(chosen, None)) == pytest.approx(chosen, rel=1e-9)
+    assert not re.search(r"\.\d*0(\D|$)", format_readable(chosen, None))
 
 
 def test_a_claim_is_judged_where_the_input_or_what_it_is_grown_to_is_long_enough():
@@ -75,7 +75,7 @@ def test_a_claim_is_judged_where_the_input_or_what_it_is_grown_to_is_long_enough
         assert {task.longest for task in offered} == {claims.LONGEST}
     shortest = SyntheticSource(SyntheticSpec(n=1, d=8, heads=1))
     short = {task.key: claims.run(task)[0] for task in claims.tasks(shortest)}
-    grown = {claim.key for claim in every if claim.grows}
+    grown = {claim.key for claim in every if claim.measures_lengths}
     assert {"memory_quadruples", "linear_cost"} <= grown
     assert {key for key, outcome in short.items() if outcome.verdict is not Verdict.UNTESTABLE} == grown
     assert claims.length(SyntheticSource(SyntheticSpec(n=700, d=4, heads=1))) == claims.LONGEST
@@ -87,8 +87,8 @@ def test_a_measure_that_finds_nothing_to_judge_says_why_and_has_no_numbers():
     [task] = claims.tasks(source, keys=["cosine_closest"])
     [outcome] = claims.run(task)
     assert (outcome.key, outcome.claim.key, outcome.rows) == ("cosine_closest", "cosine_closest", ())
-    assert (outcome.verdict, outcome.numbers, outcome.why.needs) == (Verdict.UNTESTABLE, {}, None)
-    assert "choose one with sharper attention" in " ".join(outcome.sentences).format(**outcome.found)
+    assert (outcome.verdict, outcome.numbers, outcome.untestable_reason.needs) == (Verdict.UNTESTABLE, {}, None)
+    assert "choose one with sharper attention" in " ".join(outcome.sentences).format(**outcome.formatted_numbers)
 
 
 def test_claims_are_chosen_by_key_and_kept_in_order():
@@ -108,4 +108,4 @@ def test_outcomes_are_kept_as_they_are():
             outcome.numbers,
             outcome.rows,
         )
-        assert (kept.sentences, kept.found) == (outcome.sentences, outcome.found)
+        assert (kept.sentences, kept.formatted_numbers) == (outcome.sentences, outcome.formatted_numbers)

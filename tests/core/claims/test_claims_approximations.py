@@ -18,7 +18,7 @@ from attention_core.claims.checks import (
     nystrom_deterministic,
     six_iterations,
 )
-from attention_core.formatting import written
+from attention_core.formatting import format_readable
 from attention_core.inputs import SyntheticSource
 from attention_core.variants.low_rank import nystrom
 
@@ -353,7 +353,7 @@ def test_a_model_that_hides_the_future_is_not_compared_with_one_that_does_not(ke
     assert share > 10
     found = trial(key, upload(q, k, causal=True))
     assert found.verdict is Verdict.UNTESTABLE
-    assert f"{written(share, 3)}% of its attention would lie there" in found.why
+    assert f"{format_readable(share, 3)}% of its attention would lie there" in found.why
     assert trial(key, upload(q, k)).verdict is not Verdict.UNTESTABLE
 
 

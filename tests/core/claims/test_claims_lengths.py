@@ -39,7 +39,7 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
 def test_a_pool_is_seen_once_it_has_ended():
     q, k, v = (torch.from_numpy(normal(2, 10, 4, seed=seed)).double() for seed in range(3))
     attention = pooling_leaks.registry.get("pooled", stride=4)
-    out, blind = pooling_leaks.hidden(attention, q, k, v)
+    out, blind = pooling_leaks.masked_pools_output(attention, q, k, v)
     # Ten tokens in three pools of 4, 3 and 3.
     ends = np.array([4, 7, 10])
     keys, values = (np.stack([x[:, a:b].mean(1) for a, b in ((0, 4), (4, 7), (7, 10))], 1) for x in (k, v))
@@ -54,7 +54,7 @@ def test_a_pool_is_seen_once_it_has_ended():
 def test_with_a_landmark_for_each_token_hidden_pools_are_the_causal_mask(key):
     q, k, v = (torch.from_numpy(normal(1, 9, 4, seed=seed)).double() for seed in range(3))
     attention = pooling_leaks.registry.get(key, landmarks=9, **({"iterations": 12} if key == "nystrom" else {}))
-    out, blind = pooling_leaks.hidden(attention, q, k, v)
+    out, blind = pooling_leaks.masked_pools_output(attention, q, k, v)
     causal = softmax(q.numpy(), k.numpy(), causal=True)
     np.testing.assert_allclose(out, (causal if key == "nystrom" else causal @ causal) @ v.numpy(), atol=1e-8)
     assert not blind.any()
@@ -103,7 +103,7 @@ def test_another_leak_is_no_proof_against_pooling(monkeypatch):
 
 def test_striking_out_the_future_makes_softmax_causal():
     q, k, v = (torch.from_numpy(normal(1, 9, 4, seed=seed)).double() for seed in range(3))
-    out, blind = pooling_leaks.struck(pooling_leaks.registry.get("softmax"), q, k, v)
+    out, blind = pooling_leaks.masked_weights_output(pooling_leaks.registry.get("softmax"), q, k, v)
     np.testing.assert_allclose(out, softmax(q.numpy(), k.numpy(), causal=True) @ v.numpy(), rtol=1e-9)
     assert not blind.any()
 
@@ -428,10 +428,10 @@ def test_a_ratio_that_does_not_grow_with_the_head_is_not_its_size():
 
 def test_another_algorithm_does_not_pass_for_running_sums(monkeypatch):
     def off(attention, way):
-        compute = causal_modes.computed(attention, way)
+        compute = causal_modes.causal_forward(attention, way)
         return (lambda q, k, v: compute(q, 1.001 * k, v)) if way == running_sums.SUMS else compute
 
-    monkeypatch.setattr(running_sums, "computed", off)
+    monkeypatch.setattr(running_sums, "causal_forward", off)
     found = trial("running_sums", upload(normal(1, 64, 32)))
     assert 1e-6 < found.numbers["difference"] < 1e-2
     assert found.verdict is FAILS

@@ -83,7 +83,7 @@ def test_weights_that_fade_to_nothing_connect_nothing(sharpness, verdict):
 def test_too_narrow_a_window_leaves_gaps():
     qkv = from_synthetic(SyntheticSpec(n=64, heads=1))
     narrow = registry.get("local", window=2), registry.get("atrous", stride=8)
-    wrong = two_layers.followed(two_layers.MIXED, narrow, qkv)
+    wrong = two_layers.reach_rows(two_layers.MIXED, narrow, qkv)
     others = trial("two_layers", synthetic("locally_correlated", n=64, heads=1)).rows
     rows = [*wrong, *(row for row in others if row.stack != two_layers.MIXED)]
     numbers, verdict = claims.claim("two_layers").judge(rows)

@@ -35,7 +35,7 @@ def words(n):
 def outcome_of(claim, **how):
     """Return the outcome of the claim on a short input, or on as many tokens as the claim needs."""
     n = max(LENGTH, claim.needs)
-    source = words(n) if claim.reads else saved(kind="locally_correlated", n=n, d=16, heads=2, sharpness=2.0)
+    source = words(n) if claim.uses_decoder else saved(kind="locally_correlated", n=n, d=16, heads=2, sharpness=2.0)
     [task] = claims.tasks(source, keys=[claim.key], longest=n, **how)
     [outcome] = claims.run(task)
     return outcome
@@ -94,7 +94,7 @@ def test_words_are_whole(claim):
 @pytest.mark.parametrize("claim", EVERY)
 def test_it_runs_and_is_judged(claim, found):
     outcome = found(claim)
-    assert (outcome.key, outcome.claim, outcome.why) == (claim.key, claim, None)
+    assert (outcome.key, outcome.claim, outcome.untestable_reason) == (claim.key, claim, None)
     [kind] = {type(row) for row in outcome.rows}
     assert is_dataclass(kind)
     assert kind.__dataclass_params__.frozen
@@ -105,7 +105,7 @@ def test_it_runs_and_is_judged(claim, found):
     assert set(numbers) >= {each.name for each in claim.quantities}
     assert all(math.isfinite(value) for value in numbers.values())
     assert isinstance(verdict, Verdict)
-    finding = claim.sentence(numbers).format(**claim.found(numbers))
+    finding = claim.sentence(numbers).format(**claim.formatted_numbers(numbers))
     assert "{" not in finding + claim.rule.format(**claim.thresholds())
 
 
@@ -155,16 +155,16 @@ def test_it_is_judged_from_as_few_tokens_as_it_needs_and_from_no_fewer(claim):
     assert claim.needs <= claims.LONGEST
 
     def judged(n):
-        [task] = claims.tasks(words(n) if claim.reads else saved(n=n, d=8, heads=1), keys=[claim.key], longest=n)
+        [task] = claims.tasks(words(n) if claim.uses_decoder else saved(n=n, d=8, heads=1), keys=[claim.key], longest=n)
         [outcome] = claims.run(task)
         return outcome
 
     short = judged(claim.needs - 1)
-    assert (short.verdict, short.numbers, short.why.needs) == (Verdict.UNTESTABLE, {}, claim.needs)
-    said = " ".join(short.sentences).format(**short.found)
+    assert (short.verdict, short.numbers, short.untestable_reason.needs) == (Verdict.UNTESTABLE, {}, claim.needs)
+    said = " ".join(short.sentences).format(**short.formatted_numbers)
     assert said == f"Needs at least {claim.needs} tokens; this input has {claim.needs - 1}."
     enough = judged(claim.needs)
-    assert enough.why is None
+    assert enough.untestable_reason is None
     assert enough.verdict is not Verdict.UNTESTABLE
     assert all(math.isfinite(value) for value in enough.numbers.values())
 
@@ -176,7 +176,7 @@ def test_extreme_inputs_are_judged_or_refused_in_one_sentence(claim, sharpness):
     [task] = claims.tasks(source, keys=[claim.key])
     [outcome] = claims.run(task)
     assert bool(outcome.numbers) == (outcome.verdict is not Verdict.UNTESTABLE)
-    assert " ".join(outcome.sentences).format(**outcome.found).endswith(".")
+    assert " ".join(outcome.sentences).format(**outcome.formatted_numbers).endswith(".")
     assert all(math.isfinite(value) for value in outcome.numbers.values())
 
 

@@ -11,15 +11,17 @@ from trial import trial, upload
 from attention_core import claims
 from attention_core.__main__ import main
 from attention_core.claims import Verdict, survey
-from attention_core.claims.survey import INPUTS, Surveyed
+from attention_core.claims.survey import INPUTS, SurveyInput
 from attention_core.errors import InputError
 from attention_core.inputs import KINDS, SyntheticSource, SyntheticSpec, TextSource
 
 HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
 WRITTEN = Path(__file__).parents[3] / "docs" / "claims.md"
 TINY = (
-    Surveyed(name="tiny", source=SyntheticSource(SyntheticSpec(n=20, d=4, heads=1)), timed=True),
-    Surveyed(name="one head of two", source=SyntheticSource(SyntheticSpec(kind="needle", n=16, d=4, heads=2)), head=1),
+    SurveyInput(name="tiny", source=SyntheticSource(SyntheticSpec(n=20, d=4, heads=1)), timed=True),
+    SurveyInput(
+        name="one head of two", source=SyntheticSource(SyntheticSpec(kind="needle", n=16, d=4, heads=2)), head=1
+    ),
 )
 KEYS = ["memory_quadruples", "two_layers", "cosine_closest", "six_iterations", "sparse_time"]
 
@@ -62,11 +64,11 @@ def test_what_measures_time_is_run_on_few(found):
 
 def test_a_claim_always_comes_out_the_same_where_its_judged_verdicts_are_one():
     holds, fails, untestable = Verdict.HOLDS, Verdict.FAILS, Verdict.UNTESTABLE
-    assert survey.always([holds, untestable, holds]) is holds
-    assert survey.always([fails]) is fails
-    assert survey.always([holds, fails]) is None
-    assert survey.always([untestable]) is None
-    assert survey.always([]) is None
+    assert survey.single_verdict([holds, untestable, holds]) is holds
+    assert survey.single_verdict([fails]) is fails
+    assert survey.single_verdict([holds, fails]) is None
+    assert survey.single_verdict([untestable]) is None
+    assert survey.single_verdict([]) is None
 
 
 def test_the_command_tells_its_progress_prints_the_counts_and_writes_the_table(tmp_path, capsys, monkeypatch, found):
@@ -146,8 +148,8 @@ def test_a_theorem_has_one_verdict_in_the_survey(claim):
     count = counts(WRITTEN.read_text("utf-8"))[claim.number]
     assert sum(count.values()) >= (1 if claim.timed else 60)
     if claim.theorem:
-        assert survey.always(list(count.elements())) is not None
-        assert not claim.otherwise
+        assert survey.single_verdict(list(count.elements())) is not None
+        assert not claim.counterexample
 
 
 EXAMPLES = {"nystrom_deterministic": (upload(np.zeros((1, 80, 8), np.float32)), Verdict.HOLDS, Verdict.PARTLY)}
@@ -155,14 +157,14 @@ EXAMPLES = {"nystrom_deterministic": (upload(np.zeros((1, 80, 8), np.float32)), 
 
 
 def test_every_remark_about_another_verdict_has_an_example():
-    assert {claim.key for claim in claims.all_claims() if claim.otherwise} == set(EXAMPLES)
+    assert {claim.key for claim in claims.all_claims() if claim.counterexample} == set(EXAMPLES)
 
 
 @pytest.mark.parametrize(("key", "example"), EXAMPLES.items())
 def test_the_verdict_differs_on_the_input_that_the_remark_names(key, example):
     source, usual, there = example
     count = counts(WRITTEN.read_text("utf-8"))[claims.claim(key).number]
-    assert survey.always(list(count.elements())) is usual
+    assert survey.single_verdict(list(count.elements())) is usual
     assert trial(key, source).verdict is there
 
 
@@ -172,6 +174,6 @@ def test_the_verdict_differs_on_the_input_that_the_remark_names(key, example):
 )
 def test_the_remark_where_no_other_verdict_is_known(verdicts, remark):
     claim = claims.claim("centred_keys")
-    assert not claim.otherwise
+    assert not claim.counterexample
     made = survey.Survey(inputs=TINY, tokens=(20, 16), verdicts={claim.key: tuple(verdicts)})
     assert survey._remark(made, claim) == remark

@@ -26,7 +26,7 @@ def trial(key, source, head=None):
     """Return a claim's rows, numbers and verdict on an input."""
     [task] = claims.tasks(source, head=head, keys=[key])
     [found] = claims.run(task)
-    return Trial(list(found.rows), dict(found.numbers), found.verdict, str(found.why))
+    return Trial(list(found.rows), dict(found.numbers), found.verdict, str(found.untestable_reason))
 
 
 def synthetic(kind, **how):

@@ -44,31 +44,31 @@ def test_each_form_is_the_definition_and_its_own_algorithm():
     adds = {cost(way, 100, 4).multiply_adds for way in causal_modes.ways("linear")}
     assert len(adds) == 4
     for way in causal_modes.ways("linear"):
-        torch.testing.assert_close(causal_modes.computed(linear, way)(q, k, v), wanted)
+        torch.testing.assert_close(causal_modes.causal_forward(linear, way)(q, k, v), wanted)
 
 
 def test_settings_stay_while_the_form_changes():
     q, k, v = torch.randn(3, 1, 9, 4, generator=torch.Generator().manual_seed(0))
     relu = ac.get("linear", feature_map="relu")
-    out = causal_modes.computed(relu, "cumsum")(q, k, v)
+    out = causal_modes.causal_forward(relu, "cumsum")(q, k, v)
     torch.testing.assert_close(out, relu.attend(q, k, v, causal=True))
 
 
 def test_short_inputs_are_repeated_over_several_chunks(monkeypatch):
     seen = []
-    whole = causal_modes.computed
+    whole = causal_modes.causal_forward
     monkeypatch.setattr(
         causal_modes,
-        "computed",
+        "causal_forward",
         lambda attention, way: lambda q, k, v: seen.append((q, k, v)) or whole(attention, way)(q, k, v),
     )
     causal_modes.run(AgreementTask(source=SOURCE, head=0, word="linear"))
-    assert 2 * 64 < causal_modes.compared(70) == 160
+    assert 2 * 64 < causal_modes.compared_length(70) == 160
     record = SOURCE.load()
     for q, _k, v in seen:
         assert torch.equal(q.float(), record.q[:1, torch.arange(160) % 70])
         assert torch.equal(v.float(), record.v[:1, torch.arange(160) % 70])
-    assert [causal_modes.compared(n) for n in (1, 160, 200, 999)] == [160, 160, 200, AGREED]
+    assert [causal_modes.compared_length(n) for n in (1, 160, 200, 999)] == [160, 160, 200, AGREED]
 
 
 def test_the_difference_is_relative_to_the_second():
@@ -79,9 +79,9 @@ def test_the_difference_is_relative_to_the_second():
 
 def test_long_inputs_are_compared_on_their_beginning():
     source = SyntheticSource(SyntheticSpec(n=AGREED + 20, d=4, heads=1))
-    seen = causal_modes.beginning(source.load(), AGREED)
+    seen = causal_modes.first_tokens_at_most(source.load(), AGREED)
     assert torch.equal(seen.q, source.load().q[:, :AGREED])
-    two = causal_modes.beginning(SOURCE.load(), AGREED).of_head(1)
+    two = causal_modes.first_tokens_at_most(SOURCE.load(), AGREED).of_head(1)
     assert torch.equal(two.v[0], SOURCE.load().v[1])
     assert two.n == 70
 
@@ -132,7 +132,7 @@ def test_a_crossing_lies_on_a_line_between_logarithms():
 def test_time_is_taken_of_every_form_in_every_round():
     tasks = tuple(CostTask(word="linear", way=way, n=n, d=4) for n in (16, 512) for way in ("chunked", "recurrent"))
     rows = []
-    while (task := causal_modes.following(tasks, rows)) is not None:
+    while (task := causal_modes.next_sample(tasks, rows)) is not None:
         rows += causal_modes.run(task)
     assert [r.round for r in rows] == [i for i in range(ROUNDS) for _ in tasks]
     assert [(r.way, r.n) for r in rows[:4]] == [(t.way, t.n) for t in tasks]

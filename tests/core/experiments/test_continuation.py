@@ -4,7 +4,13 @@ import pytest
 import torch
 
 from attention_core.experiments import continuation
-from attention_core.experiments.continuation import ContinuationRow, ContinuationTask, held, parting, run
+from attention_core.experiments.continuation import (
+    ContinuationRow,
+    ContinuationTask,
+    cache_bytes,
+    first_difference,
+    run,
+)
 from attention_core.inputs import models
 from attention_core.model_patching import from_word, swapped, unembedding
 
@@ -38,7 +44,7 @@ def test_who_expects_the_same_writes_the_same():
     everywhere = tuple(range(30))
     [one] = run(ContinuationTask(text=TEXT, seed=1, steps=3))
     [other] = run(ContinuationTask(text=TEXT, word="local~window~64", layers=everywhere, seed=1, steps=3))
-    assert parting(one, other) is None
+    assert first_difference(one, other) is None
 
 
 def row(*ids):
@@ -48,20 +54,24 @@ def row(*ids):
 
 
 def test_where_two_part():
-    assert parting(row(1, 2, 3), row(1, 2, 3)) is None
-    assert parting(row(1, 2, 3), row(1, 5, 3)) == 1
-    assert parting(row(1, 2), row(0, 2)) == 0
+    assert first_difference(row(1, 2, 3), row(1, 2, 3)) is None
+    assert first_difference(row(1, 2, 3), row(1, 5, 3)) == 1
+    assert first_difference(row(1, 2), row(0, 2)) == 0
 
 
 def test_what_must_be_kept(smol):
     token = 2 * 3 * 64 * 4  # Three groups of keys and of values, in float32.
-    assert held(smol, "softmax", (), 50) == 30 * 50 * token
-    assert held(smol, "topk", range(30), 50) == 30 * 50 * token
+    assert cache_bytes(smol, "softmax", (), 50) == 30 * 50 * token
+    assert cache_bytes(smol, "topk", range(30), 50) == 30 * 50 * token
     # A window of 5 attends to 5 tokens before the next one, and four sinks stay.
-    assert held(smol, "local~window~5", range(30), 50) == 30 * 5 * token
-    assert held(smol, "sink~window~5~sinks~4", range(10), 50) == (20 * 50 + 10 * (4 + 4)) * token
-    assert held(smol, "uniform", range(30), 50) == 30 * 9 * 64 * 4
-    assert held(smol, "linear", range(30), 50) == held(smol, "linear", range(30), 5000) == 30 * 9 * (64 * 64 + 64) * 4
+    assert cache_bytes(smol, "local~window~5", range(30), 50) == 30 * 5 * token
+    assert cache_bytes(smol, "sink~window~5~sinks~4", range(10), 50) == (20 * 50 + 10 * (4 + 4)) * token
+    assert cache_bytes(smol, "uniform", range(30), 50) == 30 * 9 * 64 * 4
+    assert (
+        cache_bytes(smol, "linear", range(30), 50)
+        == cache_bytes(smol, "linear", range(30), 5000)
+        == 30 * 9 * (64 * 64 + 64) * 4
+    )
 
 
 def test_tasks_ask_greedily_first():

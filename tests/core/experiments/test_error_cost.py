@@ -5,7 +5,7 @@ import statistics
 import pytest
 
 from attention_core.errors import NotCausalError
-from attention_core.experiments.error_cost import ROUNDS, ErrorCostSpec, following, run
+from attention_core.experiments.error_cost import ROUNDS, ErrorCostSpec, next_sample, run
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
@@ -14,7 +14,7 @@ SOURCE = SyntheticSource(SyntheticSpec(n=768, d=16, heads=2))
 
 def measured(spec):
     rows = []
-    while (task := following(spec, rows)) is not None:
+    while (task := next_sample(spec, rows)) is not None:
         rows += run(task)
     return rows
 

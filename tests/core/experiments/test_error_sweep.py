@@ -62,7 +62,7 @@ def test_on_a_real_head_no_variant_at_any_budget_lies_below_its_floor(causal):
 def test_on_random_inputs_no_variant_lies_below_its_floor(key, n, d, seed, sharpness, kind, step, causal):
     spec = SyntheticSpec(kind=kind, n=n, d=2 * d, heads=1, sharpness=sharpness, seed=seed)
     attention = ac.get(key)
-    steps = error.rungs(attention, n)
+    steps = error.budget_variants(attention, n)
     causal = causal and attention.variant.causal_reason is None
     task = ErrorTask(source=SyntheticSource(spec), word=steps[step % len(steps)].word, causal=causal)
     assert below(error.run(task)) == []
@@ -218,12 +218,12 @@ def test_ladders_double_up_to_n_and_keep_the_chosen_value():
     assert error.ladder(budget, 20) == (1, 2, 4, 8, 16, 20)
     assert error.ladder(budget, 1) == (1,)
     assert error.ladder(budget, 10**6)[-1] == budget.high
-    assert [a.params.window for a in error.rungs(ac.get("local", window=11), 20)] == [1, 2, 4, 8, 11, 16, 20]
-    assert [a.params.window for a in error.rungs(ac.get("local", window=300), 20)][-2:] == [20, 300]
+    assert [a.params.window for a in error.budget_variants(ac.get("local", window=11), 20)] == [1, 2, 4, 8, 11, 16, 20]
+    assert [a.params.window for a in error.budget_variants(ac.get("local", window=300), 20)][-2:] == [20, 300]
     keep = ac.get("power_bert").variant.budget
     shares = error.ladder(keep, 20)
-    assert (shares[0], shares[-1], len(shares)) == (keep.low, keep.high, error.STOPS)
-    assert error.rungs(ac.get("linear"), 20) == (ac.get("linear"),)
+    assert (shares[0], shares[-1], len(shares)) == (keep.low, keep.high, error.BUDGET_STEPS)
+    assert error.budget_variants(ac.get("linear"), 20) == (ac.get("linear"),)
 
 
 @pytest.mark.parametrize(("n", "stops"), [(1, (1,)), (8, (8,)), (9, (8, 9)), (40, (8, 16, 32, 40))])
@@ -237,7 +237,7 @@ def test_every_variant_shows_early_and_every_value_comes_once():
     assert found[0].uniform
     assert len(set(found)) == len(found)
     assert {ac.from_word(t.word).key for t in found[1:14]} == set(words)
-    assert {t.word for t in found[1:]} == {a.word for w in words for a in error.rungs(ac.get(w), 512)}
+    assert {t.word for t in found[1:]} == {a.word for w in words for a in error.budget_variants(ac.get(w), 512)}
 
 
 def test_what_cannot_be_causal_is_left_out_and_reformer_brings_its_own_zero():

@@ -5,12 +5,12 @@ import torch
 
 import attention_core as ac
 from attention_core.experiments import generation
-from attention_core.experiments.generation import HeldTask
+from attention_core.experiments.generation import MemoryTask
 from attention_core.registry import recurrent, smaller_caches
 
 
 def held(word, heads=3, d=8, d_v=8):
-    [row] = generation.run(HeldTask(word=word, heads=heads, d=d, d_v=d_v))
+    [row] = generation.run(MemoryTask(word=word, heads=heads, d=d, d_v=d_v))
     return row
 
 

@@ -77,7 +77,7 @@ def anatomy(a, n, *, causal):
 def test_finders_count_the_rounds_and_are_the_pattern(n, causal):
     a = ac.get("reformer", bucket_size=3, rounds=3)
     parts, seen = anatomy(a, n, causal=causal)
-    found, start = hash_rounds.finders(parts, causal=causal), hash_rounds.last_stretch(n, a, causal=causal)
+    found, start = hash_rounds.rounds_per_pair(parts, causal=causal), hash_rounds.last_stretch(n, a, causal=causal)
     assert (start > 0) is (causal and n > 6)
     two = ~np.eye(n, dtype=bool)
     assert np.array_equal((found > 0)[start:], (seen & two)[start:])
@@ -100,15 +100,15 @@ def test_likeness_is_the_mean_cosine():
             cosine = x[i] @ x[j] / np.linalg.norm(x[i]) / np.linalg.norm(x[j])
             groups[bool(buckets[i] == buckets[j])].append(cosine)
     wanted = [np.mean(groups[True]), np.mean(groups[False])]
-    np.testing.assert_allclose(hash_rounds.likeness(x, buckets), wanted)
-    assert math.isnan(hash_rounds.likeness(x, np.arange(12))[0])
-    assert math.isnan(hash_rounds.likeness(x, np.zeros(12, int))[1])
-    assert hash_rounds.likeness(np.zeros((2, 3)), np.zeros(2, int))[0] == 0
+    np.testing.assert_allclose(hash_rounds.bucket_similarity(x, buckets), wanted)
+    assert math.isnan(hash_rounds.bucket_similarity(x, np.arange(12))[0])
+    assert math.isnan(hash_rounds.bucket_similarity(x, np.zeros(12, int))[1])
+    assert hash_rounds.bucket_similarity(np.zeros((2, 3)), np.zeros(2, int))[0] == 0
 
 
 def test_the_hash_brings_the_alike_together():
     a = ac.get("reformer", bucket_size=4)
     parts, _ = anatomy(a, 400, causal=False)
     q = replace(SOURCE, spec=replace(SOURCE.spec, n=400)).load(None).q[0].numpy()
-    inside, outside = hash_rounds.likeness(q, parts["buckets"][0])
+    inside, outside = hash_rounds.bucket_similarity(q, parts["buckets"][0])
     assert inside > outside + 0.3

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.experiments.nystrom_inverse import inverted, run, tasks
+from attention_core.experiments.nystrom_inverse import inverted_shares, run, tasks
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.ops.low_rank.inverse import exact_inverse, inverse_steps
@@ -64,7 +64,7 @@ def test_each_direction_is_inverted_as_far_as_the_matrices_say(iterations):
     a = torch.randn(9, 9, generator=torch.Generator().manual_seed(4)).softmax(-1).double()
     *_, v = inverse_steps(a, iterations)
     u, sizes, _ = torch.linalg.svd(a)
-    values, share = inverted(a.numpy(), iterations)
+    values, share = inverted_shares(a.numpy(), iterations)
     np.testing.assert_allclose(values, sizes, rtol=1e-10)
     np.testing.assert_allclose(share, torch.diagonal(u.T @ a @ v @ u), rtol=1e-6, atol=1e-12)
 
@@ -73,7 +73,7 @@ def test_an_exact_inverse_is_what_many_iterations_come_to():
     a = torch.eye(5).double() + 0.1 * torch.rand(5, 5, generator=torch.Generator().manual_seed(1)).double()
     *_, v = inverse_steps(a, 12)
     torch.testing.assert_close(v, exact_inverse(a))
-    np.testing.assert_allclose(inverted(a.numpy(), 12)[1], 1)
+    np.testing.assert_allclose(inverted_shares(a.numpy(), 12)[1], 1)
 
 
 def test_one_landmark_has_nothing_to_invert():

@@ -27,7 +27,7 @@ def test_what_is_counted_is_what_the_formula_adds(n, d):
     rows = measured(n, d)
     held = {(row.way, row.depth): row.peak_bytes for row in rows}
     assert set(held) == {(way, depth) for way in WAYS for depth in DEPTHS}
-    for way, points in reversible.promised(rows).items():
+    for way, points in reversible.predicted_bytes(rows).items():
         assert [depth for depth, _bytes in points] == list(DEPTHS)
         for depth, promised in points:
             assert held[way, depth] == pytest.approx(promised, rel=0.03), (way, depth)
@@ -39,15 +39,15 @@ def test_what_is_counted_is_what_the_formula_adds(n, d):
 
 def test_the_formulas_worst_miss_is_told():
     rows = measured(40, 16)
-    assert reversible.miss(rows) < 0.03
+    assert reversible.max_prediction_error(rows) < 0.03
     twice = [replace(row, peak_bytes=row.peak_bytes * (1 + ((row.way, row.depth) == (PLAIN, 9)))) for row in rows]
-    assert reversible.miss(twice) == pytest.approx(0.5, abs=0.03)
-    assert reversible.miss([]) == 0
+    assert reversible.max_prediction_error(twice) == pytest.approx(0.5, abs=0.03)
+    assert reversible.max_prediction_error([]) == 0
 
 
 def test_a_formula_needs_the_first_block():
     rows = [row for row in measured(40, 16) if row.way != PLAIN or row.depth != 1]
-    promised = reversible.promised(rows)
+    promised = reversible.predicted_bytes(rows)
     assert promised[PLAIN] == []
     assert len(promised[REVERSIBLE]) == len(DEPTHS)
 
@@ -62,7 +62,7 @@ def test_all_ways_compute_one_function_and_its_gradients(way):
         weights = [cell.cell_contents for f_g in blocks for f in f_g for cell in f.__closure__]
         weights = [w for w in weights if isinstance(w, torch.Tensor)]
         assert len(weights) == 54
-        out = reversible.evaluated(each, x1, x2, blocks)
+        out = reversible.forward_streams(each, x1, x2, blocks)
         torch.autograd.backward(out, (x[1], x[0]))
         found.append([*out, x1.grad, x2.grad, *(w.grad for w in weights)])
     for plain, own in zip(*found, strict=True):

@@ -8,7 +8,7 @@ import pytest
 import attention_core as ac
 from attention_core.benchmarking.device import stamp
 from attention_core.experiments import swap
-from attention_core.experiments.swap import CopyTask, ReadingTask, StrayTask, records, run
+from attention_core.experiments.swap import CopyTask, OutputErrorTask, ReadingTask, records, run
 from attention_core.inputs import models
 from attention_core.inputs.text import record_layers
 from attention_core.model_patching import copy_losses, from_word, losses, perplexity, swapped
@@ -52,7 +52,7 @@ def test_the_copy_test_is_that_of_the_surgery(smol):
 
 
 def test_how_far_outputs_stray_is_the_mean_over_heads_and_layers():
-    [row] = run(StrayTask(text=TEXT, word=SINK, layers=(3, 7), live=True))
+    [row] = run(OutputErrorTask(text=TEXT, word=SINK, layers=(3, 7), live=True))
     own, found = from_word(SINK), []
     for qkv in record_layers(TEXT, model="smollm2", layers=(3, 7)):
         q, k, v = (x.double() for x in qkv.tensors)
@@ -60,7 +60,7 @@ def test_how_far_outputs_stray_is_the_mean_over_heads_and_layers():
             exact, ours = (a.weights(q, k, causal=True)[head] @ v[head] for a in (ac.get("softmax"), own))
             found.append(float((ours - exact).norm() / exact.norm()))
     assert row.output == pytest.approx(sum(found) / len(found), rel=1e-3)
-    assert run(StrayTask(text=TEXT, word="softmax", layers=(3,), live=True))[0].output < 1e-5
+    assert run(OutputErrorTask(text=TEXT, word="softmax", layers=(3,), live=True))[0].output < 1e-5
 
 
 def test_tasks_read_and_copy_the_model_as_it_is_and_each_variant():
@@ -94,16 +94,16 @@ def test_budgets_are_the_ladders_of_the_error_page():
     found = swap.budget_tasks(TEXT, ["local", "linear", "uniform"], (0,), 12, stray=True)
     words = [t.word for t in found if isinstance(t, ReadingTask)]
     assert sorted(words) == sorted(["softmax", "linear", *(f"local~window~{w}" for w in (1, 2, 4, 8, 12)), "local"])
-    assert [t.word for t in found if isinstance(t, StrayTask)] == words[1:]
+    assert [t.word for t in found if isinstance(t, OutputErrorTask)] == words[1:]
 
 
 def test_only_what_can_hide_the_future_is_able():
-    assert swap.able(["nystrom", "linear", "uniform", SINK]) == ["linear", "uniform", SINK]
+    assert swap.causal_words(["nystrom", "linear", "uniform", SINK]) == ["linear", "uniform", SINK]
 
 
 def test_what_was_recorded_is_found_again_and_says_so(monkeypatch):
     task = ReadingTask(text=TEXT, word=SINK, layers=(3,), detail=True)
-    copy, stray = CopyTask(word=SINK, layers=(3, 5)), StrayTask(text=TEXT, word=SINK, layers=(3,))
+    copy, stray = CopyTask(word=SINK, layers=(3, 5)), OutputErrorTask(text=TEXT, word=SINK, layers=(3,))
     rows = [(t, run(replace(t, live=True))[0]) for t in (task, copy, stray)]
     document = records.to_json(stamp("cpu"), rows)
     json.loads(document)
@@ -111,7 +111,7 @@ def test_what_was_recorded_is_found_again_and_says_so(monkeypatch):
     for each, row in rows:
         [found] = run(each)
         assert found.recorded
-        name = {ReadingTask: "perplexity", CopyTask: "copied", StrayTask: "output"}[type(each)]
+        name = {ReadingTask: "perplexity", CopyTask: "copied", OutputErrorTask: "output"}[type(each)]
         assert getattr(found, name) == pytest.approx(getattr(row, name), rel=1e-4)
         assert run(replace(each, live=True))[0].recorded == ""
     assert run(replace(task, detail=False))[0].recorded

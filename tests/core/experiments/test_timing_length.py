@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import attention_core as ac
 from attention_core.benchmarking.counting import Counts
 from attention_core.benchmarking.device import stamp
-from attention_core.benchmarking.records import LeftOut, Sample, gather
+from attention_core.benchmarking.records import Sample, Skipped, gather
 from attention_core.benchmarking.run_file import recorded
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.errors import LabError
@@ -18,8 +18,8 @@ from attention_core.experiments.timing_length import (
     ENOUGH,
     FEWEST,
     SHORTEST,
-    following,
     measure,
+    next_sample,
     run,
     total,
     unfinished,
@@ -55,7 +55,7 @@ def samples(rows):
 
 
 def left_out(rows):
-    return [row for row in rows if isinstance(row, LeftOut)]
+    return [row for row in rows if isinstance(row, Skipped)]
 
 
 def test_every_round_visits_all_lengths_and_turns_the_order_round():
@@ -168,19 +168,19 @@ def test_what_comes_next_follows_from_the_rows_alone(seconds, broken_after, roun
     clock = FakeClock(seconds, broken_after=broken_after)
     rows = list(measure(asked, clock=clock, longest=4.0, most_bytes=2**30))
     for cut, row in enumerate(rows):
-        task = following(asked, rows[:cut], longest=4.0, most_bytes=2**30)
+        task = next_sample(asked, rows[:cut], longest=4.0, most_bytes=2**30)
         assert (task.variant, task.n) == (row.variant, row.n)
-        assert (task.reason is None) or isinstance(row, LeftOut)
-        assert isinstance(row, LeftOut) or task.round == row.round
+        assert (task.reason is None) or isinstance(row, Skipped)
+        assert isinstance(row, Skipped) or task.round == row.round
         seen = [r for r in rows[:cut] if (r.variant, r.n) == (task.variant, task.n)]
         assert (task.first is None) == (not seen)
-    assert following(asked, rows, longest=4.0, most_bytes=2**30) is None
+    assert next_sample(asked, rows, longest=4.0, most_bytes=2**30) is None
 
 
 def test_memory_that_gives_out_in_a_later_round_ends_the_variant_there_and_is_said_once():
     asked = spec(variants=("softmax", "linear"), rounds=4)
     rows = list(measure(asked, clock=FakeClock()))[:6]  # The first round and two samples of the second.
-    lost = following(asked, rows)
+    lost = next_sample(asked, rows)
     assert (lost.variant, lost.n, lost.round) == ("linear", 16, 1)
 
     def fail(call, repeats):
@@ -190,7 +190,7 @@ def test_memory_that_gives_out_in_a_later_round_ends_the_variant_there_and_is_sa
     clock.seconds = fail
     rows += run(lost, clock=clock)
     assert rows[-1].reason == "The device's memory gave out."
-    while (task := following(asked, rows)) is not None:
+    while (task := next_sample(asked, rows)) is not None:
         assert (task.variant, task.n) != ("linear", 16)
         rows += run(task, clock=FakeClock())
     counts = Counter((row.variant, row.n) for row in samples(rows))

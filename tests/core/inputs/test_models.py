@@ -212,10 +212,10 @@ def test_a_broken_copy_and_an_unwritable_cache_do_no_harm(tmp_path, monkeypatch)
     with pytest.raises(ModelError, match="not installed"):  # The loader skipped the copy and went to the wheel.
         smollm2.read()
 
-    from attention_core.inputs.models.files import keep
+    from attention_core.inputs.models.files import write_cache_folder
 
     (tmp_path / "file").write_text("")
-    keep(tmp_path / "file" / "sub", lambda place: place.mkdir())
+    write_cache_folder(tmp_path / "file" / "sub", lambda place: place.mkdir())
     assert (tmp_path / "file").is_file()
 
 

@@ -13,7 +13,18 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as tur
 import attention_core as ac
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, from_synthetic, to_npz
-from attention_core.inputs.positions import ALIBI, HAS_IT, HAS_NONE, NONE, OWN, ROPE, Rope, biased, placed, unbiased
+from attention_core.inputs.positions import (
+    ALIBI,
+    HAS_IT,
+    HAS_NONE,
+    NONE,
+    OWN,
+    ROPE,
+    Rope,
+    add_alibi,
+    remove_alibi,
+    with_positions,
+)
 
 TEXT = "The keys that the boy had lost lay on the old piano."
 
@@ -89,19 +100,19 @@ def test_a_model_without_rope_is_turned_at_every_layer_and_length_alike():
 def test_what_is_so_already_stays_and_says_so():
     qkv = from_synthetic(SyntheticSpec(n=9, d=4))
     rope = Rope(halves=True)
-    assert placed(qkv, None, OWN) is qkv
-    assert placed(qkv, rope, OWN) is qkv
+    assert with_positions(qkv, None, OWN) is qkv
+    assert with_positions(qkv, rope, OWN) is qkv
     for own, wanted, notice in ((None, NONE, HAS_NONE), (rope, ROPE, HAS_IT)):
-        stays = placed(qkv, own, wanted)
+        stays = with_positions(qkv, own, wanted)
         assert (stays.q is qkv.q, stays.k is qkv.k, stays.notices) == (True, True, (notice,))
     for own, wanted in ((None, ROPE), (rope, NONE)):
-        assert placed(qkv, own, wanted).notices == ()
+        assert with_positions(qkv, own, wanted).notices == ()
 
 
 @pytest.mark.parametrize("d", [1, 3, 33])
 def test_an_odd_head_keeps_its_last_coordinate_and_says_so(d):
     qkv = from_synthetic(SyntheticSpec(n=9, d=d))
-    turned = placed(qkv, None, ROPE)
+    turned = with_positions(qkv, None, ROPE)
     assert torch.equal(turned.q[..., -1], qkv.q[..., -1])
     assert (turned.q[:, 1:, : d - 1] != qkv.q[:, 1:, : d - 1]).all()
     assert [str(notice) for notice in turned.notices] == [
@@ -112,16 +123,16 @@ def test_an_odd_head_keeps_its_last_coordinate_and_says_so(d):
 def test_what_cannot_be_is_refused_in_a_sentence():
     qkv = from_synthetic(SyntheticSpec(n=9, d=4))
     with pytest.raises(InputError, match="cannot be turned back; choose the positions as the input has them"):
-        placed(qkv, Rope(base=None, halves=True), NONE)
+        with_positions(qkv, Rope(base=None, halves=True), NONE)
     with pytest.raises(InputError, match=r"no positions 'ropes'\. Did you mean 'rope'\?"):
-        placed(qkv, None, "ropes")
+        with_positions(qkv, None, "ropes")
 
 
 def test_a_sequence_made_with_rope_is_turned_back_and_every_seed_alike():
     spec = SyntheticSpec(n=12, d=6, heads=2, rope=True)
     source = SyntheticSource(spec, positions=NONE)
     made = SyntheticSource(spec).load()
-    torch.testing.assert_close(placed(source.load(), None, ROPE).q, made.q, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(with_positions(source.load(), None, ROPE).q, made.q, rtol=1e-5, atol=1e-6)
     assert [seeded.positions for _seed, seeded in source.reseeded(3)] == [NONE] * 3
     assert source.load(7).n == 7
 
@@ -146,7 +157,7 @@ def test_a_file_is_taken_to_be_without(tmp_path, monkeypatch):
     own, turned = UploadSource.of("a.npz", data), UploadSource.of("a.npz", data, positions=ROPE)
     assert own != turned
     assert turned.rope == Rope()
-    assert torch.equal(turned.load().q, placed(own.load(), None, ROPE).q)
+    assert torch.equal(turned.load().q, with_positions(own.load(), None, ROPE).q)
     assert torch.equal(turned.load(5).q, turned.load().q[:, :5])
     monkeypatch.chdir(tmp_path)
     (tmp_path / "your-file.npz").write_bytes(data)
@@ -157,7 +168,7 @@ def test_a_file_is_taken_to_be_without(tmp_path, monkeypatch):
 def test_alibi_takes_the_same_off_a_score_with_every_token_and_softmax_is_the_variant_then(n, half, seed, heads):
     generator = torch.Generator().manual_seed(seed)
     q, k, v = torch.randn(3, heads, n, half, generator=generator, dtype=torch.float64)
-    wider_q, wider_k = biased(q, k)
+    wider_q, wider_k = add_alibi(q, k)
     assert wider_q.shape == wider_k.shape == (heads, n, half + 2)
     scores = wider_q @ wider_k.mT / (half + 2) ** 0.5
     softmax = ac.get("softmax")
@@ -170,14 +181,14 @@ def test_alibi_takes_the_same_off_a_score_with_every_token_and_softmax_is_the_va
         torch.testing.assert_close(weights[head], alibi.weights(q[head], k[head], causal=True), rtol=0, atol=1e-6)
         expected = alibi.attend(q[head], k[head], v[head], causal=True)
         torch.testing.assert_close(out[head], expected, rtol=0, atol=1e-6)
-    for found, own in zip(unbiased(wider_q, wider_k), (q, k), strict=True):
+    for found, own in zip(remove_alibi(wider_q, wider_k), (q, k), strict=True):
         torch.testing.assert_close(found, own, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("key", ["local", "atrous", "sparse", "sink", "longformer", "bigbird"])
 def test_to_a_fixed_pattern_alibi_is_a_factor_on_weights_that_then_sum_to_one_again(key):
     qkv = from_synthetic(SyntheticSpec(n=50, d=8, heads=4))
-    wider, attention = placed(qkv, None, ALIBI), ac.get(key)
+    wider, attention = with_positions(qkv, None, ALIBI), ac.get(key)
     away = torch.arange(50)[:, None] - torch.arange(50)
     slopes = torch.tensor([2.0 ** -(2 * h) for h in (1, 2, 3, 4)])[:, None, None]
     expected = attention.weights(qkv.q, qkv.k, causal=True) * torch.exp(-slopes * away.clamp(min=0))
@@ -191,7 +202,7 @@ def test_alibi_takes_the_place_of_a_models_own_rope():
     found = source.load()
     assert source.rope is None
     assert (found.heads, found.q.shape[-1], found.v.shape[-1]) == (plain.heads, 66, 64)
-    for each, expected in zip((found.q, found.k), biased(plain.q.double(), plain.k.double()), strict=True):
+    for each, expected in zip((found.q, found.k), add_alibi(plain.q.double(), plain.k.double()), strict=True):
         torch.testing.assert_close(each, expected.float(), rtol=1e-5, atol=1e-5)
     with pytest.raises(InputError, match="cannot be turned back"):
-        placed(plain, Rope(base=None), ALIBI)
+        with_positions(plain, Rope(base=None), ALIBI)

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from attention_core import metrics
 from attention_core.metrics import Passport, Ranks, passport
-from attention_core.metrics.passport import shares_out
+from attention_core.metrics.passport import rows_are_distributions
 from attention_core.ops.softmax.masked import causal_mask, masked_softmax, scores
 
 
@@ -175,7 +175,7 @@ def test_a_cell_holds_the_number_or_both_ends_of_a_range():
     [(1, 1, 0, True), (0.996, 1.004, 0.0004, True), (0.994, 1, 0, False), (1, 1.006, 0, False), (1, 1, 0.0006, False)],
 )
 def test_mass_is_spoken_of_only_where_rows_share_it_out(low, high, negative, whole):
-    assert shares_out(low, high, negative) == whole
+    assert rows_are_distributions(low, high, negative) == whole
 
 
 def test_sparsity_is_taken_over_the_keys_that_may_be_seen():

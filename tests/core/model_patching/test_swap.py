@@ -11,7 +11,7 @@ from transformers import AutoModel, DynamicCache, GPT2Config, LlamaConfig, Llama
 import attention_core as ac
 from attention_core.errors import InputError, LabError, ModelError, NotCausalError
 from attention_core.inputs import models
-from attention_core.inputs.models.attending import RECORDER
+from attention_core.inputs.models.attention_interface import RECORDER
 from attention_core.inputs.models.recorder import record
 from attention_core.model_patching import (
     MEAN,

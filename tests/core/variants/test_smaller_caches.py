@@ -233,11 +233,11 @@ def test_what_is_kept_of_a_token():
         attention = ac.registry.from_word(word)
         return attention.variant.cache(heads, d, d_v, attention.params)
 
-    assert kept("gqa~groups~1") == Cache(token=12)
-    assert kept("gqa~groups~6") == kept("gqa~groups~64") == Cache(token=72)
-    assert kept("mla~rank~5") == Cache(token=10, once=6 * 5 * (8 + 4))
-    assert kept("mla~rank~40").token == 40 + 24  # Values have 24 columns in total.
-    assert kept("quantised_keys~codes~16") == Cache(token=0, once=6 * 16 * 13)
+    assert kept("gqa~groups~1") == Cache(per_token=12)
+    assert kept("gqa~groups~6") == kept("gqa~groups~64") == Cache(per_token=72)
+    assert kept("mla~rank~5") == Cache(per_token=10, fixed=6 * 5 * (8 + 4))
+    assert kept("mla~rank~40").per_token == 40 + 24  # Values have 24 columns in total.
+    assert kept("quantised_keys~codes~16") == Cache(per_token=0, fixed=6 * 16 * 13)
 
 
 @pytest.mark.parametrize(("key", "reason"), [("mla", "whole text in view"), ("quantised_keys", "fitted to all keys")])

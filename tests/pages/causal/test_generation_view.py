@@ -6,7 +6,7 @@ from driver import points, spoken, table
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.records import gather
 from attention_core.benchmarking.timing import TimingSpec
-from attention_core.experiments.generation import HeldRow
+from attention_core.experiments.generation import MemoryRow
 from attention_core.registry import recurrent
 from pages.causal.generation import _smaller_from, of_all, sentence, where_timed
 
@@ -50,7 +50,7 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_
 def test_variants_that_hold_as_much_are_one_line():
     """Check the label: separate lines would overlap, and their names would fill the chart."""
     rows = [
-        HeldRow(variant=word, state_bytes=held, token_bytes=2048, outgrown=2)
+        MemoryRow(variant=word, state_bytes=held, token_bytes=2048, outgrown=2)
         for word, held in (("gla", 2_048), ("linear", 2_048), ("kda", 2_048), ("cosine", 4_096))
     ]
     assert of_all(rows[:3]) == "Linear and 2 more: 2.0 KiB"
@@ -59,7 +59,7 @@ def test_variants_that_hold_as_much_are_one_line():
 
 def test_the_sentence_names_the_smallest_and_the_largest_state():
     rows = [
-        HeldRow(variant=word, state_bytes=held, token_bytes=2048, outgrown=held // 2048 + 1)
+        MemoryRow(variant=word, state_bytes=held, token_bytes=2048, outgrown=held // 2048 + 1)
         for word, held in (("cosine", 4_096), ("taylor2", 3 * 2**20), ("linear", 2_048))
     ]
     assert sentence(rows, 2, 32) == (
@@ -76,9 +76,9 @@ def test_whose_times_are_told(live, words):
 
 def test_smaller_caches_are_told_by_what_a_token_adds_to_them():
     rows = [
-        HeldRow(variant="linear", state_bytes=4_096, token_bytes=2048, outgrown=3),
-        HeldRow(variant="gqa", state_bytes=0, grown_bytes=1024, token_bytes=2048, outgrown=1),
-        HeldRow(variant="mla", state_bytes=4_096, grown_bytes=256, token_bytes=2048, outgrown=3),
+        MemoryRow(variant="linear", state_bytes=4_096, token_bytes=2048, outgrown=3),
+        MemoryRow(variant="gqa", state_bytes=0, grown_bytes=1024, token_bytes=2048, outgrown=1),
+        MemoryRow(variant="mla", state_bytes=4_096, grown_bytes=256, token_bytes=2048, outgrown=3),
     ]
     told = sentence(rows, 2, 32)
     assert "more than **Linear**'s constant 4.0 KiB, from **3** on more than **Linear**'s" in told

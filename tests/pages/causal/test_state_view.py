@@ -9,7 +9,7 @@ from driver import board, charts, chosen, curves, numbers, spoken
 
 import attention_core as ac
 from app.ui import animation
-from attention_core.analysis.state.recurrent_state import Changes, Grown, grow
+from attention_core.analysis.state.recurrent_state import Changes, StateHistory, grow
 from attention_core.registry import matrix_states
 from pages.causal.state import change, notes, sentence
 
@@ -19,7 +19,7 @@ def grown(n=3, log_unit=0.0):
     sums = np.zeros((n, 2, 3), np.float32)
     sums[:, 0, 0] = 2.0 ** np.arange(n)
     ones = np.ones((n, 3))
-    return Grown(
+    return StateHistory(
         sums=sums,
         keys=sums[..., 0],
         added=sums,

@@ -37,7 +37,7 @@ def said(at):
 
 
 def finding(outcome):
-    return plain(" ".join(outcome.sentences).format(**outcome.found))
+    return plain(" ".join(outcome.sentences).format(**outcome.formatted_numbers))
 
 
 def plain(words):
@@ -87,7 +87,7 @@ def test_a_claim_that_measures_time_waits_until_somebody_asks():
 
 
 def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
-    text, slow = "The old bridge was closed, so we took the ferry.", [claim for claim in EVERY if claim.reads]
+    text, slow = "The old bridge was closed, so we took the ferry.", [claim for claim in EVERY if claim.uses_decoder]
     at = open_claims(input="text", layer=0, text=text)
     assert not at.exception
     assert said(at).count("SmolLM2 reads the text a dozen times") == len(slow) == 5
@@ -160,7 +160,7 @@ def test_the_claims_stand_by_their_article_and_those_that_stand_alone_at_the_end
 def test_each_card_has_its_figure_in_small(expected):
     at = open_claims()
     shown = [each.value for each in at.markdown if "<img" in each.value]
-    judged = [o for o in expected.values() if not o.why and not o.claim.timed]
+    judged = [o for o in expected.values() if not o.untestable_reason and not o.claim.timed]
     assert len(judged) > 8
     for outcome in judged:
         [card] = [each for each in shown if finding(outcome) in plain(each)]
@@ -196,14 +196,14 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
         assert plain(told) in shown
     assert claim.source.url in shown
     outcome = expected[claim.key]
-    if outcome.why:
+    if outcome.untestable_reason:
         assert finding(outcome) in shown
         assert not at.get("plotly_chart")
         return
     for each in claim.quantities:
         assert each.label in shown
         if not claim.timed:
-            assert plain(f"**{claim.found(outcome.numbers)[each.name]}**") in shown
+            assert plain(f"**{claim.formatted_numbers(outcome.numbers)[each.name]}**") in shown
     axes = json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]
     assert axes["xaxis"]["title"]["text"] == claim.figure.x_title
     assert axes["yaxis"]["title"]["text"] == claim.figure.y_title
@@ -219,7 +219,7 @@ def test_a_claim_about_trained_models_takes_no_synthetic_input():
     [task] = claims.tasks(TextSource(text), keys=["near_diagonal"])
     [outcome] = claims.run(task)
     assert finding(outcome) in said(read)
-    assert len(read.get("plotly_chart")) == (outcome.why is None)
+    assert len(read.get("plotly_chart")) == (outcome.untestable_reason is None)
 
 
 def test_all_heads_are_looked_at_unless_the_picked_one_is_asked_for():
@@ -283,8 +283,8 @@ def test_the_command_says_the_same(capsys):
 def test_an_input_that_is_too_short_is_told_so():
     at = open_claims(n=3)
     assert not at.exception
-    texts = [claim for claim in EVERY if claim.reads]
-    short = [claim for claim in EVERY if claim.needs > 3 and not claim.grows and claim not in texts]
+    texts = [claim for claim in EVERY if claim.uses_decoder]
+    short = [claim for claim in EVERY if claim.needs > 3 and not claim.measures_lengths and claim not in texts]
     assert len(short) > 5
     for claim in short:
         assert f"Needs at least {claim.needs} tokens; this input has 3." in said(at)
@@ -315,7 +315,7 @@ def test_a_synthetic_input_is_made_as_long_as_a_claim_needs_on_a_button():
 
 def test_on_the_board_the_button_opens_the_claim_on_the_longer_input():
     at = open_claims(n=10)
-    short = [claim for claim in EVERY if claim.needs > 10 and not claim.grows and not claim.reads]
+    short = [claim for claim in EVERY if claim.needs > 10 and not claim.measures_lengths and not claim.uses_decoder]
     buttons = [button for button in at.button if (button.key or "").startswith("claims.longer.")]
     assert {button.key.removeprefix("claims.longer.") for button in buttons} == {claim.key for claim in short}
     assert {button.label for button in buttons} == {f"Check it with n = {claim.needs}" for claim in short}
@@ -388,7 +388,7 @@ def test_what_is_grown_beyond_the_input_says_how_far():
 
 def test_what_cannot_be_judged_says_why_and_the_others_are():
     found = outcomes(SyntheticSource(SyntheticSpec(n=40, d=8, heads=2, sharpness=0.0)))
-    untestable = [outcome for outcome in found.values() if outcome.why]
+    untestable = [outcome for outcome in found.values() if outcome.untestable_reason]
     assert any("weigh the same" in finding(outcome) for outcome in untestable)
     at = open_claims(sharpness=0.0)
     assert not at.exception
@@ -418,10 +418,10 @@ def test_the_table_holds_every_claim_with_its_numbers(expected):
         claim = outcome.claim
         assert row[1:3] == [claim.statement, outcome.verdict.value]
         assert plain(row[3]) == finding(outcome)
-        if outcome.why:
+        if outcome.untestable_reason:
             assert row[4] == ""
         else:
-            found = claim.found(outcome.numbers)
+            found = claim.formatted_numbers(outcome.numbers)
             assert all(f"{each.label}: {found[each.name]}" in row[4] for each in claim.quantities)
         assert row[5] == claim.rule.format(**claim.thresholds())
 

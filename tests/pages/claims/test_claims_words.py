@@ -26,7 +26,7 @@ FOUND = Outcome(
     numbers={"two": 100.0, "one": 12.34, "local": 40.0, "atrous": 50.0, "keys": 30.0},
     rows=(two_layers.ReachRow(stack="local twice", layers=1, head=0, share=12.5, keys=30.0),),
 )
-UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, why=SHORT)
+UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 
 
 def outcomes(*verdicts):
@@ -84,7 +84,7 @@ def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
     nothing = replace(FOUND, rows=(replace(FOUND.rows[0], share=float("nan")),))
     assert "<img" not in board.card(nothing)
     rows = claims.claim("nystrom_all_landmarks")
-    theorem = Outcome(key=rows.key, verdict=UNTESTABLE, why=SHORT)
+    theorem = Outcome(key=rows.key, verdict=UNTESTABLE, untestable_reason=SHORT)
     assert board.card(theorem).startswith(
         ":blue-badge[:material/help: not testable on this input] :gray-badge[a theorem]"
     )
@@ -115,7 +115,7 @@ def test_words_of_claims_are_no_markup():
     assert words.theorem(odd) == r"**A theorem.** x\_y"
     assert words.theorem(replace(odd, theorem="")) == ""
     why = UntestableError("{x} is none", x="[a](b)")
-    assert words.finding(Outcome(key="drowning", verdict=UNTESTABLE, why=why)) == r"\[a\](b) is none"
+    assert words.finding(Outcome(key="drowning", verdict=UNTESTABLE, untestable_reason=why)) == r"\[a\](b) is none"
 
 
 def test_the_table_tells_numbers_with_their_units():

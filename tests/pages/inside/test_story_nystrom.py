@@ -39,7 +39,7 @@ def test_it_says_and_draws_what_the_core_found(pick):
     assert not at.exception
     assert not at.warning
     rows, own = errors(pick)
-    looked = cur.look(source().load(), ac.get("nystrom", landmarks=6), 1, pick)
+    looked = cur.cur_approximation(source().load(), ac.get("nystrom", landmarks=6), 1, pick)
     assert formula_sentence(looked, own, 6).replace("\N{NO-BREAK SPACE}", " ") in spoken(at)
     assert f"The formula is off by {percent(own['formula'])}" in spoken(at)
     drawn = curves(at)
@@ -82,7 +82,7 @@ def test_a_causal_switch_changes_nothing_here():
     assert spoken(open_columns(causal="1")) == spoken(open_columns())
 
 
-LOOKED = cur.look(source().load(), ac.get("nystrom", landmarks=6), 1, "even")
+LOOKED = cur.cur_approximation(source().load(), ac.get("nystrom", landmarks=6), 1, "even")
 
 
 BASE = {"formula": 0.5, "best": 0.3, "floor": 0.2, "attention": 0.4, "uniform": 0.9}

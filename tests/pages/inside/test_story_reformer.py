@@ -104,7 +104,7 @@ def test_memory_over_depth_is_the_experiments():
     for name, way in (("plain residuals", PLAIN), ("reversible residuals", REVERSIBLE)):
         counted = [row.peak_bytes / 2**20 for row in rows if row.way == way]
         assert list(drawn[name, "solid"]["y"]) == pytest.approx(counted)
-        promised = [found / 2**20 for _depth, found in reversible.promised(rows)[way]]
+        promised = [found / 2**20 for _depth, found in reversible.predicted_bytes(rows)[way]]
         assert list(drawn[name, "dash"]["y"]) == pytest.approx(promised)
     assert memory_sentence(rows) in [m.value for m in at.markdown]
     by = {(row.way, row.depth): row.peak_bytes for row in rows}

@@ -9,7 +9,7 @@ from driver import board, curves, spoken
 from stories import figures, head, open_step, said, seen, source
 
 import attention_core as ac
-from attention_core.analysis.state.gau import Look, block_price, look, unit_price
+from attention_core.analysis.state.gau import UnitAnalysis, analyse_unit, block_price, unit_price
 from pages.inside.stories import relu2
 from pages.inside.stories.relu2 import gate_sentence, matrix_sentence, price_sentence
 
@@ -63,7 +63,7 @@ RELU2 = ac.get("relu2")
 def test_one_matrix_stands_beside_the_heads(normalizer, causal):
     attention = ac.get("relu2", normalizer=normalizer)
     at = open_step(attention, 5, causal=causal)
-    qkv, found = source().load(), look(source().load(), attention, causal=causal)
+    qkv, found = source().load(), analyse_unit(source().load(), attention, causal=causal)
     shown = list(board(at, "inside.relu2.5")[1].values())
     q, k, _ = head()
     wanted = [found.weights, attention.weights(q, k, causal=causal).numpy(), *found.heads]
@@ -80,7 +80,7 @@ def test_one_matrix_stands_beside_the_heads(normalizer, causal):
 
 def test_the_gate_is_drawn_and_a_channel_has_its_own_matrix():
     at = open_step(RELU2, 6)
-    found = look(source().load(), RELU2, causal=False)
+    found = analyse_unit(source().load(), RELU2, causal=False)
     [(gate, values)] = board(at, "inside.relu2.6.gate")[1].values()
     np.testing.assert_allclose(values, found.gate, rtol=2e-3, atol=1e-3)
     assert (gate["rows"], gate["cols"]) == (24, 2 * source().load().heads * 8)
@@ -117,7 +117,7 @@ def test_one_head_and_many_are_told_apart():
 
 
 def test_what_the_gate_does_is_said_as_it_is():
-    plain = Look(
+    plain = UnitAnalysis(
         weights=np.eye(2),
         gate=np.array([[0.05, -0.2], [2.0, -0.01]]),
         mixed=np.ones((2, 2)),

@@ -13,7 +13,7 @@ from app.jobs import cached
 from app.state import presets
 from app.state.session import AUTOMATIC, default_variants
 from app.words.labels import label
-from attention_core.analysis.matrix.telling_row import once, telling_query
+from attention_core.analysis.matrix.telling_row import occurs_once, telling_query
 from pages.matrices import comparison
 
 
@@ -291,7 +291,7 @@ def test_a_telling_word_is_pinned_from_the_start_and_no_address_says_so():
     at = visit("matrices", {"text": ["@repeats"], "variants": ["softmax", "local~window~2"], "special": ["0"]})
     words, row, notes = strips(at)
     weights = board(at, "matrices.board")[1]["softmax"][1]
-    assert row == telling_query(weights, [True] * len(words), once(words)) == settings(at)["pinned"]
+    assert row == telling_query(weights, [True] * len(words), occurs_once(words)) == settings(at)["pinned"]
     assert words == presets.texts()["repeats"].split()
     target = int(np.nanargmax(weights[row]))
     assert notes["softmax"].startswith(f"looks most at “{board(at, 'matrices.board')[0]['row_labels'][target]}”")

@@ -6,7 +6,7 @@ from driver import open_page
 from app.jobs.scheduler import FairScheduler
 from app.state import presets
 from attention_core.experiments import swap
-from attention_core.experiments.swap import CopyTask, ReadingTask, StrayTask, run
+from attention_core.experiments.swap import CopyTask, OutputErrorTask, ReadingTask, run
 from pages.model import record
 
 EVERYWHERE = tuple(range(30))
@@ -15,7 +15,7 @@ EVERYWHERE = tuple(range(30))
 TASKS = {
     "a text": ReadingTask(text=presets.texts()["repeats"], word="sink~window~64~sinks~1", layers=EVERYWHERE),
     "a copy": CopyTask(word="local~window~64", layers=(18,)),
-    "an error": StrayTask(text=presets.texts()["long"], word="local~window~8", layers=EVERYWHERE),
+    "an error": OutputErrorTask(text=presets.texts()["long"], word="local~window~8", layers=EVERYWHERE),
 }
 
 

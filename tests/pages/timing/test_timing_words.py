@@ -9,8 +9,8 @@ import pytest
 import attention_core as ac
 from app.jobs.timing_runs import Series
 from attention_core.benchmarking.device import Stamp
-from attention_core.benchmarking.masked import subject
-from attention_core.benchmarking.records import BOUNDED, LeftOut, Point, Run
+from attention_core.benchmarking.masked import attention_from_word
+from attention_core.benchmarking.records import BOUNDED, Point, Run, Skipped
 from attention_core.benchmarking.summary import Ratio, of_variant, ratios
 from attention_core.benchmarking.timing import TimingSpec
 from pages.timing import results
@@ -27,14 +27,14 @@ RUN = Run(
         for n in (16, 64)
     ),
     left_out=(
-        LeftOut(variant="local", n=2048, reason="Too *slow*."),
-        LeftOut(variant="linear", n=16, reason="No step."),
+        Skipped(variant="local", n=2048, reason="Too *slow*."),
+        Skipped(variant="linear", n=16, reason="No step."),
     ),
 )
 
 
 def line(word, **more):
-    own = subject(word)
+    own = attention_from_word(word)
     return Series(
         **{"run": RUN, "word": word, "name": results.name(own), "colour": 0, "live": True}
         | {"points": of_variant(RUN, word), "ratios": ratios(RUN, word), "masked": own if "." in word else None}
@@ -83,7 +83,7 @@ def test_nothing_is_said_of_masks_without_one_or_without_its_variants_own_algori
     [(BOUNDED[0], 2048.0, "more than 2,048 MiB."), (BOUNDED[1], 0.5, "than 0.5 s."), ("Too {slow}.", None, "{slow}")],
 )
 def test_a_bound_is_filled_into_the_sentence_that_names_it_and_into_no_other(reason, most, told):
-    run = replace(RUN, left_out=(LeftOut(variant="local", n=2048, reason=reason, most=most),))
+    run = replace(RUN, left_out=(Skipped(variant="local", n=2048, reason=reason, most=most),))
     [said] = results.left_out(run, {"local": "Local"}, live=True)
     assert told in said
 
@@ -103,7 +103,7 @@ def test_only_what_is_chosen_is_said_to_be_left_out(live, run):
 
 def test_a_mask_is_told_from_the_algorithm_by_its_name():
     assert results.name(ac.get("local")) == "Local · window 16"
-    assert results.name(subject("fused.local")) == "Local · window 16, only masked"
+    assert results.name(attention_from_word("fused.local")) == "Local · window 16, only masked"
 
 
 def test_a_run_is_told_from_others_by_machine_set_up_and_day():
@@ -206,7 +206,7 @@ def test_only_what_overtakes_softmax_between_two_lengths_has_a_crossover(last):
     run = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, last)))
     assert bool(results.crossovers([overtaken(run=run)])) == (last == 1.0)
     assert results.crossovers([line("local")]) == [], "faster from the shortest length on"
-    assert results.crossovers([overtaken(run=run, masked=subject("fused.local"))]) == []
+    assert results.crossovers([overtaken(run=run, masked=attention_from_word("fused.local"))]) == []
 
 
 def test_a_lines_end_says_whether_its_run_is_complete():

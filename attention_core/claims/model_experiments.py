@@ -10,9 +10,9 @@ from functools import lru_cache
 import torch
 
 from attention_core import metrics, registry
-from attention_core.claims.claim import Ask, Numbers, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import ExperimentInput, Numbers, Quantity, UntestableError, Verdict
 from attention_core.experiments import swap
-from attention_core.formatting import written
+from attention_core.formatting import format_readable
 from attention_core.inputs import models
 from attention_core.model_patching import UNIFORM, from_word, losses, perplexity, swapped
 from attention_core.variant import SOFTMAX, Paper
@@ -21,7 +21,7 @@ PERIOD = 48
 """Tokens of the copy test before they repeat: more than the widest window tried."""
 SAVED = 1.0
 """Nats per token that copying must save the unchanged model. Below it, a share of the saving is not meaningful."""
-STAND_INS = (
+REPLACEMENTS = (
     *(f"local~window~{window}" for window in (8, 32)),
     *(f"sink~window~{window}" for window in (8, 32)),
     *(f"topk~k~{k}" for k in (2, 8)),
@@ -32,13 +32,13 @@ STAND_INS = (
 """The replacements for softmax in all layers: some at two budgets, some poor approximations, and one that ignores the
 keys."""
 PERFORMER = Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794")
-IN_ORDER = {"holds": 0.9, "partly": 0.6}
+CORRELATION_BOUNDS = {"holds": 0.9, "partly": 0.6}
 """Rank correlations from which an error is said to predict the order of other numbers, fully or roughly."""
 TOKENS = Quantity("tokens", "tokens read, as SmolLM2 splits the text", "tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StandInRow:
+class ReplacementRow:
     """The results with one variant in place of softmax in all layers.
 
     Attributes:
@@ -63,29 +63,29 @@ class StandInRow:
     kept: float
 
 
-def stand_ins(ask: Ask) -> Iterator[StandInRow]:
-    """Yield the results of reading the text and of copying with each of ``STAND_INS``.
+def replacement_rows(inputs: ExperimentInput) -> Iterator[ReplacementRow]:
+    """Yield the results of reading the text and of copying with each of ``REPLACEMENTS``.
 
     Raises:
         UntestableError: if the input is not a text, or copying its tokens saves too little.
     """
     layers = tuple(range(models.layer_count(swap.MODEL)))
-    ids = tuple(swap.text_tokens(ask.text, tokens=ask.decoded).ids)
-    for word in STAND_INS:
-        read = reading(ask, word, layers)
-        yield StandInRow(
+    ids = tuple(swap.text_tokens(inputs.text, tokens=inputs.decoder_token_count).ids)
+    for word in REPLACEMENTS:
+        read = reading(inputs, word, layers)
+        yield ReplacementRow(
             variant=from_word(word).title,
             word=word,
             tokens=read.tokens,
-            times=read.perplexity / reading(ask, SOFTMAX, ()).perplexity,
-            lost=lost(ask, word, layers),
+            times=read.perplexity / reading(inputs, SOFTMAX, ()).perplexity,
+            lost=copy_loss_percent(inputs, word, layers),
             output=100 * _output_error(ids, word, layers),
-            output_copying=100 * _output_error(copied_tokens(ask), word, layers),
-            kept=100 * _kept(ask.text, ask.decoded, word),
+            output_copying=100 * _output_error(copied_tokens(inputs), word, layers),
+            kept=100 * _kept_weight(inputs.text, inputs.decoder_token_count, word),
         )
 
 
-def order(rows: Sequence[StandInRow], errors: Sequence[float], values: Sequence[float]) -> Numbers:
+def rank_correlations(rows: Sequence[ReplacementRow], errors: Sequence[float], values: Sequence[float]) -> Numbers:
     """Return the rank correlations between output errors and other numbers, one of each per row."""
     return {
         "rho": metrics.rank_correlation(errors, values),
@@ -95,7 +95,7 @@ def order(rows: Sequence[StandInRow], errors: Sequence[float], values: Sequence[
     }
 
 
-def by_order(numbers: Numbers, bounds: Numbers) -> Verdict:
+def judge_correlation(numbers: Numbers, bounds: Numbers) -> Verdict:
     """Compare the rank correlation with the bounds, rounded to 9 decimals because 0.9 may be 0.8999999999999999."""
     rho = round(numbers["rho"], 9)
     if rho >= bounds["holds"]:
@@ -103,37 +103,37 @@ def by_order(numbers: Numbers, bounds: Numbers) -> Verdict:
     return Verdict.PARTLY if rho >= bounds["partly"] else Verdict.FAILS
 
 
-def reading(ask: Ask, word: str, layers: tuple[int, ...]) -> swap.ReadingRow:
+def reading(inputs: ExperimentInput, word: str, layers: tuple[int, ...]) -> swap.ReadingRow:
     """Read the text with a variant in these layers and return the row; no layers for the unchanged model."""
-    return _reading(swap.ReadingTask(text=ask.text, word=word, layers=layers, tokens=ask.decoded))
+    return _reading(swap.ReadingTask(text=inputs.text, word=word, layers=layers, tokens=inputs.decoder_token_count))
 
 
-def copied_tokens(ask: Ask) -> tuple[int, ...]:
+def copied_tokens(inputs: ExperimentInput) -> tuple[int, ...]:
     """Return ``PERIOD`` tokens of the text in a random order (seed 0), followed by the same tokens again.
 
     In a random order, the second half can only be predicted by copying. The tokens come from the text, so that the
     result depends on the text.
     """
-    ids = swap.text_tokens(ask.text, tokens=ask.decoded).ids
+    ids = swap.text_tokens(inputs.text, tokens=inputs.decoder_token_count).ids
     shuffled = torch.randperm(len(ids), generator=torch.Generator().manual_seed(0))[:PERIOD]
     once = tuple(ids[i] for i in shuffled.tolist())
     return once + once
 
 
-def lost(ask: Ask, word: str, layers: tuple[int, ...]) -> float:
+def copy_loss_percent(inputs: ExperimentInput, word: str, layers: tuple[int, ...]) -> float:
     """Return how much of the loss that copying saves is lost with a variant in these layers, in per cent of nats.
 
     Raises:
         UntestableError: if the unchanged model saves less than ``SAVED`` by copying.
     """
-    ids = copied_tokens(ask)
+    ids = copied_tokens(inputs)
     first, second = _copying(ids, SOFTMAX, ())
     if first - second < SAVED:
         raise UntestableError(
             "Copying saves the model too little on this text: {saved} nats per token, where {least} are needed. "
             "Choose a text with more different words.",
-            saved=written(first - second, 2),
-            least=written(SAVED, None),
+            saved=format_readable(first - second, 2),
+            least=format_readable(SAVED, None),
         )
     return 100 * (_copying(ids, word, layers)[1] - second) / (first - second)
 
@@ -152,13 +152,13 @@ def _copying(ids: tuple[int, ...], word: str, layers: tuple[int, ...]) -> tuple[
     return float(found[: half - 1].mean()), float(found[half:].mean())
 
 
-def reread(ask: Ask, keys: int) -> float:
+def reread(inputs: ExperimentInput, keys: int) -> float:
     """Return the text's perplexity when every token is predicted from the last ``keys`` tokens alone.
 
     The unchanged model reads these tokens again for every prediction, so that no layer has information about earlier
     ones.
     """
-    return _reread(tuple(swap.text_tokens(ask.text, tokens=ask.decoded).ids), keys)
+    return _reread(tuple(swap.text_tokens(inputs.text, tokens=inputs.decoder_token_count).ids), keys)
 
 
 @lru_cache(16)
@@ -170,7 +170,7 @@ def _reread(ids: tuple[int, ...], keys: int) -> float:
 
 
 @lru_cache(256)
-def _kept(text: str, tokens: int, word: str) -> float:
+def _kept_weight(text: str, tokens: int, word: str) -> float:
     from attention_core.inputs.models.recorder import record  # imports transformers, which is loaded by now
 
     loaded = models.load(swap.MODEL)

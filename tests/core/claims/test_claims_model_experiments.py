@@ -6,22 +6,22 @@ import torch
 from trial import ruled, synthetic, trial
 
 from attention_core import claims, registry
-from attention_core.claims import Verdict, in_the_model
+from attention_core.claims import Verdict, model_experiments
 from attention_core.claims.checks import four_sinks, one_layer, sharpest_logits
-from attention_core.claims.claim import Ask
-from attention_core.claims.in_the_model import StandInRow
+from attention_core.claims.claim import ExperimentInput
+from attention_core.claims.model_experiments import ReplacementRow
 from attention_core.experiments.task import load
 from attention_core.inputs import TextSource, models
 from attention_core.inputs.text import record_layers
 from attention_core.model_patching import from_word, losses, perplexity, swapped
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
-READS = [claim.key for claim in claims.all_claims() if claim.reads]
+READS = [claim.key for claim in claims.all_claims() if claim.uses_decoder]
 TEXT = "One for the salt, two for the rope, three for the lamp."
 
 
 def ask(text=TEXT, longest=512):
-    return Ask(source=TextSource(text), head=None, longest=longest, load=load)
+    return ExperimentInput(source=TextSource(text), head=None, longest=longest, load=load)
 
 
 @pytest.mark.parametrize("key", READS)
@@ -34,10 +34,10 @@ def test_they_are_about_a_text(key):
 def test_of_a_text_so_much_is_read_as_is_asked_and_no_more_than_the_bound():
     smol = models.load("smollm2")
     whole = len(smol.tokenizer.encode(TEXT).ids)
-    assert ask().decoded == whole
-    assert ask("salt " * 300).decoded == 128
-    assert ask(longest=5).decoded == 5
-    assert ask(longest=10_000).decoded == whole
+    assert ask().decoder_token_count == whole
+    assert ask("salt " * 300).decoder_token_count == 128
+    assert ask(longest=5).decoder_token_count == 5
+    assert ask(longest=10_000).decoder_token_count == whole
 
 
 WORDY = (
@@ -54,22 +54,22 @@ def test_what_a_stand_in_does_is_what_the_surgery_finds():
     with swapped(smol.model, dict.fromkeys(everywhere, from_word(word))):
         true, second = perplexity(losses(smol, ids)), losses(smol, twice)
     whole = losses(smol, twice)
-    assert in_the_model.reading(ask(WORDY), word, everywhere).perplexity == pytest.approx(true, rel=1e-4)
+    assert model_experiments.reading(ask(WORDY), word, everywhere).perplexity == pytest.approx(true, rel=1e-4)
     saved = float(whole[:47].mean() - whole[48:].mean())
     lost = 100 * float(second[48:].mean() - whole[48:].mean()) / saved
-    assert in_the_model.lost(ask(WORDY), word, everywhere) == pytest.approx(lost, rel=1e-3)
+    assert model_experiments.copy_loss_percent(ask(WORDY), word, everywhere) == pytest.approx(lost, rel=1e-3)
 
 
 def test_the_copied_tokens_are_tokens_of_the_text():
-    tokens = in_the_model.copied_tokens(ask(WORDY))
+    tokens = model_experiments.copied_tokens(ask(WORDY))
     assert tokens[:48] == tokens[48:]
     assert set(tokens) <= set(models.load("smollm2").tokenizer.encode(WORDY).ids)
-    assert tokens != in_the_model.copied_tokens(ask(WORDY.upper()))
+    assert tokens != model_experiments.copied_tokens(ask(WORDY.upper()))
 
 
 def test_a_text_of_one_word_has_no_copying_to_judge():
     with pytest.raises(claims.UntestableError, match="Copying saves the model too little"):
-        in_the_model.lost(ask("salt " * 100), "linear", (0,))
+        model_experiments.copy_loss_percent(ask("salt " * 100), "linear", (0,))
 
 
 def test_what_is_kept_is_the_weight_on_the_sharpest_logit():
@@ -83,8 +83,10 @@ def test_what_is_kept_is_the_weight_on_the_sharpest_logit():
             for i in range(qkv.n):
                 j = int(true[head, i].argmax())
                 found.append(min(1.0, float(ours[head, i, j] / true[head, i, j])))
-    assert in_the_model._kept(TEXT, ask().decoded, "local~window~3") == pytest.approx(sum(found) / len(found), rel=1e-3)
-    assert in_the_model._kept(TEXT, ask().decoded, "softmax") == pytest.approx(1)
+    assert model_experiments._kept_weight(TEXT, ask().decoder_token_count, "local~window~3") == pytest.approx(
+        sum(found) / len(found), rel=1e-3
+    )
+    assert model_experiments._kept_weight(TEXT, ask().decoder_token_count, "softmax") == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_sinks_bounds(window, four, gain, verdict):
 def test_the_finding_shows_the_margin_that_decides(gain, words):
     claim = claims.claim("four_sinks")
     numbers = dict.fromkeys((each.name for each in claim.quantities), 1.0) | {"gain": gain, "margin": abs(5 - gain)}
-    assert words in claim.sentence(numbers).format(**claim.found(numbers))
+    assert words in claim.sentence(numbers).format(**claim.formatted_numbers(numbers))
 
 
 def test_the_control_predicts_each_token_from_the_tokens_of_its_window_alone():
@@ -125,7 +127,7 @@ def test_the_control_predicts_each_token_from_the_tokens_of_its_window_alone():
         hidden = smol.model(input_ids=torch.tensor([ids[max(0, i - 6) : i]])).last_hidden_state[0, -1]
         logits = hidden @ smol.model.get_input_embeddings().weight.mT
         wanted.append(-float(logits.log_softmax(-1)[ids[i]]))
-    assert in_the_model.reread(ask(), 6) == pytest.approx(np.exp(np.mean(wanted)), rel=1e-3)
+    assert model_experiments.reread(ask(), 6) == pytest.approx(np.exp(np.mean(wanted)), rel=1e-3)
 
 
 def test_a_query_sees_as_many_keys_as_the_control_reads():
@@ -152,7 +154,7 @@ def test_order_bounds(key, rho, verdict):
 
 
 def row(kept, times, lost=0.0, output=0.0, copying=0.0):
-    return StandInRow(
+    return ReplacementRow(
         variant="X", word="x", tokens=9, times=times, lost=lost, output=output, output_copying=copying, kept=kept
     )
 

@@ -16,9 +16,11 @@ RECORDER = "attention_lab_record"
 """Name under which ``recorder`` registers the attention function of the models loaded here."""
 # Arguments with which a layer changes its logits beyond scale * q kᵀ, so that q and k do not determine its attention.
 LOGIT_CHANGES = ("softcap", "s_aux", "position_bias")
-Instead = Callable[[nn.Module, Tensor, Tensor, Tensor, Tensor | None, float | None, dict[str, Any]], Tensor | None]
+AttentionOverride = Callable[
+    [nn.Module, Tensor, Tensor, Tensor, Tensor | None, float | None, dict[str, Any]], Tensor | None
+]
 """A function with the interface's arguments that returns the output ``[B, H, n, d_v]``, or None for no replacement."""
-instead: ContextVar[Instead | None] = ContextVar("attention_lab_instead", default=None)
+attention_override: ContextVar[AttentionOverride | None] = ContextVar("attention_lab_instead", default=None)
 """The function that replaces the attention of all layers in the current context."""
 
 
