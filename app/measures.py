@@ -28,9 +28,9 @@ class Measure:
         high: largest possible guess; a function of the screen where the input or its options limit the number.
         step: step between two guesses.
         digits: digits after the decimal point.
-        near: largest error of a guess that still counts as close.
+        tolerance: largest error of a guess that still counts as close.
         in_table: whether the page shows the number only in a table; a lesson then scrolls to that table.
-        none: sentence shown where the number does not exist, to be translated.
+        missing_message: sentence shown where the number does not exist, to be translated.
     """
 
     title: str
@@ -41,9 +41,9 @@ class Measure:
     high: "float | Callable[[Screen], float]"
     step: float
     digits: int
-    near: float
+    tolerance: float
     in_table: bool = False
-    none: str = ""
+    missing_message: str = ""
 
     def highest(self, screen: "Screen") -> float:
         """Return the largest guess on a screen: ``low`` plus a whole number of steps, not above what is possible.
@@ -53,15 +53,15 @@ class Measure:
         high = self.high(screen) if callable(self.high) else self.high
         return self.low + max(1, math.floor((high - self.low) / self.step + 1e-9)) * self.step
 
-    def written(self, value: float) -> str:
+    def format(self, value: float) -> str:
         """Return a number with its unit."""
-        told = formatted(value, f",.{self.digits}f")
-        return told + self.unit if self.unit in ("", "%") else f"{told}\N{NO-BREAK SPACE}{_(self.unit)}"
+        text = formatted(value, f",.{self.digits}f")
+        return text + self.unit if self.unit in ("", "%") else f"{text}\N{NO-BREAK SPACE}{_(self.unit)}"
 
     def difference(self, value: float) -> str:
         """Return a difference of two numbers with its unit; percentages differ by percentage points."""
         if self.unit != "%":
-            return self.written(value)
+            return self.format(value)
         points = formatted(value, f",.{self.digits}f")
         return _("{points} percentage points", points=points) if points != "1" else _("1 percentage point")
 
@@ -79,13 +79,13 @@ def verdict(measure: Measure, truth: float | None, guess: float | None) -> str:
         guess: the visitor's guess; None if the visitor asked for the answer without a guess.
     """
     if truth is None:
-        return _(measure.none)
-    shown = {"truth": measure.written(truth)}
+        return _(measure.missing_message)
+    shown = {"truth": measure.format(truth)}
     if guess is None:
         return _("Answer: {truth}.", **shown)
-    told = {**shown, "guess": measure.written(guess), "off": measure.difference(abs(guess - truth))}
-    if abs(guess - truth) <= measure.near:
-        return _("Your guess: {guess}. Answer: {truth}, close to it.", **told)
+    values = {**shown, "guess": measure.format(guess), "off": measure.difference(abs(guess - truth))}
+    if abs(guess - truth) <= measure.tolerance:
+        return _("Your guess: {guess}. Answer: {truth}, close to it.", **values)
     if guess > truth:
-        return _("Your guess: {guess}. Answer: {truth} ({off} lower).", **told)
-    return _("Your guess: {guess}. Answer: {truth} ({off} higher).", **told)
+        return _("Your guess: {guess}. Answer: {truth} ({off} lower).", **values)
+    return _("Your guess: {guess}. Answer: {truth} ({off} higher).", **values)

@@ -35,11 +35,11 @@ class Page(Generic[Q]):
         views: functions that draw the part below, by the view's name in links; a single one if there is no choice.
         view: returns the name of the view to draw: an option of the page, or a function of several options.
         header: draws the page's own controls next to the question; None if the page has none.
-        switch: whether the header has the causal switch; a page about causal forms does not need it.
+        has_causal_switch: whether the header has the causal switch; a page about causal forms does not need it.
         uses_input: whether the page uses the shared input, which the visitor chooses in the sidebar.
         open_heads: callback that opens the large view of all heads; None except on the page that has this view.
-        at_once: whether the page draws fast enough to run as a fragment (``app.ui.partial_rerun``): a widget change
-            then redraws only the page and does not interrupt an earlier rerun.
+        runs_as_fragment: whether the page draws fast enough to run as a fragment (``app.ui.partial_rerun``): a widget
+            change then redraws only the page and does not interrupt an earlier rerun.
         hides_special: whether the page leaves out tokens that the tokenizer added, if the visitor chooses so.
         scope: returns the heads, tokens and variants behind the numbers on screen. Its argument is the chosen input; a
             page that uses no input calls it without an argument. None means the chosen head on the whole input.
@@ -57,10 +57,10 @@ class Page(Generic[Q]):
     views: Mapping[str, Callable[[Q], None]]
     view: Callable[[], str] | None = None
     header: Callable[[], None] | None = None
-    switch: bool = True
+    has_causal_switch: bool = True
     uses_input: bool = True
     open_heads: Callable[[], None] | None = None
-    at_once: bool = False
+    runs_as_fragment: bool = False
     hides_special: bool = False
     scope: Callable[..., Scope] | None = None
     measures: Measures = field(default_factory=dict)

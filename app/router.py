@@ -8,19 +8,19 @@ from typing import Any
 import streamlit as st
 
 from app.jobs import cached, dispatch
-from app.lessons import card, maker
+from app.lessons import add_button, card
 from app.lessons.options import LessonOptions
 from app.page import SECTIONS, Page, discover
 from app.page_script import mounting
 from app.server import first_paint, gc_tuning
 from app.state import url
 from app.state.controls import Options
-from app.state.session import Visit, opening_on, write_text
+from app.state.session import SharedOptions, opening_on, write_text
 from app.ui import export_metadata, input_panel, navigation, partial_rerun
 from app.ui.input_panel import UPLOAD
-from app.ui.lazy import form
+from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
-from app.words.i18n import _, listen
+from app.words.i18n import _, set_language
 from attention_core.errors import LabError
 
 FOLDER = Path(__file__).parent
@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parent
 
 def show() -> None:
     """Run the app once, after waiting for this visitor's turn."""
-    with cached.drawing().turn(dispatch.visitor()):
+    with cached.page_lock().acquired(dispatch.visitor()):
         _run()
 
 
@@ -36,18 +36,18 @@ def _run() -> None:
     """Run the app. An address without a path opens the page that has no section."""
     # Streamlit loads symbols and emoji for the browser tab from another server, so the icon is a local file.
     st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=_sidebar())
-    listen()
+    set_language()
     mounting.mount()
     partial_rerun.begin()
     url.open_link()
 
     def body() -> None:
-        url.use(page.options.fields())
+        url.register_fields(page.options.fields())
         if page.uses_input:
             with st.sidebar:
                 input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
         draw = partial(_draw, key, page)
-        if page.at_once:
+        if page.runs_as_fragment:
             partial_rerun.show(partial(_take_up, page), draw, partial(_around, page))
         else:
             draw()
@@ -56,7 +56,7 @@ def _run() -> None:
         key: st.Page(body, title=_(each.title), icon=each.icon, url_path=key, default=not each.section)
         for key, each in discover().items()
     }
-    navigation.keep(entries)
+    navigation.store_menu_entries(entries)
     sections = {
         _(section): [entries[key] for key, each in discover().items() if each.section == section]
         for section in ("", *SECTIONS)
@@ -64,13 +64,13 @@ def _run() -> None:
     here = st.navigation(sections, position="top")
     key = next(key for key, entry in entries.items() if entry == here)
     page = discover()[key]
-    url.use(opening_on(page.opening()))
+    url.register_fields(opening_on(page.opening()))
     place = st.empty()
     if LessonOptions.present.value:
         place.html(_present())
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab")
     here.run()
-    gc_tuning.settle(here.url_path)
+    gc_tuning.freeze_objects(here.url_path)
 
 
 def _draw(key: str, page: Page[object]) -> None:
@@ -83,7 +83,7 @@ def _draw(key: str, page: Page[object]) -> None:
     with suppress(input_panel.NoInputError):
         page.draw()
     reveal()
-    url.close_link()
+    url.finish_run()
 
 
 def _scope(page: Page[object]) -> tuple[Scope | None, str]:
@@ -91,7 +91,7 @@ def _scope(page: Page[object]) -> tuple[Scope | None, str]:
     if not page.uses_input:
         return (page.scope() if page.scope else None), ""
     try:
-        chosen = input_panel.looked_at(Visit.now())
+        chosen = input_panel.read_input(SharedOptions.now())
     except LabError:
         return None, ""  # The page shows this error.
     if chosen is None:
@@ -103,13 +103,13 @@ def _scope(page: Page[object]) -> tuple[Scope | None, str]:
 def _take_up(page: Page[object]) -> None:
     """Read the options that a rerun of the whole page reads before it draws the page."""
     url.open_link()
-    url.use(opening_on(page.opening()))
-    url.use(page.options.fields())
+    url.register_fields(opening_on(page.opening()))
+    url.register_fields(page.options.fields())
 
 
 def _around(page: Page[object]) -> tuple[object, ...]:
     """Return the values that the sidebar and the style depend on; links in the sidebar carry the variants."""
-    left_out = {Visit.variants.name} if page.open_heads else set()
+    left_out = {SharedOptions.variants.name} if page.open_heads else set()
     return *(url.value(name) for name in Options.shared() if name not in left_out), st.session_state.get(UPLOAD)
 
 
@@ -127,7 +127,7 @@ def _present() -> str:
 
 def _header(key: str, page: Page[object], subtitle: str) -> None:
     """Draw the page's question, its subtitle, the causal switch, the page's own controls, and the Share form."""
-    url.announce()
+    url.write_and_report()
     if not page.question:
         return
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -136,21 +136,23 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
             if subtitle:
                 st.caption(f"[{subtitle}](#input)")  # app/page_script/input_panel.js follows the link.
         with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
-            if page.switch:
-                Visit.causal.draw(width="content")
+            if page.has_causal_switch:
+                SharedOptions.causal.draw(width="content")
             if page.header:
                 page.header()
             brief = _("The address bar always holds everything on screen: input, layer, head, variants and knobs.")
-            form(_("Share"), partial(_share, key), brief=brief, key="share", icon=":material/share:", type="tertiary")
+            lazy_popover(
+                _("Share"), partial(_share, key), brief=brief, key="share", icon=":material/share:", type="tertiary"
+            )
 
 
 def _share(key: str) -> None:
     """Draw the link to the current screen, what the link cannot carry, and the options for presenting and lessons."""
-    if Visit.input.value == "upload":
+    if SharedOptions.input.value == "upload":
         st.info(_("An uploaded file does not travel in a link: whoever opens it must upload the file again."))
-    elif Visit.input.value == "text" and not write_text(Visit.text.value):
+    elif SharedOptions.input.value == "text" and not write_text(SharedOptions.text.value):
         st.info(_("This text is too long for a link: the link opens with the default text."))
     address = (st.context.url or "").split("?")[0]  # Outside a browser it is missing.
-    st.code(address + url.query_string(url.here()), language=None, wrap_lines=True)
+    st.code(address + url.query_string(url.current_query()), language=None, wrap_lines=True)
     LessonOptions.present.draw()
-    maker.show(key)
+    add_button.show(key)

@@ -40,7 +40,7 @@ from attention_core.limits import current
 from attention_core.runtime.execution import execute_here
 from attention_core.runtime.progress import watched
 
-DOOR, ROOM = 0, 1
+QUEUE_BYTE, RUN_BYTE = 0, 1
 """Bytes of the lock file. A task locks the door while it waits for the room, and the room while it runs."""
 MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 """Parts of torch's error messages where Python would raise ``MemoryError``."""
@@ -117,14 +117,17 @@ def work(connection: socket.socket) -> NoReturn:
         try:
             experiment, task = pickle.loads(received)
             alone = getattr(task, "timed", False)
-            with machine(alone=alone, held=lambda: answer("held", None)), watched(lambda *at: answer("step", at)):
+            with (
+                machine_lock(exclusive=alone, on_wait=lambda: answer("held", None)),
+                watched(lambda *at: answer("step", at)),
+            ):
                 rows = execute_here(experiment, task)
             answer("rows", rows)
         except Exception as error:
-            answer("error", told(error))
+            answer("error", picklable_error(error))
 
 
-def told(error: Exception) -> Exception:
+def picklable_error(error: Exception) -> Exception:
     """Return an error in a form that can be sent: a memory error as a sentence, others with their traceback."""
     if isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY):
         most = current().worker_bytes / 2**30
@@ -155,26 +158,26 @@ def bound_memory(most_bytes: int) -> None:
 
 
 @contextmanager
-def machine(*, alone: bool, held: Callable[[], None]) -> Iterator[None]:
+def machine_lock(*, exclusive: bool, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold a lock on this machine within the block: an exclusive one for a timed task, a shared one for others.
 
     All workers of this user on this machine share the lock, across servers. The system releases a dead worker's lock.
 
     Args:
-        alone: whether the task is timed.
-        held: called when the task has to wait.
+        exclusive: whether the task is timed.
+        on_wait: called when the task has to wait.
     """
     place = Path(tempfile.gettempdir()) / f"attention-lab-{os.getuid()}.lock"
     file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+    how = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
     try:
-        for part in (DOOR, ROOM):
+        for part in (QUEUE_BYTE, RUN_BYTE):
             try:
                 fcntl.lockf(file, how | fcntl.LOCK_NB, 1, part)
             except OSError:
-                held()
+                on_wait()
                 fcntl.lockf(file, how, 1, part)
-        fcntl.lockf(file, fcntl.LOCK_UN, 1, DOOR)
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, QUEUE_BYTE)
         yield
     finally:
         os.close(file)

@@ -30,7 +30,7 @@ Counted = dict[str, int]
 """Counts by quantity and size, ``{"forward multiply-adds at n = 256": 67108864}``."""
 
 
-def counted(case: Case) -> Counted:
+def count_case(case: Case) -> Counted:
     """Return the counts of one case for the forward pass, and for forward and backward together, at all sizes."""
     found: Counted = {}
     for n in SHORTER.get(case.key, SIZES):
@@ -45,7 +45,7 @@ def counted(case: Case) -> Counted:
     return found
 
 
-def dearer(label: str, found: Counted, record: Mapping[str, Counted]) -> list[str]:
+def regressions(label: str, found: Counted, record: Mapping[str, Counted]) -> list[str]:
     """Return a sentence for each count that grew beyond the record, or one that asks for a missing record."""
     known = record.get(label)
     if known is None or known.keys() != found.keys():
@@ -81,12 +81,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RECORD, help="the record")
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    found = {case.label: counted(case) for case in cases()}
+    found = {case.label: count_case(case) for case in cases()}
     if given.record:
         save(found, given.out)
         return 0
     record = load(given.out)
-    told = [sentence for label, counts in found.items() for sentence in dearer(label, counts, record)]
+    told = [sentence for label, counts in found.items() for sentence in regressions(label, counts, record)]
     print("\n".join(told or ["Nothing grew."]))
     return 1 if told else 0
 

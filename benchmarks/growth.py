@@ -14,7 +14,7 @@ import torch
 from attention_core.benchmarking.counting import count
 from attention_core.registry import variant
 from benchmarks.cases import MORE, Case, linear
-from benchmarks.measure import CLOCKS, Plan, Ready, inputs, rounds_of, take_round
+from benchmarks.measure import CLOCKS, Plan, PreparedSubject, inputs, rounds_of, take_round
 from benchmarks.rows import Row
 from benchmarks.subjects import Call, Subject, variant_of
 
@@ -99,7 +99,7 @@ def grown(subject: Subject, calls: Mapping[int, Call], plan: Plan, *, power: int
     first, *others = calls
     for mode, threads, clock in CLOCKS:
         torch.set_num_threads(threads)
-        ready = {n: Ready(subject, call) for n, call in calls.items()}
+        ready = {n: PreparedSubject(subject, call) for n, call in calls.items()}
         for r in ready.values():
             r.sample(clock, 0.0)
         for index in range(plan.rounds):

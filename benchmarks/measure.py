@@ -57,7 +57,7 @@ class Plan:
 
 
 @dataclass
-class Ready:
+class PreparedSubject:
     """A subject built for one size; ``seconds`` is the time of its last call."""
 
     subject: Subject
@@ -112,10 +112,10 @@ def inputs(heads: int, n: int) -> torch.Tensor:
 
 def _prepare(
     subjects: Sequence[Subject], n: int, plan: Plan, say: Callable[[str], None]
-) -> tuple[list[Ready], list[tuple[Subject, str]]]:
+) -> tuple[list[PreparedSubject], list[tuple[Subject, str]]]:
     """Build the subjects for n tokens and count their memory; return them, and the skipped ones with the reason."""
     q, k, v = inputs(HEADS, n).to(plan.dtype)
-    ready: list[Ready] = []
+    ready: list[PreparedSubject] = []
     skipped: list[tuple[Subject, str]] = []
     for subject in subjects:
         reason = subject.reason_to_skip(n, longest=plan.longest, memory=plan.memory)
@@ -124,7 +124,7 @@ def _prepare(
             continue
         say(f"n = {n}: preparing {subject.label}, {subject.name}")
         try:
-            built = Ready(subject, subject.build(q, k, v, n))
+            built = PreparedSubject(subject, subject.build(q, k, v, n))
             start = time.perf_counter()
             if subject.counted:
                 subject.peaks[n] = 4 * count(built.call).peak_elements
@@ -141,7 +141,7 @@ def _prepare(
     return ready, skipped
 
 
-def _time(ready: Sequence[Ready], clock: Clock, plan: Plan, end: float) -> None:
+def _time(ready: Sequence[PreparedSubject], clock: Clock, plan: Plan, end: float) -> None:
     """Collect the samples, round by round."""
     for r in ready:
         if not r.subject.counted:  # it is compiled for the number of threads
@@ -154,7 +154,7 @@ def _time(ready: Sequence[Ready], clock: Clock, plan: Plan, end: float) -> None:
             take_round(base, [r for r in group if index < rounds_of(r, plan)], clock, plan)
 
 
-def rounds_of(r: Ready, plan: Plan) -> int:
+def rounds_of(r: PreparedSubject, plan: Plan) -> int:
     """Return the number of rounds in which a subject is timed."""
     explicit = r.subject.role == "explicit"
     for seconds, rounds in ((0.1, 9), (0.5, 5), (2.0, 3), (8.0, 2)):
@@ -163,12 +163,12 @@ def rounds_of(r: Ready, plan: Plan) -> int:
     return 1
 
 
-def take_round(base: Ready, group: Sequence[Ready], clock: Clock, plan: Plan) -> None:
+def take_round(base: PreparedSubject, group: Sequence[PreparedSubject], clock: Clock, plan: Plan) -> None:
     """Take one sample of each subject, with full attention in between as often as it costs no more than they do."""
     if not group:
         return
     before, limit = base.sample(clock, plan.shortest)
-    waiting: list[Ready] = []
+    waiting: list[PreparedSubject] = []
     spent = 0.0
     for r in group:
         seconds, whole = r.sample(clock, plan.shortest)

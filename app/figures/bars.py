@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from app.figures.theme import SERIES, Figure, axis, finish, numerals, plain
+from app.figures.theme import SERIES, Figure, axis, escape_label, finish, format_numbers
 
 
 def row_multiples(
@@ -25,7 +25,7 @@ def row_multiples(
     places = [str(j) for j in shown]
     gap = 0.3 / max(len(rows), 2)
     high = (1 - gap * (len(rows) - 1)) / len(rows)
-    names = [[int(j), plain(tokens[j])] for j in shown]
+    names = [[int(j), escape_label(tokens[j])] for j in shown]
     data, axes, titles = [], {}, []
     for i, (name, row) in enumerate(zip(rows, values, strict=True)):
         place = str(i + 1) if i else ""
@@ -51,7 +51,7 @@ def row_multiples(
                 "y": row[shown],
                 "yaxis": f"y{place}",
                 "marker": {"color": SERIES[0]},
-                "customdata": [[*key, weight] for key, weight in zip(names, numerals(row[shown]), strict=True)],
+                "customdata": [[*key, weight] for key, weight in zip(names, format_numbers(row[shown]), strict=True)],
                 "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: "
                 + value_title
                 + " %{customdata[2]}<extra>"
@@ -59,7 +59,7 @@ def row_multiples(
                 + "</extra>",
             }
         )
-    aliases = {str(j): plain(tokens[j], 14) for j in shown}
+    aliases = {str(j): escape_label(tokens[j], 14) for j in shown}
     return finish(
         data,
         height=78 * len(rows) + 110,
@@ -96,7 +96,7 @@ def grouped_bars(
         height: height in pixels.
     """
     places = list(range(len(labels))) if numbers is None else list(numbers)
-    each = [[i, plain(label)] for i, label in zip(places, labels, strict=True)]
+    each = [[i, escape_label(label)] for i, label in zip(places, labels, strict=True)]
     data = [
         {
             "type": "bar",
@@ -104,12 +104,12 @@ def grouped_bars(
             "x": [str(i) for i in places],
             "y": np.asarray(values, dtype=float),
             "marker": {"color": SERIES[index % len(SERIES)]},
-            "customdata": [[*label, value] for label, value in zip(each, numerals(values), strict=True)],
+            "customdata": [[*label, value] for label, value in zip(each, format_numbers(values), strict=True)],
             "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: %{customdata[2]}<extra>" + name + "</extra>",
         }
         for index, (name, values) in enumerate(series.items())
     ]
-    names = {str(i): plain(label, 14) for i, label in zip(places, labels, strict=True)}
+    names = {str(i): escape_label(label, 14) for i, label in zip(places, labels, strict=True)}
     return finish(
         data,
         height=height,

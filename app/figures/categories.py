@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.figures.theme import DARK, LIGHT, along
+from app.figures.theme import DARK, LIGHT, sample_ramp
 
 PRIMITIVES = {
     "window": ("#4477aa", "#5b9bd8"),
@@ -32,5 +32,5 @@ HEX = "#{:02x}{:02x}{:02x}"
 def steps(count: int) -> tuple[tuple[str, str], ...]:
     """Return a light-page and a dark-page colour for each layer: the first stands out most, later ones fade."""
     places = np.linspace(0.95, 0.95 if count == 1 else 0.2, count)
-    light, dark = (np.rint(along(ramps.positive, places)).astype(int) for ramps in (LIGHT, DARK))
+    light, dark = (np.rint(sample_ramp(ramps.positive, places)).astype(int) for ramps in (LIGHT, DARK))
     return tuple((HEX.format(*on_light), HEX.format(*on_dark)) for on_light, on_dark in zip(light, dark, strict=True))

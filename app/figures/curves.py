@@ -11,7 +11,7 @@ from typing import Any
 
 from app.figures import ends
 from app.figures.ends import End
-from app.figures.theme import GREY, SERIES, Figure, axis, finish, ruled, style
+from app.figures.theme import GREY, SERIES, Figure, add_line, axis, finish, style
 from attention_core.formatting import formatted
 
 BAND = 0.18
@@ -37,12 +37,12 @@ class Curve:
         marks: whether points have markers.
         hollow: whether the markers are open circles.
         group: lines of the same group are highlighted together; the name if empty.
-        listed: whether the name is written at the line's end.
+        name_at_end: whether the name is written at the line's end.
         label: shorter name for the line's end; the name if empty.
         size: size of the markers in pixels.
         halo: whether to draw the line wide, pale and in steps, with rings around its points, to highlight it.
         notes: text of each point's tooltip in place of its numbers, in plotly's markup.
-        ways: target of a click on each point, as the rest of an address whose beginning is ``curves``'s ``way``.
+        links: target of a click on each point, as the rest of an address whose beginning is ``curves``'s ``way``.
     """
 
     name: str
@@ -55,12 +55,12 @@ class Curve:
     marks: bool = True
     hollow: bool = False
     group: str = ""
-    listed: bool = True
+    name_at_end: bool = True
     label: str = ""
     size: int = 6
     halo: bool = False
     notes: Sequence[str] = ()
-    ways: Sequence[str] = ()
+    links: Sequence[str] = ()
 
 
 def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
@@ -80,7 +80,7 @@ def curves(
     top: float | None = None,
     mark: float | None = None,
     x_ticks: Sequence[float] = (),
-    way: str = "",
+    link_prefix: str = "",
 ) -> Figure:
     """Draw lines on common axes.
 
@@ -95,7 +95,7 @@ def curves(
         mark: position of a thin vertical line that marks the value in question.
         top: upper end of a linear vertical axis; None to fit the values. A double click shows values above it.
         x_ticks: ticks of the horizontal axis; empty for plotly's choice.
-        way: beginning of the addresses that points link to.
+        link_prefix: beginning of the addresses that points link to.
     """
     alone = sum(line.low is not None and line.high is not None for line in lines) == 1
     data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if alone else 0.0)]
@@ -106,10 +106,10 @@ def curves(
     if top is not None and not log_y:
         yaxis["range"] = [-0.03 * top, top]  # A line at zero keeps its full width.
     figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=NEAR)
-    if way:
-        figure["layout"]["meta"] = {"way": way}
+    if link_prefix:
+        figure["layout"]["meta"] = {"way": link_prefix}
     if mark is not None:
-        ruled(figure, x=mark, color=SERIES[GREY], width=1, dash="dot")
+        add_line(figure, x=mark, color=SERIES[GREY], width=1, dash="dot")
     _name(figure, lines, log_x=log_x, log_y=log_y)
     return figure
 
@@ -139,7 +139,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         "y": [None if log_y and y is not None and y <= 0 else y for y in line.y],
         "name": line.name,
         "legendgroup": group,
-        "showlegend": line.listed,
+        "showlegend": line.name_at_end,
         "mode": "lines+markers" if line.marks else "lines",
         "opacity": 0.45 if line.halo else 1.0,
         "line": {
@@ -154,7 +154,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
             "line": {"width": 2 if line.hollow or line.halo else 0},
         },
         **({} if line.halo else {"customdata": list(notes)}),
-        **({"meta": {"ways": list(line.ways)}} if line.ways else {}),
+        **({"meta": {"ways": list(line.links)}} if line.links else {}),
         **({"hoverinfo": "skip"} if line.halo else {"hovertemplate": f"{hover}<extra>{line.name}</extra>"}),
     }
 
@@ -166,7 +166,7 @@ def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -
     found = [
         end
         for line, place in zip(lines, places, strict=True)
-        if line.listed and (end := _end(line, place, log_x=log_x, log_y=log_y))
+        if line.name_at_end and (end := _end(line, place, log_x=log_x, log_y=log_y))
     ]
     if not found:
         return
@@ -180,7 +180,7 @@ def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -
     if parts is None:
         return
     layout["xaxis"]["range"], layout["yaxis"]["range"] = [left, right], [low, high]
-    layout["margin"] = {**layout["margin"], "r": ends.room(found)}
+    layout["margin"] = {**layout["margin"], "r": ends.names_width(found)}
     layout |= {"showlegend": False, **parts, "shapes": [*layout.get("shapes", ()), *parts["shapes"]]}
 
 

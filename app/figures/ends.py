@@ -42,7 +42,7 @@ class End:
     hollow: bool = False
 
 
-def apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float] | None:
+def spread_positions(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float] | None:
     """Return the positions nearest to the wanted ones (least squares) at which items of given sizes do not overlap.
 
     The items keep the order of the wanted positions. The method is isotonic regression (pooling of adjacent violators)
@@ -76,15 +76,15 @@ def apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: flo
     return [place for _i, place in sorted(zip(order, places, strict=True))]
 
 
-def written(name: str) -> list[str]:
+def wrap_name(name: str) -> list[str]:
     """Return a name wrapped into lines; a number stays on the line of the word before it."""
     lines = textwrap.wrap(re.sub(r" (?=-?\d)", NO_BREAK, name), WIDE, break_long_words=False)
     return [line.replace(NO_BREAK, " ") for line in lines] or [""]
 
 
-def room(ends: Sequence[End]) -> int:
+def names_width(ends: Sequence[End]) -> int:
     """Return the pixels that the names take to the right of the lines."""
-    return round(LETTER * (3 + max(len(line) for end in ends for line in written(end.name))))
+    return round(LETTER * (3 + max(len(line) for end in ends for line in wrap_name(end.name))))
 
 
 def labels(
@@ -102,8 +102,10 @@ def labels(
         log_y: whether the vertical axis is logarithmic.
     """
     pixel = (high - low) / height
-    sizes = [LINE * len(written(end.name)) * pixel for end in ends]
-    places = apart([min(max(end.y, low), high) for end in ends], sizes, low - 0.4 * LINE * pixel, high - SAVE * pixel)
+    sizes = [LINE * len(wrap_name(end.name)) * pixel for end in ends]
+    places = spread_positions(
+        [min(max(end.y, low), high) for end in ends], sizes, low - 0.4 * LINE * pixel, high - SAVE * pixel
+    )
     if places is None:
         return None
     names, joints = [], []
@@ -113,7 +115,7 @@ def labels(
             {
                 "name": f"{PREFIX}{end.trace}",
                 "text": f'<span style="color:{look.colour}">{look.sign(hollow=end.hollow)}</span> '
-                + "<br>".join(written(end.name)),
+                + "<br>".join(wrap_name(end.name)),
                 "x": 1,
                 "xref": "paper",
                 "xanchor": "left",
@@ -142,7 +144,7 @@ def labels(
     return {"annotations": names, "shapes": joints}
 
 
-def narrowed(figure: Figure) -> Figure:
+def with_legend_below(figure: Figure) -> Figure:
     """Return the figure for narrow screens, with a legend below it instead of names at the ends of lines."""
     layout = figure["layout"]
     kept = {

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.figures.theme import Figure, axis, finish, plain
+from app.figures.theme import Figure, axis, escape_label, finish
 
 
 def front(
@@ -31,7 +31,7 @@ def front(
         after: word before the layer on the slider.
     """
     count = len(colours)
-    names = [plain(label) for label in labels]
+    names = [escape_label(label) for label in labels]
     data = [
         {
             "type": "heatmap",

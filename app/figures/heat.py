@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.figures.theme import DARK, LIGHT, Figure, along, axis, finish, plain
+from app.figures.theme import DARK, LIGHT, Figure, axis, escape_label, finish, sample_ramp
 
 STOPS = 17
 """Stops of the colour scale."""
@@ -42,11 +42,11 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
     n = max((len(row.places) for row in rows), default=0)
     cells, notes = np.full((2 * len(rows), n), np.nan), np.full((2 * len(rows), n), "", object)
     for i, row in enumerate(rows):  # Every other line is left free for the title.
-        cells[2 * i + 1], notes[2 * i + 1] = row.places, [plain(note) for note in row.notes]
+        cells[2 * i + 1], notes[2 * i + 1] = row.places, [escape_label(note) for note in row.notes]
     low = float(np.clip(np.nanmin(cells), -1, 0)) if np.isfinite(cells).any() else 0.0
     ramps = DARK if dark else LIGHT
     stops = [
-        "rgb({:.0f},{:.0f},{:.0f})".format(*along(ramps.negative if at >= 0 else ramps.positive, abs(at)))
+        "rgb({:.0f},{:.0f},{:.0f})".format(*sample_ramp(ramps.negative if at >= 0 else ramps.positive, abs(at)))
         for at in np.linspace(low, 1, STOPS)
     ]
     return finish(
@@ -85,7 +85,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
             {
                 "x": -0.5,
                 "y": 2 * i - 0.05,
-                "text": plain(row.title),
+                "text": escape_label(row.title),
                 "showarrow": False,
                 "xanchor": "left",
                 "yanchor": "middle",

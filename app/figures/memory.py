@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from app.figures.theme import GREY, SERIES, Figure, finish, numerals, ruled
+from app.figures.theme import GREY, SERIES, Figure, add_line, finish, format_numbers
 
 ROWS = ((0.8, 1.0), (0.4, 0.6), (0.0, 0.2))
 """Lower and upper end of each chart, from the top, as fractions of the figure's height."""
@@ -49,7 +49,7 @@ def memory(
             "showlegend": False,
             **_axes(1),
             "hovertemplate": feature + " %{x}: %{customdata}<extra></extra>",
-            "customdata": numerals(keys),
+            "customdata": format_numbers(keys),
         }
     ]
     data += [
@@ -63,7 +63,7 @@ def memory(
             "mode": "lines+markers" if len(values) == 1 else "lines",
             "legend": "legend",
             "hovertemplate": "%{x}: %{customdata}<extra>" + name + "</extra>",
-            "customdata": numerals(values),
+            "customdata": format_numbers(values),
         }
         for place, (name, values) in enumerate(sizes.items())
     ]
@@ -77,7 +77,7 @@ def memory(
             **_axes(3),
             "legend": "legend2",
             "hovertemplate": entry + " %{x}: %{customdata}<extra>" + name + "</extra>",
-            "customdata": numerals(values, 4),
+            "customdata": format_numbers(values, 4),
         }
         for place, (name, values) in enumerate(outputs.items())
     ]
@@ -113,7 +113,7 @@ def memory(
         legend={"y": ROWS[1][1]},
         legend2={"orientation": "h", "yanchor": "top", "y": -0.1, "x": 0},
     )
-    ruled(figure, x=token, axes="2", color=SERIES[GREY], width=2, dash="dot")
+    add_line(figure, x=token, axes="2", color=SERIES[GREY], width=2, dash="dot")
     return figure
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.figures.theme import DARK, LIGHT, along
+from app.figures.theme import DARK, LIGHT, sample_ramp
 
 
 def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
@@ -21,7 +21,7 @@ def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
     sizes = np.abs(np.where(masked, 0.0, values))
     share = np.sqrt(sizes / (sizes.max() or 1.0))
     negative = values < 0
-    colours = np.where(negative[..., None], along(ramps.negative, share), along(ramps.positive, share))
+    colours = np.where(negative[..., None], sample_ramp(ramps.negative, share), sample_ramp(ramps.positive, share))
     colours[masked] = ramps.masked
     block = np.ones((-(-side // len(values)),) * 2 + (1,), np.uint8)
     return np.kron(np.rint(colours).astype(np.uint8), block)

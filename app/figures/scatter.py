@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.figures.theme import DECIMALS, GREY, SERIES, Figure, axis, finish, plain
+from app.figures.theme import DECIMALS, GREY, SERIES, Figure, axis, escape_label, finish
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def scatter(
             + f"{x_title}: %{{x:{DECIMALS}}}<br>{y_title}: %{{y:{DECIMALS}}}<extra>{cloud.name}</extra>",
         }
         if cloud.notes:
-            trace["customdata"] = [plain(cloud.notes[i]) for i in order]
+            trace["customdata"] = [escape_label(cloud.notes[i]) for i in order]
         data.append(trace)
     if diagonal and ends:
         span = [min(ends), max(ends)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.figures.theme import COLOURS, GREY, SERIES, Figure, axis, finish, plain
+from app.figures.theme import COLOURS, GREY, SERIES, Figure, axis, escape_label, finish
 from app.words.isolation import isolated
 
 
@@ -48,7 +48,9 @@ def sorting(
                 "line": {"color": SERIES[colour % COLOURS], "width": 1.5 if few else 0.75},
                 "marker": {"size": 5 if few else 3},
                 "showlegend": few,
-                "customdata": [note for i in own for note in [plain(f"{i} “{isolated(labels[i])}” → {place[i]}")] * 3],
+                "customdata": [
+                    note for i in own for note in [escape_label(f"{i} “{isolated(labels[i])}” → {place[i]}")] * 3
+                ],
                 "hovertemplate": "%{customdata}<extra>" + f"{kind} {number}" + "</extra>",
             }
         )

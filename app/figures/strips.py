@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.figures.theme import DARK, DECIMALS, LIGHT, Colour, Figure, along, axis, finish, plain
+from app.figures.theme import DARK, DECIMALS, LIGHT, Colour, Figure, axis, escape_label, finish, sample_ramp
 
 _DECADES = 6
 """Length of the ramps in decades; smaller changes have the colour of the smallest change on the ramp."""
@@ -62,7 +62,7 @@ def strips(
     top = float(np.ceil(np.nanmax(logs))) if np.isfinite(logs).any() else 0.0
     scale = {"zmin": top - _DECADES, "zmax": top}
     left = np.arange(n) < place
-    names = [f"{i} “{plain(label)}”" for i, label in enumerate(labels)]
+    names = [f"{i} “{escape_label(label)}”" for i, label in enumerate(labels)]
     gaps = {"ygap": 0, "xgap": 1 if n <= 128 else 0, "hoverongaps": False, "text": [names] * len(sizes)}
     data: list[dict[str, Any]] = [
         {
@@ -136,7 +136,7 @@ def strips(
             automargin=False,
             tickangle=-60,
             tickvals=list(named),
-            ticktext=[plain(labels[i], 9) for i in named],
+            ticktext=[escape_label(labels[i], 9) for i in named],
         ),
         yaxis={"visible": False, "range": [2 * len(rows) - 0.5, -0.5]},
         annotations=titles,
@@ -147,7 +147,9 @@ def strips(
 
 def _scale(ramp: Sequence[Colour]) -> list[list[object]]:
     # The palest stop is the page's own colour. The scale starts above it to keep small changes visible.
-    return [[i / 8, _css(colour)] for i, colour in enumerate(along(ramp, np.linspace(0.35 / (len(ramp) - 1), 1, 9)))]
+    return [
+        [i / 8, _css(colour)] for i, colour in enumerate(sample_ramp(ramp, np.linspace(0.35 / (len(ramp) - 1), 1, 9)))
+    ]
 
 
 def _css(colour: Sequence[float]) -> str:

@@ -102,19 +102,19 @@ DARK = Ramps(
 )
 
 
-def along(ramp: Sequence[Colour], places: float | np.ndarray) -> np.ndarray:
+def sample_ramp(ramp: Sequence[Colour], places: float | np.ndarray) -> np.ndarray:
     """Return colours of a ramp, ``[..., 3]``, at places from 0 (first stop) to 1 (last stop)."""
     stops = np.linspace(0.0, 1.0, len(ramp))
     return np.stack([np.interp(places, stops, channel) for channel in np.array(ramp, float).T], -1)
 
 
-def plain(label: str, most: int | None = None) -> str:
+def escape_label(label: str, most: int | None = None) -> str:
     """Return a label for plotly, isolated, cut to ``most`` letters and escaped, because plotly interprets tags."""
     shown = isolated(label if most is None or len(label) <= most else label[: most - 1] + "…")
     return shown.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def numerals(values: Iterable[float], digits: int = 3) -> list[str]:
+def format_numbers(values: Iterable[float], digits: int = 3) -> list[str]:
     """Return numbers formatted for tooltips as in sentences; plotly's own formats write 1,390 as ``1.39e+3``."""
     return [number(float(value), digits) for value in values]
 
@@ -122,7 +122,7 @@ def numerals(values: Iterable[float], digits: int = 3) -> list[str]:
 DECIMALS = ",.3~r"
 """Plotly's format with three digits and no exponent, for figures with thousands of points.
 
-``numerals`` takes up to 30 µs per number.
+``format_numbers`` takes up to 30 µs per number.
 """
 FEW = 4.0
 """Largest range of a logarithmic axis, in decades, at which multiples of 2 and 5 are labelled too."""
@@ -140,7 +140,7 @@ def axis(title: str, **look: Any) -> dict[str, Any]:  # noqa: ANN401 - plotly's 
     return {"title": {"text": title}, **look}
 
 
-def ruled(figure: Figure, *, x: float | None = None, y: float | None = None, axes: str = "", **line: object) -> None:
+def add_line(figure: Figure, *, x: float | None = None, y: float | None = None, axes: str = "", **line: object) -> None:
     """Draw a line across a figure, vertical at ``x`` or horizontal at ``y``; ``axes`` is the number of the axes."""
     across = {"x0": x, "x1": x, "xref": f"x{axes}", "y0": 0, "y1": 1, "yref": f"y{axes} domain"}
     if y is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from app.figures.theme import GREY, SERIES, Figure
 
 
-def stamped(figure: Figure, lines: Sequence[str]) -> Figure:
+def add_machine_stamp(figure: Figure, lines: Sequence[str]) -> Figure:
     """Write lines of small type below the figure, so that they stay part of it wherever it is copied.
 
     Args:

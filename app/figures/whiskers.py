@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from app.figures.spread import Spread
-from app.figures.theme import GREY, SERIES, Figure, axis, finish, numerals, plain
+from app.figures.theme import GREY, SERIES, Figure, axis, escape_label, finish, format_numbers
 
 MANY = 64
 """Letters that fit side by side under the axis; a number above a bar takes the room of four."""
@@ -44,7 +44,7 @@ def whiskers(
                 "x": list(found.x),
                 "y": list(found.middle),
                 "marker": {"color": SERIES[i % len(SERIES)]},
-                **({"text": numerals(found.middle)} if alone else {}),
+                **({"text": format_numbers(found.middle)} if alone else {}),
                 "textposition": "outside",
                 "cliponaxis": False,
                 "error_y": {
@@ -57,7 +57,8 @@ def whiskers(
                     "width": 4,
                 },
                 "customdata": [
-                    [plain(labels[int(x)]), value] for x, value in zip(found.x, numerals(found.middle), strict=True)
+                    [escape_label(labels[int(x)]), value]
+                    for x, value in zip(found.x, format_numbers(found.middle), strict=True)
                 ],
                 "hovertemplate": "%{customdata[0]}: %{customdata[1]}<extra>" + name + "</extra>",
             }

@@ -36,7 +36,7 @@ import attention_core.analysis.state.gau as _gau
 import attention_core.analysis.state.recurrent_state as _recurrent_state
 import attention_core.analysis.state.token_weight as _token_weight
 from app.jobs.fair_lock import FairLock
-from app.jobs.singleton import once
+from app.jobs.singleton import cached_singleton
 from app.matrix_board import shades
 from attention_core.analysis.matrix.compare import Compared, compare
 from attention_core.analysis.matrix.compare import ranks as ranks_of
@@ -92,20 +92,20 @@ class Uploads:
             return self._files.get(digest)
 
 
-@once
+@cached_singleton
 def uploads() -> Uploads:
     """Return this process's store of uploaded files."""
     return Uploads(current().uploads_bytes)
 
 
-@once
-def gate() -> FairLock:
+@cached_singleton
+def compute_lock() -> FairLock:
     """Return the lock that bounds how many heavy computations this process runs at a time."""
     return FairLock(current().heavy_jobs)
 
 
-@once
-def drawing() -> FairLock:
+@cached_singleton
+def page_lock() -> FairLock:
     """Return the lock that bounds how many page scripts this process runs at a time.
 
     Scripts that share the interpreter alternate at every torch operation, so all of them finish late. When they run one
@@ -129,23 +129,25 @@ def _itself(part: Hashable) -> Hashable:
     return part
 
 
-LIGHT = 128
+SHORT_INPUT_TOKENS = 128
 """Inputs up to this many tokens skip the lock: they take milliseconds, and would wait seconds behind long inputs."""
-PARTS = 58
+CACHE_PARTS = 58
 """Parts into which ``cached_bytes`` is divided. A result larger than its cache's parts is the cache's only entry."""
 
 
-def _turn(tokens: int) -> AbstractContextManager[None]:
+def _compute_turn(tokens: int) -> AbstractContextManager[None]:
     # Counts from when the page asked to be drawn, so a page with many analyses waits behind others once, not each time.
-    return gate().turn(asked=drawing().asked) if tokens > LIGHT else nullcontext()
+    return (
+        compute_lock().acquired(requested_at=page_lock().requested_at) if tokens > SHORT_INPUT_TOKENS else nullcontext()
+    )
 
 
-def _aside(tokens: int) -> AbstractContextManager[None]:
+def _release_page(tokens: int) -> AbstractContextManager[None]:
     # Used around a cache, never inside: a script that is being drawn may wait for a result that another computes.
-    return drawing().away() if tokens > LIGHT else nullcontext()
+    return page_lock().released() if tokens > SHORT_INPUT_TOKENS else nullcontext()
 
 
-_waited_for = threading.local()
+_spinner_state = threading.local()
 
 
 @contextmanager
@@ -156,24 +158,24 @@ def spinner(words: str) -> Iterator[None]:
         words: the text, which says what is computed.
     """
     with ExitStack() as shown:
-        around = getattr(_waited_for, "tell", None)
-        _waited_for.tell = lambda: shown.enter_context(st.spinner(words, show_time=True))
+        around = getattr(_spinner_state, "tell", None)
+        _spinner_state.tell = lambda: shown.enter_context(st.spinner(words, show_time=True))
         try:
             yield
         finally:
-            _waited_for.tell = around
+            _spinner_state.tell = around
 
 
-def begin() -> None:
+def show_spinner() -> None:
     """Show the surrounding ``spinner``, if there is one: a result is not cached and must be computed."""
-    tell = getattr(_waited_for, "tell", None)
+    tell = getattr(_spinner_state, "tell", None)
     if tell is not None:
-        _waited_for.tell = None
+        _spinner_state.tell = None
         tell()
 
 
 def _bytes(parts: int) -> int:
-    return current().cached_bytes * parts // PARTS
+    return current().cached_bytes * parts // CACHE_PARTS
 
 
 P = ParamSpec("P")
@@ -189,8 +191,8 @@ def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
     known = records().known(source, tokens)
     if known is not None:
         return known
-    begin()
-    with drawing().away():
+    show_spinner()
+    with page_lock().released():
         if tokens is None and source.layer_count > 1:
             return records().kept.get((digest(source), tokens), lambda: every_layer(source)[source.layer])
         return records().load(source, tokens)
@@ -205,10 +207,10 @@ def every_layer(source: Source) -> Sequence[ac.inputs.QKV]:
     if source.layer_count == 1:
         return (record(source),)
     own = replace(source.at_layer(0), positions=OWN)
-    return source.apply_positions(_long(_readings, _key(own), lambda: own.layers(record)))
+    return source.apply_positions(_get_slow(_readings, _key(own), lambda: own.layers(record)))
 
 
-@once
+@cached_singleton
 def records() -> execution.Records:
     """Return this process's cache of records."""
     return execution.Records(_bytes(3))
@@ -230,7 +232,7 @@ def cache(entries: int = 1, parts: int = 1) -> ByteLRUCache[Any]:
     return made
 
 
-def _look(
+def _cached_analysis(
     of: Callable[Concatenate[ac.inputs.QKV, P], T], entries: int = 1, parts: int = 1
 ) -> Callable[Concatenate[Source, P], T]:
     """Return a cached version of an analysis function that takes a source instead of the source's record.
@@ -249,33 +251,33 @@ def _look(
             return known.value
 
         def find() -> Frozen[T]:
-            with _turn(qkv.n):
+            with _compute_turn(qkv.n):
                 return Frozen(of(qkv, *args, **kwargs))
 
-        begin()
+        show_spinner()
         qkv = record(source)
-        with _aside(qkv.n):
+        with _release_page(qkv.n):
             return kept.get(key, find).value
 
     return look
 
 
-_compared = _look(compare, 8, 6)
-pattern = _look(_pattern.pattern, 8, 2)
-hashed = _look(_pattern.hashed)
-inside = _look(_inside.look, 8, 3)
-gau = _look(_gau.analyse_unit)
-performer_means = _look(_performer_bias.means, 2)
-future_share = _look(_future.future_share, 8)
-columns_and_rows = _look(_cur.cur_approximation)
-at_every_budget = _look(_budgets.at_every_budget, 4)
-grown = _look(_recurrent_state.grow, 1, 3)
-causal_weights = _look(_token_weight.causal_weights, 2)
-gated = _look(_gating.gated)
-delta_growth = _look(_delta_state.growth)
-apart = _look(_special_case.max_weight_difference, 4)
-thresholds = _look(_thresholds.thresholds)
-delta_written = _look(_delta_state.written)
+_compared = _cached_analysis(compare, 8, 6)
+pattern = _cached_analysis(_pattern.pattern, 8, 2)
+hashed = _cached_analysis(_pattern.hashed)
+inside = _cached_analysis(_inside.look, 8, 3)
+gau = _cached_analysis(_gau.analyse_unit)
+performer_means = _cached_analysis(_performer_bias.means, 2)
+future_share = _cached_analysis(_future.future_share, 8)
+columns_and_rows = _cached_analysis(_cur.cur_approximation)
+at_every_budget = _cached_analysis(_budgets.at_every_budget, 4)
+state_history = _cached_analysis(_recurrent_state.grow, 1, 3)
+causal_weights = _cached_analysis(_token_weight.causal_weights, 2)
+gated = _cached_analysis(_gating.gated)
+delta_growth = _cached_analysis(_delta_state.growth)
+special_case_distance = _cached_analysis(_special_case.max_weight_difference, 4)
+thresholds = _cached_analysis(_thresholds.thresholds)
+delta_written = _cached_analysis(_delta_state.written)
 
 
 def matrix(view: View, attention: ac.Attention) -> Compared:
@@ -299,17 +301,17 @@ def ranks(view: View, attention: ac.Attention) -> Ranks:
     found, key = matrix(view, attention), _key((_settled(view), attention))
 
     def find() -> Frozen[Ranks]:
-        with _turn(len(found.weights)):
+        with _compute_turn(len(found.weights)):
             return Frozen(ranks_of(found))
 
     if (known := _ranks.known(key)) is not None:
         return known.value
-    begin()
-    with _aside(len(found.weights)):
+    show_spinner()
+    with _release_page(len(found.weights)):
         return _ranks.get(key, find).value
 
 
-def telling_row(view: View, attention: ac.Attention) -> int | None:
+def most_informative_row(view: View, attention: ac.Attention) -> int | None:
     """Return the most informative query row of that matrix, or None if no word attends to another word."""
     weights, qkv = matrix(view, attention).weights, record(view.source)
     find = partial(_telling_row.of_record, weights, qkv, special=view.special)
@@ -331,10 +333,10 @@ def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Re
 
     def find() -> Frozen[_stack.Reach]:
         allowed = [pattern(view.source, layer, head=view.head, causal=view.causal).allowed for layer in layers]
-        with _turn(max(map(len, allowed), default=0)):
+        with _compute_turn(max(map(len, allowed), default=0)):
             return Frozen(_stack.reach(allowed, depth, causal=view.causal))
 
-    return _long(_reaches, _key((view, layers, depth)), find).value
+    return _get_slow(_reaches, _key((view, layers, depth)), find).value
 
 
 def head_miniatures(source: Source, causal: bool, special: bool = True, size: int = 24) -> np.ndarray:
@@ -342,11 +344,11 @@ def head_miniatures(source: Source, causal: bool, special: bool = True, size: in
 
     def find() -> Frozen[np.ndarray]:
         layers = every_layer(source)
-        with _turn(layers[0].n):
+        with _compute_turn(layers[0].n):
             return Frozen(shades(miniatures(layers, causal=causal, special=special, size=size).numpy()))
 
     source, special = source.canonical, _shown(source, special)
-    return _long(_miniatures, _key((source, causal, special, size)), find).value
+    return _get_slow(_miniatures, _key((source, causal, special, size)), find).value
 
 
 def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scores.HeadScores, ...]:
@@ -354,17 +356,17 @@ def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scor
 
     def find() -> Frozen[tuple[_head_scores.HeadScores, ...]]:
         layers = every_layer(source)
-        with _turn(layers[0].n):
+        with _compute_turn(layers[0].n):
             return Frozen(_head_scores.head_scores(layers, causal=causal, special=special))
 
     source, special = source.canonical, _shown(source, special)
-    return _long(_scores, _key((source, causal, special)), find).value
+    return _get_slow(_scores, _key((source, causal, special)), find).value
 
 
-def _long(kept: ByteLRUCache[T], key: Hashable, find: Callable[[], T]) -> T:
+def _get_slow(kept: ByteLRUCache[T], key: Hashable, find: Callable[[], T]) -> T:
     """Return a cached result, or compute it, which takes long. Other visitors' pages are drawn meanwhile."""
     if (known := kept.known(key)) is not None:
         return known
-    begin()
-    with drawing().away():
+    show_spinner()
+    with page_lock().released():
         return kept.get(key, find)

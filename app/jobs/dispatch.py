@@ -11,39 +11,41 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached
-from app.jobs.executors import Cluster, Here, Workers, worker_count
+from app.jobs.executors import ClusterExecutor, ThreadExecutor, WorkerExecutor, worker_count
 from app.jobs.scheduler import Executor, FairScheduler, TaskHandle, TaskStatus
-from app.jobs.singleton import once
+from app.jobs.singleton import cached_singleton
 from attention_core.experiments.task import Task
 from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
 
-Waiting = Callable[[TaskStatus], object]
+StatusCallback = Callable[[TaskStatus], object]
 """A callback that receives a task's status while its visitor waits for it."""
 POLL = 0.1
 """Seconds between two checks of whether the visitor of a waiting script is still there."""
 
 
-def rows(experiment: str, task: Task, waiting: Waiting | None = None, *, light: bool = False) -> tuple[Any, ...]:
+def rows(
+    experiment: str, task: Task, waiting: StatusCallback | None = None, *, in_process: bool = False
+) -> tuple[Any, ...]:
     """Return the rows of one task of an experiment, computed once for all visitors.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
         task: a task made by that module's ``tasks``.
         waiting: receives the task's status while the caller waits.
-        light: whether the task is short. A short task runs in this process, and does not queue behind sweeps.
+        in_process: whether the task is short. A short task runs in this process, and does not queue behind sweeps.
 
     Raises:
         LabError: if the task's source cannot be read at this length.
         WorkerError: if the worker that ran the task was lost.
     """
-    [(_task, outcome)] = stream(experiment, [task], waiting, light=light)
+    [(_task, outcome)] = stream(experiment, [task], waiting, in_process=in_process)
     if isinstance(outcome, ac.LabError):
         raise outcome
     return outcome
 
 
 def stream(
-    experiment: str, tasks: Sequence[Task], waiting: Waiting | None = None, *, light: bool = False
+    experiment: str, tasks: Sequence[Task], waiting: StatusCallback | None = None, *, in_process: bool = False
 ) -> Generator[tuple[Task, tuple[Any, ...] | ac.LabError]]:
     """Yield each task with its rows or its error, in the order of ``tasks``; the arguments are those of ``rows``.
 
@@ -53,10 +55,10 @@ def stream(
     ahead = 0
 
     def to(i: int) -> Executor:
-        return _here() if light else executor(tasks[i])
+        return _here() if in_process else executor(tasks[i])
 
     def ask(i: int) -> None:
-        asked[i] = line(to(i)).ask(visitor(), experiment, tasks[i], (experiment, repr(tasks[i])))
+        asked[i] = scheduler_for(to(i)).submit(visitor(), experiment, tasks[i], (experiment, repr(tasks[i])))
 
     try:
         for i, task in enumerate(tasks):
@@ -66,7 +68,7 @@ def stream(
                     if i not in asked:
                         ask(i)
                     ahead = max(ahead, i + 1)
-                    while ahead < len(tasks) and len(asked) < to(ahead).abreast:
+                    while ahead < len(tasks) and len(asked) < to(ahead).max_in_flight:
                         if known(experiment, tasks[ahead]) is None:
                             ask(ahead)
                         ahead += 1
@@ -76,33 +78,33 @@ def stream(
             except ac.LabError as error:
                 found = error
             if i in asked:
-                asked.pop(i).leave()
+                asked.pop(i).withdraw()
             yield task, found
     finally:
         for ticket in asked.values():
-            ticket.leave()
+            ticket.withdraw()
 
 
-def execute(experiment: str, task: Task, waiting: Waiting | None = None) -> tuple[Any, ...]:
+def execute(experiment: str, task: Task, waiting: StatusCallback | None = None) -> tuple[Any, ...]:
     """Run one task, ignoring the cache, and return its rows; arguments and errors are as in ``rows``."""
-    ticket = line(executor(task)).ask(visitor(), experiment, task, object())
+    ticket = scheduler_for(executor(task)).submit(visitor(), experiment, task, object())
     try:
         _wait(ticket, waiting)
         return ticket.rows()
     finally:
-        ticket.leave()
+        ticket.withdraw()
 
 
-def _wait(ticket: TaskHandle, waiting: Waiting | None) -> None:
+def _wait(ticket: TaskHandle, waiting: StatusCallback | None) -> None:
     if ticket.wait(0):
         return  # a task that ended while others were drawn needs no wait
-    cached.begin()
-    with cached.drawing().away():
+    cached.show_spinner()
+    with cached.page_lock().released():
         while not ticket.wait(POLL):
             # Reading the session state ends a script that a newer script has replaced, or whose visitor has left.
             visitor()
             if waiting:
-                waiting(ticket.standing())
+                waiting(ticket.status())
 
 
 def visitor() -> Hashable:
@@ -133,8 +135,8 @@ def forget(experiment: str, task: Task) -> None:
     _rows.drop((experiment, digest(task)))
 
 
-@once
-def line(executor: Executor) -> FairScheduler:
+@cached_singleton
+def scheduler_for(executor: Executor) -> FairScheduler:
     """Return the scheduler of an executor."""
     return FairScheduler(executor)
 
@@ -151,19 +153,19 @@ def executor(task: Task) -> Executor:
     return workers() or _here()
 
 
-@once
-def _cluster(address: str) -> Cluster:
-    return Cluster(address)
+@cached_singleton
+def _cluster(address: str) -> ClusterExecutor:
+    return ClusterExecutor(address)
 
 
-@once
-def workers() -> Workers | None:
+@cached_singleton
+def workers() -> WorkerExecutor | None:
     """Return this server's worker processes, or None if it has none."""
     path = os.environ.get("ATTENTION_LAB_WORKERS_SOCKET")
     count = worker_count()
-    return Workers(count, Path(path) if path else None) if count else None
+    return WorkerExecutor(count, Path(path) if path else None) if count else None
 
 
-@once
-def _here() -> Here:
-    return Here(cached.gate(), cached.records().load)
+@cached_singleton
+def _here() -> ThreadExecutor:
+    return ThreadExecutor(cached.compute_lock(), cached.records().load)

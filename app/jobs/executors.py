@@ -20,7 +20,7 @@ from attention_core.experiments.task import Load, Task
 from attention_core.formatting import N_
 from attention_core.limits import current
 from attention_core.runtime.execution import execute, execute_here
-from attention_core.runtime.progress import Told, watched
+from attention_core.runtime.progress import ProgressCallback, watched
 
 PATIENCE = 120.0
 """Seconds to wait for a shared forking process to listen: it imports torch and a model first."""
@@ -60,7 +60,7 @@ def worker_count() -> int:
     return int(word)
 
 
-class Workers:
+class WorkerExecutor:
     """An executor that runs tasks in worker processes on this machine.
 
     Args:
@@ -69,7 +69,7 @@ class Workers:
     """
 
     def __init__(self, count: int, path: Path | None = None) -> None:
-        self._count, self._path, self.abreast = count, path, count + 1
+        self._count, self._path, self.max_in_flight = count, path, count + 1
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -131,7 +131,9 @@ class Worker:
         self._connection: socket.socket | None = None
         self._ended = False
 
-    def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
+    def run(
+        self, experiment: str, task: Task, on_wait: Callable[[], None], on_step: ProgressCallback
+    ) -> tuple[Any, ...]:
         """Send the task to the worker, and return its rows.
 
         Raises:
@@ -151,9 +153,9 @@ class Worker:
                 kind, about = pickle.load(stream)
                 while kind in ("held", "step"):
                     if kind == "held":
-                        held()
+                        on_wait()
                     else:
-                        told(*about)
+                        on_step(*about)
                     kind, about = pickle.load(stream)
         except (OSError, EOFError, pickle.UnpicklingError):
             self.close()
@@ -178,7 +180,7 @@ class Worker:
         self._connection, self._ended = None, False
 
 
-class Cluster:
+class ClusterExecutor:
     """An executor that runs tasks on the workers of a Dask cluster, on any machine.
 
     Args:
@@ -191,7 +193,7 @@ class Cluster:
         self._lock = threading.Lock()
 
     @property
-    def abreast(self) -> int:
+    def max_in_flight(self) -> int:
         """The number of tasks that run at a time, plus one."""
         return self.places() + 1
 
@@ -222,17 +224,19 @@ class Cluster:
 
     def place(self) -> Place:
         """Return a place that runs one task at a time on the cluster."""
-        return OnCluster(self)
+        return ClusterPlace(self)
 
 
-class OnCluster:
+class ClusterPlace:
     """A place that runs one task at a time on a cluster. The cluster chooses the worker, and replaces a lost one."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterExecutor) -> None:
         self._cluster = cluster
         self._future: Any = None
 
-    def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
+    def run(
+        self, experiment: str, task: Task, on_wait: Callable[[], None], on_step: ProgressCallback
+    ) -> tuple[Any, ...]:
         """Send the task, and return its rows. A cluster does not report the steps of a task.
 
         Raises:
@@ -267,7 +271,7 @@ class OnCluster:
         """Do nothing: this place holds no resources."""
 
 
-class Here:
+class ThreadExecutor:
     """An executor that runs tasks in threads of this process, with the same priority as the pages.
 
     Timed tasks run alone in this process. Heavy work that is waiting runs between two timed tasks.
@@ -277,7 +281,7 @@ class Here:
         load: turns a source into a record.
     """
 
-    abreast = 1
+    max_in_flight = 1
 
     def __init__(self, gate: FairLock, load: Load) -> None:
         self._gate, self._load = gate, load
@@ -286,33 +290,35 @@ class Here:
         """Return the number of heavy computations that the lock admits at a time."""
         return current().heavy_jobs
 
-    def place(self) -> "InThread":
+    def place(self) -> "ThreadPlace":
         """Return a place that runs one task at a time."""
-        return InThread(self._gate, self._load)
+        return ThreadPlace(self._gate, self._load)
 
 
-class InThread:
+class ThreadPlace:
     """A place that runs one task at a time in a thread of this process. A thread can only be asked to stop.
 
     Args:
-        gate: as in ``Here``.
-        load: as in ``Here``.
+        gate: as in ``ThreadExecutor``.
+        load: as in ``ThreadExecutor``.
     """
 
     def __init__(self, gate: FairLock, load: Load) -> None:
         self._gate, self._load = gate, load
         self._stop = threading.Event()
 
-    def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
+    def run(
+        self, experiment: str, task: Task, on_wait: Callable[[], None], on_step: ProgressCallback
+    ) -> tuple[Any, ...]:
         """Run a task once the lock admits it, and return its rows.
 
         Raises:
             LabError: if the task cannot be run.
             StoppedError: if the task was asked to stop and checked for it.
         """
-        turn = self._gate.alone() if getattr(task, "timed", False) else self._gate.turn()
+        turn = self._gate.exclusive() if getattr(task, "timed", False) else self._gate.acquired()
         try:
-            with turn, watched(told, self._stop.is_set):
+            with turn, watched(on_step, self._stop.is_set):
                 return execute(experiment, task, self._load)
         finally:
             self._stop.clear()

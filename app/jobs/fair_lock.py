@@ -8,13 +8,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 
-AT_ONCE = 0.4
+BURST_SECONDS = 0.4
 """Seconds of use before other visitors go first: most interactions take a tenth of this, a new long text all of it."""
-SHARE = 1 / 30
+RECOVERY_RATE = 1 / 30
 """The fraction of the passing time by which a visitor's used seconds are reduced."""
-LATE = 3.0
+MAX_DELAY = 3.0
 """The longest delay in seconds of a visitor with high use, so that a sweep also ends."""
-MANY = 1000
+MAX_ACCOUNTS = 1000
 """The number of accounts above which those of visitors without used seconds are deleted."""
 
 
@@ -69,21 +69,24 @@ class Account:
     """The use that a visitor has made of the lock.
 
     Attributes:
-        asked: the time of the visitor's current request.
-        spent: the time at which the visitor's used seconds will be fully recovered.
+        requested_at: the time of the visitor's current request.
+        recovered_at: the time at which the visitor's used seconds will be fully recovered.
     """
 
-    asked: float
-    spent: float
+    requested_at: float
+    recovered_at: float
 
     @property
     def due(self) -> float:
-        """The due time of the request: the request's time, or later if the visitor has used more than ``AT_ONCE``."""
-        return max(self.asked, self.spent - AT_ONCE / SHARE)
+        """The due time of the request: its time, or later if the visitor has used more than ``BURST_SECONDS``."""
+        return max(self.requested_at, self.recovered_at - BURST_SECONDS / RECOVERY_RATE)
 
-    def take(self, since: float, now: float) -> None:
+    def charge(self, since: float, now: float) -> None:
         """Count the time from ``since`` to ``now`` as used."""
-        self.spent = min(max(self.spent, since) + (now - since) / SHARE, now + AT_ONCE / SHARE + LATE)
+        self.recovered_at = min(
+            max(self.recovered_at, since) + (now - since) / RECOVERY_RATE,
+            now + BURST_SECONDS / RECOVERY_RATE + MAX_DELAY,
+        )
 
 
 class FairLock:
@@ -103,17 +106,17 @@ class FairLock:
         self._lock = threading.Lock()
 
     @property
-    def asked(self) -> float | None:
-        """The time of this thread's request, also while its place is given up in ``away``; None without a request."""
+    def requested_at(self) -> float | None:
+        """The time of this thread's request, also while its place is given up in ``released``; None without one."""
         return getattr(self._inside, "asked", None)
 
     @contextmanager
-    def turn(self, visitor: Hashable = None, asked: float | None = None) -> Iterator[None]:
+    def acquired(self, visitor: Hashable = None, requested_at: float | None = None) -> Iterator[None]:
         """Hold a place within the block.
 
         Args:
             visitor: the visitor whose use is counted; None to count no use.
-            asked: the time since which the caller waits, perhaps for another lock; None for now.
+            requested_at: the time since which the caller waits, perhaps for another lock; None for now.
         """
         if getattr(self._inside, "yes", False):
             yield
@@ -123,10 +126,10 @@ class FairLock:
             account = Account(now, now)
             if visitor is not None:
                 account = self._accounts.setdefault(visitor, account)
-            account.asked = now if asked is None else asked
-            if len(self._accounts) > MANY:
-                self._accounts = {each: kept for each, kept in self._accounts.items() if kept.spent > now}
-        self._inside.asked = account.asked
+            account.requested_at = now if requested_at is None else requested_at
+            if len(self._accounts) > MAX_ACCOUNTS:
+                self._accounts = {each: kept for each, kept in self._accounts.items() if kept.recovered_at > now}
+        self._inside.asked = account.requested_at
         self._enter(account)
         try:
             yield
@@ -135,7 +138,7 @@ class FairLock:
             self._inside.asked = None
 
     @contextmanager
-    def away(self) -> Iterator[None]:
+    def released(self) -> Iterator[None]:
         """Give up the place within the block. Never call this with a lock held that an admitted thread may wait for."""
         if not getattr(self._inside, "yes", False):
             yield
@@ -150,14 +153,14 @@ class FairLock:
     def give_way(self) -> None:
         """Let waiting threads with earlier due times go first. Never call this with a lock held that one may wait for.
 
-        Others are due earlier once this visitor has used more than ``AT_ONCE`` seconds. A sweep's page is thus drawn
-        between other visitors' interactions, and delays none of them until its end.
+        Others are due earlier once this visitor has used more than ``BURST_SECONDS`` seconds. A sweep's page is thus
+        drawn between other visitors' interactions, and delays none of them until its end.
         """
         account: Account | None = getattr(self._inside, "account", None)
         if account is None:
             return
         now = self._clock()
-        account.take(self._inside.since, now)
+        account.charge(self._inside.since, now)
         self._inside.since = now
         if self._places.wanted(account.due):
             self._leave(account)
@@ -168,12 +171,12 @@ class FairLock:
         self._inside.yes, self._inside.account, self._inside.since = True, account, self._clock()
 
     def _leave(self, account: Account) -> None:
-        account.take(self._inside.since, self._clock())
+        account.charge(self._inside.since, self._clock())
         self._inside.yes, self._inside.account = False, None
         self._places.release()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Hold all places within the block, so that no other thread is inside. This is for timed work.
 
         A thread inside must not call this. A thread that holds all places counts as inside.

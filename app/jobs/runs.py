@@ -18,18 +18,18 @@ from streamlit.delta_generator import DeltaGenerator
 import attention_core as ac
 from app.jobs import cached, dispatch
 from app.jobs.scheduler import TaskStatus
-from app.words.i18n import _, _n, literal, sentence
+from app.words.i18n import _, _n, escape_markdown, sentence
 from attention_core.errors import WorkerError
 from attention_core.experiments.task import Task
 
-REDRAW, SELDOM = 0.7, 5.0
+MIN_REDRAW, MAX_REDRAW = 0.7, 5.0
 """Shortest and longest seconds between two drawings of a growing chart. A redraw costs the browser up to half of the
 shortest time. After more than the longest time, a chart appears to be stuck."""
 SHARE = 1 / 8
 """The fraction of the time that all runs together may spend on drawing, as no other page is drawn meanwhile."""
-TOLD = 0.1
+MESSAGE_INTERVAL = 0.1
 """Seconds between two progress messages: cached results arrive by the hundred."""
-FIRST = 0.2
+FIRST_DRAW = 0.2
 """Seconds before the first drawing: cached rows arrive sooner and are drawn once, and computed rows show early."""
 
 RowT = TypeVar("RowT")
@@ -40,26 +40,26 @@ class Run(Generic[RowT]):
     """A visitor's run, in progress or stopped. A script that replaces another one continues its run.
 
     Attributes:
-        asked: what the run computes.
+        request: what the run computes.
         rows: the rows found, if they are not cached elsewhere.
         done: the number of finished tasks.
-        going: whether the run is in progress.
+        is_running: whether the run is in progress.
         complete: whether all tasks are finished.
         seconds: the time in progress, without pauses.
         began: when the run was started.
-        refusal: why the run could not continue, as Markdown.
-        earlier: the previous run, which is shown until this run has found something.
+        error: why the run could not continue, as Markdown.
+        previous: the previous run, which is shown until this run has found something.
     """
 
-    asked: Hashable
+    request: Hashable
     rows: list[RowT] = field(default_factory=list)
     done: int = 0
-    going: bool = True
+    is_running: bool = True
     complete: bool = False
     seconds: float = 0.0
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
-    refusal: str = ""
-    earlier: "Run[RowT] | None" = None
+    error: str = ""
+    previous: "Run[RowT] | None" = None
 
 
 def time_left(seconds: float, share: float) -> str:
@@ -77,10 +77,10 @@ def time_left(seconds: float, share: float) -> str:
 def last(key: str) -> Run[Any] | None:
     """Return the last run that was started by a button and has found something, stopped or not."""
     run: Run[Any] | None = st.session_state.get(f"{key}.run")
-    return run if run is None or run.rows else run.earlier
+    return run if run is None or run.rows else run.previous
 
 
-def at_once(
+def run_immediately(
     experiment: str,
     tasks: Sequence[Task],
     draw: Callable[[list[RowT], str], None],
@@ -107,14 +107,14 @@ def at_once(
     """
     state, question = st.session_state, hash(tuple(tasks))
     run: Run[RowT] | None = state.get(f"{key}.run")
-    if run is None or run.asked != question:
+    if run is None or run.request != question:
         run = state[f"{key}.run"] = Run(question)
     with st.container(horizontal=True, vertical_alignment="center"):
         bar, button = st.empty(), st.empty()
     chart, complaint = st.empty(), st.empty()
     # One button with one key. A second button would appear next to the first until a click takes the focus from the
     # first; it would then move, and the click would miss it.
-    going = run.going
+    going = run.is_running
     button.button(
         _("Stop") if going else _("Continue"),
         icon=":material/stop:" if going else ":material/play_arrow:",
@@ -131,7 +131,7 @@ def at_once(
             return
         # An update of the page ends a script that a newer one has replaced.
         left = time_left(time.monotonic() - began, spent[done] / spent[-1] if spent[-1] else 1.0)
-        bar.progress(*_so_far(done, len(tasks), steps, left))
+        bar.progress(*_progress_text(done, len(tasks), steps, left))
 
     def show(at: int | str) -> None:
         if rows:
@@ -141,14 +141,14 @@ def at_once(
     rows: list[RowT] = []
     tell(0)
 
-    def wait(standing: TaskStatus) -> None:
-        if told := in_line(standing):
-            bar.progress(run.done / len(tasks), told)
+    def wait(status: TaskStatus) -> None:
+        if text := queue_text(status):
+            bar.progress(run.done / len(tasks), text)
         else:
-            tell(run.done, standing.steps)
+            tell(run.done, status.steps)
 
-    asked = tasks if run.going else tasks[: run.done]
-    with closing(dispatch.stream(experiment, asked, unchanged(wait))) as found:
+    asked = tasks if run.is_running else tasks[: run.done]
+    with closing(dispatch.stream(experiment, asked, on_status_change(wait))) as found:
         try:
             _take(
                 run,
@@ -156,15 +156,15 @@ def at_once(
                 found,
                 tell=tell,
                 draw=show,
-                refuse=refuse or (lambda task, told: complaint.info(told)),
-                first=FIRST,
+                refuse=refuse or (lambda task, text: complaint.info(text)),
+                first=FIRST_DRAW,
             )
         except WorkerError as error:
-            run.going, run.refusal = False, literal(sentence(error))
+            run.is_running, run.error = False, escape_markdown(sentence(error))
             if going:
                 st.rerun()
-    if run.refusal:
-        complaint.info(run.refusal)
+    if run.error:
+        complaint.info(run.error)
     if run.done < len(tasks):
         bar.progress(run.done / len(tasks), _("Stopped at {i} of {all}", i=run.done, all=len(tasks)))
     else:
@@ -174,7 +174,7 @@ def at_once(
     return rows
 
 
-def _so_far(done: int, every: int, steps: tuple[int, int] | None, left: str) -> tuple[float, str]:
+def _progress_text(done: int, every: int, steps: tuple[int, int] | None, left: str) -> tuple[float, str]:
     """Return the fraction of a run that is done, and the text that reports it.
 
     Args:
@@ -183,17 +183,17 @@ def _so_far(done: int, every: int, steps: tuple[int, int] | None, left: str) -> 
         steps: finished and total steps of the current task; None if it reports none.
         left: the remaining time in words.
     """
-    told = {"i": done, "all": every, "left": left}
+    values = {"i": done, "all": every, "left": left}
     if steps is None:
-        return done / every, _("{i} of {all} · {left}", **told)
+        return done / every, _("{i} of {all} · {left}", **values)
     step, of = steps
-    words = _("{i} of {all}, and {step} of {of} steps · {left}", step=step, of=of, **told)
+    words = _("{i} of {all}, and {step} of {of} steps · {left}", step=step, of=of, **values)
     return (done + step / of) / every, words
 
 
-def on_button(
+def run_on_button(
     experiment: str,
-    asked: Hashable,
+    request: Hashable,
     following: Callable[[Sequence[RowT]], Task | None],
     *,
     key: str,
@@ -211,7 +211,7 @@ def on_button(
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
-        asked: what a press of the button measures; a run in progress for something else is stopped.
+        request: what a press of the button measures; a run in progress for something else is stopped.
         following: returns the task that follows these rows, None after the last.
         key: the run's key.
         label: the button's label.
@@ -227,17 +227,17 @@ def on_button(
         The last run that has found something, even if it measured something else.
     """
     run: Run[RowT] | None = st.session_state.get(f"{key}.run")
-    if run is not None and run.going and run.asked != asked:
+    if run is not None and run.is_running and run.request != request:
         stop(key)  # the controls now request something else
-    going = run is not None and run.going
-    # One button with one key, as in ``at_once``.
+    going = run is not None and run.is_running
+    # One button with one key, as in ``run_immediately``.
     row.button(
         _("Stop") if going else label,
         icon=":material/stop:" if going else icon,
         key=button,
         type=kind,
         on_click=stop if going else _start,
-        args=(key,) if going else (key, asked),
+        args=(key,) if going else (key, request),
     )
     further, bar, chart = row.empty(), row.empty(), st.empty() if draw else None
 
@@ -246,32 +246,32 @@ def on_button(
             with chart.container():
                 draw(found, str(at))
 
-    if run is not None and run.going:
+    if run is not None and run.is_running:
         rows, told = run.rows, partial(progress, run)
         bar.progress(*told())
 
-        def wait(standing: TaskStatus) -> None:
+        def wait(status: TaskStatus) -> None:
             share, so_far = told()
-            bar.progress(share, in_line(standing) or so_far)
+            bar.progress(share, queue_text(status) or so_far)
 
         def take() -> Iterator[tuple[Task, tuple[RowT, ...]]]:
             while (task := following(rows)) is not None:
-                yield task, dispatch.execute(experiment, task, unchanged(wait))
+                yield task, dispatch.execute(experiment, task, on_status_change(wait))
 
         try:
             _take(run, rows, take(), tell=lambda done: bar.progress(*told()), draw=partial(show, run), start=run.done)
             run.complete = True
         except ac.LabError as error:  # the next task would be the same one
-            run.refusal = literal(sentence(error))
+            run.error = escape_markdown(sentence(error))
         stop(key)
         st.rerun()
-    if run is not None and run.asked == asked:
+    if run is not None and run.request == request:
         if run.rows and not run.complete:
             further.button(
                 _("Continue"), icon=":material/play_arrow:", key=f"{key}.continue", on_click=_go_on, args=(key,)
             )
-        if run.refusal:
-            st.info(run.refusal)
+        if run.error:
+            st.info(run.error)
     found = last(key)
     show(found, "end")
     return found
@@ -280,43 +280,43 @@ def on_button(
 def stop(key: str) -> None:
     """Stop a run. Its rows are kept, and it can be continued."""
     run: Run[Any] = st.session_state[f"{key}.run"]
-    run.going = False
+    run.is_running = False
     if run.rows:
-        run.earlier = None
+        run.previous = None
 
 
-def _start(key: str, asked: Hashable) -> None:
-    st.session_state[f"{key}.run"] = Run(asked, earlier=last(key))
+def _start(key: str, request: Hashable) -> None:
+    st.session_state[f"{key}.run"] = Run(request, previous=last(key))
 
 
 def _go_on(key: str) -> None:
     run: Run[Any] = st.session_state[f"{key}.run"]
-    run.going, run.refusal = True, ""
+    run.is_running, run.error = True, ""
 
 
-def in_line(standing: TaskStatus) -> str:
+def queue_text(status: TaskStatus) -> str:
     """Return the text for a task that waits in the queue; empty if nothing keeps it waiting."""
-    if standing.ahead:
-        return _n("One visitor is before you in line", "{n} visitors are before you in line", n=standing.ahead)
-    if standing.ahead == 0:
+    if status.ahead:
+        return _n("One visitor is before you in line", "{n} visitors are before you in line", n=status.ahead)
+    if status.ahead == 0:
         return _("You are next in line")
-    if not standing.held:
+    if not status.held:
         return ""
-    if standing.timed:
+    if status.timed:
         return _("Waiting until nothing else is computed on this machine: time is measured alone")
     return _("Waiting until a measurement of time has ended, which has the machine to itself")
 
 
-def unchanged(tell: Callable[[TaskStatus], object]) -> Callable[[TaskStatus], None]:
+def on_status_change(tell: Callable[[TaskStatus], object]) -> Callable[[TaskStatus], None]:
     """Return a callback that calls ``tell`` only if the status has changed since the last call."""
     last: list[TaskStatus] = []
 
-    def told(standing: TaskStatus) -> None:
-        if last != [standing]:
-            last[:] = [standing]
-            tell(standing)
+    def report(status: TaskStatus) -> None:
+        if last != [status]:
+            last[:] = [status]
+            tell(status)
 
-    return told
+    return report
 
 
 def _take(
@@ -341,13 +341,13 @@ def _take(
             if not isinstance(outcome, ac.LabError):
                 rows += outcome
             # Before any update of the page: an update ends a script that another has replaced, and may fail.
-            cached.drawing().give_way()
+            cached.page_lock().give_way()
             before, clock = clock, time.monotonic()
             run.seconds += clock - before
             run.done = max(run.done, done)
             if refuse and refusal is not None:
-                refuse(task, literal(sentence(refusal)))
-            if clock - told >= TOLD:
+                refuse(task, escape_markdown(sentence(refusal)))
+            if clock - told >= MESSAGE_INTERVAL:
                 tell(done)
                 told = clock
             if rows and (begun := time.monotonic()) > due:
@@ -372,4 +372,4 @@ def _under_way() -> Iterator[None]:
 
 def pause(cost: float, runs: int = 1) -> float:
     """Return the seconds until the next drawing of a chart, from its last drawing time and the number of runs."""
-    return min(max(REDRAW, cost * runs / SHARE), SELDOM)
+    return min(max(MIN_REDRAW, cost * runs / SHARE), MAX_REDRAW)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from attention_core.experiments.task import Task
-from attention_core.runtime.progress import StoppedError, Told
+from attention_core.runtime.progress import ProgressCallback, StoppedError
 
 GRACE = 0.25
 """Seconds until a task that no session waits for is ended. Many tasks end sooner, which keeps their worker warm."""
@@ -19,8 +19,12 @@ IDLE = 60.0
 class Place(Protocol):
     """A place that runs one task at a time, for example a worker process."""
 
-    def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
-        """Run a task and return its rows. Calls ``held`` if the task waits for the machine, and ``told`` at its steps.
+    def run(
+        self, experiment: str, task: Task, on_wait: Callable[[], None], on_step: ProgressCallback
+    ) -> tuple[Any, ...]:
+        """Run a task and return its rows.
+
+        Calls ``on_wait`` if the task waits for the machine, and ``on_step`` at its steps.
 
         Raises:
             LabError: if the task cannot be run.
@@ -38,7 +42,7 @@ class Executor(Protocol):
     """A provider of places that run tasks."""
 
     @property
-    def abreast(self) -> int:
+    def max_in_flight(self) -> int:
         """The number of tasks that one sweep requests at a time; errors are as in ``places``."""
 
     def __hash__(self) -> int:
@@ -86,17 +90,17 @@ class Job:
     held: bool = False
     steps: tuple[int, int] | None = None
 
-    def hold(self) -> None:
+    def mark_waiting(self) -> None:
         """Mark the task as waiting for the machine."""
         self.held = True
 
-    def tell(self, done: int, total: int) -> None:
+    def set_progress(self, done: int, total: int) -> None:
         """Store how many steps are done."""
         self.steps = done, total
 
 
 class TaskHandle:
-    """A visitor's request for a task, returned by ``FairScheduler.ask``."""
+    """A visitor's request for a task, returned by ``FairScheduler.submit``."""
 
     def __init__(self, line: "FairScheduler", job: Job, visitor: Hashable) -> None:
         self._line, self._job, self._visitor = line, job, visitor
@@ -113,13 +117,13 @@ class TaskHandle:
         """
         return self._job.found.result()
 
-    def standing(self) -> TaskStatus:
+    def status(self) -> TaskStatus:
         """Return the task's status."""
-        return self._line.standing(self._job)
+        return self._line.status(self._job)
 
-    def leave(self) -> None:
+    def withdraw(self) -> None:
         """Withdraw the request."""
-        self._line.leave(self._job, self._visitor)
+        self._line.withdraw(self._job, self._visitor)
 
 
 class FairScheduler:
@@ -136,7 +140,7 @@ class FairScheduler:
         self._changed = threading.Condition()
         self._threads = self._idle = 0
 
-    def ask(self, visitor: Hashable, experiment: str, task: Task, key: Hashable) -> TaskHandle:
+    def submit(self, visitor: Hashable, experiment: str, task: Task, key: Hashable) -> TaskHandle:
         """Request a task.
 
         Args:
@@ -160,13 +164,13 @@ class FairScheduler:
                 self._changed.notify()
         return TaskHandle(self, job, visitor)
 
-    def standing(self, job: Job) -> TaskStatus:
+    def status(self, job: Job) -> TaskStatus:
         """Return the status of a task."""
         with self._changed:
             ahead = next((i for i, jobs in enumerate(self._waiting.values()) if job in jobs), None)
             return TaskStatus(ahead=ahead, held=job.held, timed=getattr(job.task, "timed", False), steps=job.steps)
 
-    def leave(self, job: Job, visitor: Hashable) -> None:
+    def withdraw(self, job: Job, visitor: Hashable) -> None:
         """Withdraw a visitor's request. The result stays available while other visitors request the task."""
         with self._changed:
             job.wanted.remove(visitor)
@@ -203,7 +207,7 @@ class FairScheduler:
             rows: tuple[Any, ...] = ()
             error: BaseException | None = None
             try:
-                rows = place.run(job.experiment, job.task, job.hold, job.tell)
+                rows = place.run(job.experiment, job.task, job.mark_waiting, job.set_progress)
             except BaseException as raised:  # any error is for the visitors who wait
                 error = raised
             with self._changed:

@@ -9,7 +9,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def once(make: Callable[P, T]) -> Callable[P, T]:
+def cached_singleton(make: Callable[P, T]) -> Callable[P, T]:
     """Return a function that calls ``make`` once per arguments, also with many threads; errors are not cached.
 
     ``st.cache_resource`` takes 0.1 ms per call, and a page run makes dozens of these calls.

@@ -7,7 +7,7 @@ from functools import partial
 from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import runs
-from app.words.i18n import N_, _, _n, literal, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.masked import Masked
 from attention_core.benchmarking.records import Observed, Point, Run, Skipped, gather
@@ -90,7 +90,7 @@ def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, 
         same = record is not None and (record.spec.mode, record.spec.causal) == (spec.mode, spec.causal)
         draw(record if same else None, key)
 
-    runs.on_button(
+    runs.run_on_button(
         "timing_length",
         spec,
         partial(timing_length.next_sample, spec),
@@ -112,16 +112,16 @@ def measured() -> Run | None:
 def _record(found: runs.Run[Observed] | None) -> Run | None:
     if found is None:
         return None
-    assert isinstance(found.asked, TimingSpec)
-    return gather(found.asked, stamp(found.asked.device, found.began), found.rows)
+    assert isinstance(found.request, TimingSpec)
+    return gather(found.request, stamp(found.request.device, found.began), found.rows)
 
 
 def progress(spec: TimingSpec, found: runs.Run[Observed]) -> tuple[float, str]:
     """Return the fraction of a run that is done, from 0 to 1, and a text that reports it."""
     share, count = share_done(spec, found.rows), len(found.rows)
     left = runs.time_left(found.seconds, share)
-    told = _("{i} of {all} samples · {left}", i=count, all=timing_length.total(spec), left=left)
-    return share, told
+    message = _("{i} of {all} samples · {left}", i=count, all=timing_length.total(spec), left=left)
+    return share, message
 
 
 def share_done(spec: TimingSpec, rows: Sequence[Observed]) -> float:
@@ -131,13 +131,13 @@ def share_done(spec: TimingSpec, rows: Sequence[Observed]) -> float:
     return min(1.0, done / whole)
 
 
-def in_one_sentence(found: Sequence[Series]) -> str:
+def summary_text(found: Sequence[Series]) -> str:
     """Return one paragraph that says which variants of a run are faster than softmax, and from which length on."""
     where: dict[str, list[tuple[float, str]]] = {}
     for line in found:
         at = None if line.is_reference or line.masked else crossing(line.ratios)
         if at is not None:
-            name = f"**{literal(line.name)}**"
+            name = f"**{escape_markdown(line.name)}**"
             if at.where == "at":
                 name = _(
                     "{name} at {n} tokens ({range})", name=name, n=format_interpolated(at.tokens), range=_range(at)
@@ -146,12 +146,12 @@ def in_one_sentence(found: Sequence[Series]) -> str:
     where.get("at", []).sort()
     if not where:
         return _("Add a variant to see from which length on it is faster than softmax.")
-    told = [
+    sentences = [
         _(words, names=", ".join(name for _n, name in where[kind]), n=round(where[kind][0][0]))
         for kind, words in FINDINGS.items()
         if kind in where
     ]
-    line, missing = found[0], so_far(found[0].run)
+    line, missing = found[0], missing_text(found[0].run)
     frame = FRAMES[line.live, not missing]
     certain = ""
     if "at" in where:
@@ -160,7 +160,9 @@ def in_one_sentence(found: Sequence[Series]) -> str:
             "In brackets: the measured lengths between which it lies, judged by the quartiles of {n} rounds.",
             n=min(len(point.ms) for point in line.points),
         )
-    return paragraph(_(frame, device=literal(line.run.stamp.device), findings="; ".join(told)), certain, missing)
+    return paragraph(
+        _(frame, device=escape_markdown(line.run.stamp.device), findings="; ".join(sentences)), certain, missing
+    )
 
 
 def _range(at: Crossing) -> str:
@@ -170,7 +172,7 @@ def _range(at: Crossing) -> str:
     return _("{low:,} to {high:,}", low=at.slower, high=at.faster or 0)
 
 
-def so_far(run: Run) -> str:
+def missing_text(run: Run) -> str:
     """Return a sentence about what is missing from a run; empty if the run is complete."""
     found = unfinished(run)
     if found is None:
@@ -186,7 +188,7 @@ def so_far(run: Run) -> str:
     )
 
 
-def faster_from(line: Series) -> str:
+def crossing_text(line: Series) -> str:
     """Return the length from which a variant is faster than softmax, as the text of a table cell."""
     at = crossing(line.ratios)
     if at is None:

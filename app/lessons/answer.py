@@ -32,18 +32,18 @@ class Answer:
         named = key or self.key
         return self.measure.find(screen, screen.variant(named) if named else None)
 
-    def rivals(self, screen: Screen) -> list[str]:
+    def candidates(self, screen: Screen) -> list[str]:
         """Return the variants among which the question asks for one: all compared variants except the reference."""
         return [each.key for each in screen.visit.variants if each.key != REFERENCE]
 
-    def first(self, screen: Screen) -> str | None:
+    def winner(self, screen: Screen) -> str | None:
         """Return the variant with the smallest or the largest number, or None without such a variant."""
-        numbers = {key: self.number(screen, key) for key in self.rivals(screen)}
+        numbers = {key: self.number(screen, key) for key in self.candidates(screen)}
         found = {key: number for key, number in numbers.items() if number is not None}
         best = min if self.rank == "least" else max
         return best(found, key=lambda key: found[key], default=None)
 
-    def asked(self, name: str = "") -> str:
+    def title(self, name: str = "") -> str:
         """Return the title of the measured quantity."""
         return _(self.measure.title, name=name) if self.measure.of_variant else _(self.measure.title)
 

@@ -14,15 +14,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.lessons import answer
+from app.lessons.answer_text import answer_lines, choices
 from app.lessons.lesson import Lesson, Step, query, write
 from app.lessons.options import LessonOptions, write_lesson
 from app.lessons.screen import Screen
 from app.lessons.shipped import shipped
-from app.lessons.telling import choices, told
 from app.measures import Measure
 from app.state import url
 from app.ui import navigation
-from app.words.i18n import _, _n, literal, sentence
+from app.words.i18n import _, _n, escape_markdown, sentence
 
 GUESSED = "lesson.guessed"
 """The session-state key of the visitor's current guess at each step."""
@@ -42,7 +42,7 @@ def show(page: str) -> Callable[[], None]:
     lesson: Lesson | None = LessonOptions.lesson.value
     if lesson is None:
         return _nothing
-    place = min(LessonOptions.lesson_step.fit(range(1, len(lesson.steps) + 1)), len(lesson.steps))
+    place = min(LessonOptions.lesson_step.restrict_to(range(1, len(lesson.steps) + 1)), len(lesson.steps))
     step, said = lesson.steps[place - 1], _ if lesson.key else str
     key = f"lesson.{zlib.crc32(write(lesson).encode())}.{place}"
     with st.container(border=True, key="lesson", gap="xsmall"):
@@ -124,7 +124,7 @@ def _told(step: Step, said: Callable[[str], str], *, table: bool) -> str:
 def _question(step: Step, said: Callable[[str], str], key: str) -> None:
     """Draw the widget for a guess, a button that checks it, and a button that shows the answer without a guess."""
     found, guess, ready = answer.find(step), f"{key}.guess", True
-    names = list(map(literal, choices(step, said)))
+    names = list(map(escape_markdown, choices(step, said)))
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if names:
             label, places, format_func = _("Your guess"), range(len(names)), names.__getitem__
@@ -185,7 +185,7 @@ def _leave() -> None:
 def _reveal(step: Step, said: Callable[[str], str], guess: float | None, place: DeltaGenerator) -> None:
     """Draw the answer, how close the guess was, and the step's conclusion."""
     try:
-        lines = told(step, said, guess, Screen.now(step.page))
+        lines = answer_lines(step, said, guess, Screen.now(step.page))
     except ac.LabError as error:
         lines = [sentence(error)]
     first, *more = [*lines, *([said(step.then)] if step.then else [])]

@@ -8,7 +8,7 @@ from app.lessons import answer
 from app.lessons.lesson import LENGTHS, MOST_STEPS, Lesson, LessonError, Step, query
 from app.lessons.screen import Screen
 from app.state import url
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.words.i18n import N_
 
 DRAFT = "draft"
@@ -34,17 +34,19 @@ def screen(page: str) -> str:
     Raises:
         LessonError: if no link can contain the screen.
     """
-    if Visit.input.value == "upload":
+    if SharedOptions.input.value == "upload":
         raise LessonError(
             N_("A screen with an uploaded file cannot be a step: the people who take the lesson do not have the file.")
         )
-    words = url.query_string({name: each for name, each in url.here().items() if name not in AROUND})
+    words = url.query_string(
+        {name: each for name, each in url.current_query().items() if name not in LESSON_PARAMETERS}
+    )
     if len(page + words) > LENGTHS["at"]:
         raise LessonError(N_("This screen's text is too long for a step; take a shorter one."))
     return page + words
 
 
-AROUND = ("lesson", "lesson_step", "present", DRAFT)
+LESSON_PARAMETERS = ("lesson", "lesson_step", "present", DRAFT)
 """Query parameters that do not belong to the screen itself."""
 
 
@@ -60,7 +62,7 @@ def add(at: str) -> None:
         st.session_state[OPEN] = len(found.steps)
 
 
-def reveals(at: str, place: int) -> None:
+def set_reveal(at: str, place: int) -> None:
     """Set the screen that shows a step's answer; ``reveal`` becomes its differences from the step's own screen."""
     found = draft()
     if found is None:
@@ -68,7 +70,7 @@ def reveals(at: str, place: int) -> None:
     step = found.steps[place]
     before, after = (query(each.partition("?")[2]) for each in (step.at, at))
     changed = {name: words for name, words in after.items() if before.get(name) != words}
-    put(place, reveal=url.query_string(changed)[1:])
+    update_step(place, reveal=url.query_string(changed)[1:])
 
 
 def shows_answer(step: Step) -> bool:
@@ -80,16 +82,16 @@ def shows_answer(step: Step) -> bool:
     if found is None:
         return False
     asked, revealed = Screen.of(step.at), Screen.of(step.at, step.reveal)
-    if any(asked.values[name] != revealed.values[name] for name in asked.values if name != Visit.variants.name):
+    if any(asked.values[name] != revealed.values[name] for name in asked.values if name != SharedOptions.variants.name):
         return False
     before, after = asked.visit.variants, revealed.visit.variants
     if not found.measure.of_variant:
         return before == after
-    keys = found.rivals(revealed) if found.rank else [found.key]
+    keys = found.candidates(revealed) if found.rank else [found.key]
     return all(each in before for each in after if each.key in keys)
 
 
-def hide(place: int) -> None:
+def remove_asked_variant(place: int) -> None:
     """Remove the variant that a step asks for from its screen; showing the answer adds it again."""
     found = draft()
     if found is None or (asked := answer.find(found.steps[place])) is None:
@@ -97,15 +99,15 @@ def hide(place: int) -> None:
     step = found.steps[place]
     words = [each.word for each in Screen.of(step.at, step.reveal).visit.variants]
     left = [each.word for each in Screen.of(step.at).visit.variants if each.key != asked.key]
-    name, at = Visit.variants.name, query(step.at.partition("?")[2])
-    put(
+    name, at = SharedOptions.variants.name, query(step.at.partition("?")[2])
+    update_step(
         place,
         at=step.page + url.query_string({**at, name: left}),
         reveal=url.query_string({**query(step.reveal), name: words})[1:],
     )
 
 
-def put(place: int, **changes: object) -> None:
+def update_step(place: int, **changes: object) -> None:
     """Change attributes of a step."""
     found = draft()
     if found is not None and place < len(found.steps):

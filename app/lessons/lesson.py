@@ -123,22 +123,22 @@ def read(data: bytes, key: str = "") -> Lesson:
     if len(data) > MOST_BYTES:
         raise LessonError(N_("A lesson is at most {most:,} bytes long; this file is longer."), most=MOST_BYTES)
     try:
-        told = tomllib.loads(data.decode("utf-8-sig"))
+        values = tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise LessonError(
             N_("This is no lesson file. One is text in TOML, made on the Lessons page or by hand.")
         ) from error
-    if type(told.get("lesson")) is not int or told["lesson"] != VERSION:
+    if type(values.get("lesson")) is not int or values["lesson"] != VERSION:
         raise LessonError(N_("This file is no lesson of version {version}: it must say “lesson = 1”."), version=VERSION)
-    _refuse_others(told, {"lesson", "title", "minutes", "step"}, 0)
-    steps = told.get("step", [])
+    _refuse_others(values, {"lesson", "title", "minutes", "step"}, 0)
+    steps = values.get("step", [])
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise LessonError(N_("Each step of a lesson begins with “[[step]]”."))
     if not 1 <= len(steps) <= MOST_STEPS:
         raise LessonError(N_("A lesson has 1 to {most} steps; this one has {n}."), most=MOST_STEPS, n=len(steps))
     return Lesson(
-        title=_words(told, "title", 0),
-        minutes=_whole(told, "minutes", 0, MOST_MINUTES),
+        title=_words(values, "title", 0),
+        minutes=_whole(values, "minutes", 0, MOST_MINUTES),
         steps=tuple(_step(step, place) for place, step in enumerate(steps, 1)),
         key=key,
     )

@@ -8,7 +8,7 @@ from app.lessons import lesson
 from app.lessons.lesson import MOST_STEPS, Lesson
 from app.lessons.shipped import shipped
 from app.state import url
-from app.state.controls import Options, kept, whole
+from app.state.controls import Options, link_only_option, whole
 from app.state.url import Field, only
 from app.words.i18n import N_
 
@@ -33,10 +33,10 @@ def is_lesson(found: object) -> bool:
 class LessonOptions(Options, shared=2):
     """Options about the current lesson, in the link to every page. They do not change what a page computes."""
 
-    lesson = kept(lambda: Field(None, read_lesson, write_lesson, accepts=is_lesson, around=True))
+    lesson = link_only_option(lambda: Field(None, read_lesson, write_lesson, accepts=is_lesson, presentation_only=True))
     lesson_step = whole(1, 1, MOST_STEPS, N_("Step"))
-    present = kept(
-        lambda: replace(url.switch(False), around=True),
+    present = link_only_option(
+        lambda: replace(url.switch(False), presentation_only=True),
         N_("Present"),
         widget=st.toggle,
         help=N_("For a class: larger type, no panel on the left; the arrow keys go through the steps of a lesson."),

@@ -11,9 +11,9 @@ from app.lessons.lesson import query
 from app.page import discover
 from app.state import url
 from app.state.controls import Options
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.ui import input_panel
-from app.ui.input_panel import Chosen
+from app.ui.input_panel import ChosenInput
 from app.words.i18n import N_
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.errors import InputError
@@ -56,18 +56,18 @@ class Screen:
         return kind(**{name: self.values[control.name] for name, control in kind.controls.items()})
 
     @property
-    def visit(self) -> Visit:
+    def visit(self) -> SharedOptions:
         """The options that all pages share."""
-        return self.options(Visit)
+        return self.options(SharedOptions)
 
     @property
-    def chosen(self) -> Chosen:
+    def chosen(self) -> ChosenInput:
         """The input.
 
         Raises:
             LabError: if the input cannot be read, or is a file that was not uploaded.
         """
-        found = input_panel.looked_at(self.visit)
+        found = input_panel.read_input(self.visit)
         if found is None:
             raise InputError(N_("There is no file yet; upload one in the panel on the left."))
         return found

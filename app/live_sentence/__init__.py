@@ -1,5 +1,5 @@
 """The browser component that shows one sentence under several variants, with arcs for what one word attends to."""
 
-from app.live_sentence.sentence import Row, Turn, live_sentence
+from app.live_sentence.sentence import Row, SentenceState, live_sentence
 
-__all__ = ["Row", "Turn", "live_sentence"]
+__all__ = ["Row", "SentenceState", "live_sentence"]

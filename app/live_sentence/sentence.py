@@ -46,7 +46,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Turn:
+class SentenceState:
     """The visitor's choices.
 
     Attributes:
@@ -61,10 +61,10 @@ class Turn:
 def live_sentence(
     tokens: Sequence[str],
     rows: Sequence[Row],
-    turn: Turn,
+    turn: SentenceState,
     *,
     key: str,
-    on_turn: Callable[[Turn], None],
+    on_turn: Callable[[SentenceState], None],
     way: str,
     pinned: str,
     length: str,
@@ -88,7 +88,7 @@ def live_sentence(
 
     def report(reported: object) -> None:
         if isinstance(reported, dict):
-            on_turn(Turn(int(reported["word"]), dict(reported["steps"])))
+            on_turn(SentenceState(int(reported["word"]), dict(reported["steps"])))
 
     message = pack(tokens, rows, key=key)
     mount(message, key=key, events={"turn": report}, settings=settings, receiver=_SENTENCE)

@@ -55,9 +55,9 @@ def encode(header: Mapping[str, object], payload: bytes = b"", *, digest: str = 
         Four bytes with the header's length (little-endian), the header as JSON with a digest of everything added, and
         the payload.
     """
-    told = json.dumps(header)
-    both = digested((told + (digest or digested(payload))).encode())
-    words = f'{told[:-1]}, "digest": "{both}"}}'.encode()
+    text = json.dumps(header)
+    both = digested((text + (digest or digested(payload))).encode())
+    words = f'{text[:-1]}, "digest": "{both}"}}'.encode()
     return len(words).to_bytes(4, "little") + words + payload
 
 

@@ -12,20 +12,20 @@ _MASKED = np.uint8(255)  # the other bytes are positions on the colour ramp
 
 
 @dataclass(frozen=True)
-class Named:
+class HeadLabel:
     """A head with its descriptions.
 
     Attributes:
         layer: the layer's index, from 0.
         head: the head's index, from 0.
         note: the text under its thumbnail, if heads are shown in order.
-        told: the text on hover, and for screen readers.
+        description: the text on hover, and for screen readers.
     """
 
     layer: int
     head: int
     note: str = ""
-    told: str = ""
+    description: str = ""
 
 
 def thumbnail_board(
@@ -36,7 +36,7 @@ def thumbnail_board(
     on_choose: Callable[[tuple[int, int]], None] | None = None,
     height: int = 420,
     largest: int = 56,
-    names: Sequence[Named] = (),
+    names: Sequence[HeadLabel] = (),
     in_order: bool = False,
     reveal: bool = False,
 ) -> None:

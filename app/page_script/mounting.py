@@ -20,7 +20,7 @@ _KEY = "page_script.mount"
 
 def mount() -> None:
     """Add the script to the page, as an element without height."""
-    _component(json.dumps(glossary.spoken(), ensure_ascii=False))(
+    _component(json.dumps(glossary.translated_entries(), ensure_ascii=False))(
         key=_KEY, on_form_change=_take_form, on_narrow_change=_take_narrow, on_returned_change=_draw_again
     )
 
@@ -30,8 +30,8 @@ def _component(terms: str) -> Any:  # noqa: ANN401 - streamlit's own
     """Return the script with the glossary in one language. Its texts are then sent once instead of with every run."""
     name = f"attention_lab_page_{zlib.crc32(terms.encode()):08x}"
     text = script(Path(__file__).with_name("page.js"))
-    told = f"const GLOSSARY = {terms};\nconst SERVER = {json.dumps(version_of(text))};\n"
-    return st.components.v2.component(name, js=told + text)
+    message = f"const GLOSSARY = {terms};\nconst SERVER = {json.dumps(version_of(text))};\n"
+    return st.components.v2.component(name, js=message + text)
 
 
 def version_of(text: str) -> str:
@@ -49,9 +49,9 @@ def _take_form() -> None:
 
 def _draw_again() -> None:
     """Rerun the page after a lost connection was restored; the run itself is all that is needed."""
-    url.stay()
+    url.keep_notice_next_run()
 
 
 def _take_narrow() -> None:
     st.session_state[NARROW] = bool(st.session_state[_KEY].narrow)
-    url.stay()
+    url.keep_notice_next_run()

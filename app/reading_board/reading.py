@@ -30,7 +30,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Look:
+class ReadingState:
     """The visitor's choices.
 
     Attributes:
@@ -47,10 +47,10 @@ def reading_board(
     original: Reading,
     changed: Sequence[Reading],
     columns: Sequence[str],
-    look: Look,
+    look: ReadingState,
     *,
     key: str,
-    on_look: Callable[[Look], None],
+    on_look: Callable[[ReadingState], None],
 ) -> None:
     """Draw the text.
 
@@ -67,7 +67,7 @@ def reading_board(
 
     def report(reported: object) -> None:
         if isinstance(reported, dict):
-            on_look(Look(int(reported["shown"]), int(reported["token"])))
+            on_look(ReadingState(int(reported["shown"]), int(reported["token"])))
 
     message = pack(tokens, original, changed, columns, key=key)
     mount(message, key=key, events={"look": report}, settings=settings, receiver=_READING)

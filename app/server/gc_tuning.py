@@ -10,18 +10,18 @@ import time
 
 from app.server import malloc
 
-OLD = 100
+FULL_COLLECTION_THRESHOLD = 100
 """Young collections before a full one (``gc.set_threshold``). Python's 10 is a full collection every fifty runs: with a
 hundred sessions, a tenth of a second under the interpreter lock to free the few sessions that have ended."""
-BETWEEN = 3.0
+TRIM_INTERVAL = 3.0
 """Seconds after which free memory is returned to the system even without a full collection: the collector does not
 count the holes that freed arrays leave."""
 
-_given_back = -BETWEEN
+_given_back = -TRIM_INTERVAL
 _settled: set[str] = set()
 
 
-def settle(what: str) -> None:
+def freeze_objects(what: str) -> None:
     """Exclude all live objects from later collections, once for each name.
 
     The collector never scans these objects again. Parts of live sessions that only a collection could free therefore
@@ -35,16 +35,16 @@ def settle(what: str) -> None:
     _settled.add(what)
     if _after not in gc.callbacks:
         gc.callbacks.append(_after)
-    gc.set_threshold(*gc.get_threshold()[:2], OLD)
+    gc.set_threshold(*gc.get_threshold()[:2], FULL_COLLECTION_THRESHOLD)
     gc.collect()
     gc.freeze()
 
 
 def _after(phase: str, info: dict[str, int]) -> None:
-    """Return free memory to the system (some ms) after full collections, and at most every ``BETWEEN`` seconds."""
+    """Return free memory to the system (some ms) after full collections, at most every ``TRIM_INTERVAL`` seconds."""
     global _given_back
     if phase == "stop" and info["generation"]:
         now = time.monotonic()
-        if info["generation"] == 2 or now - _given_back > BETWEEN:
+        if info["generation"] == 2 or now - _given_back > TRIM_INTERVAL:
             malloc.give_back()
             _given_back = now

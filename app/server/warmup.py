@@ -27,7 +27,7 @@ def warm_up() -> None:
     ac.all_variants()
     with contextlib.suppress(ac.LabError):  # Without installed models, the pages show the error.
         ac.inputs.from_text(presets.texts()["story"], model="minilm", layer=presets.LAYER)
-    gc_tuning.settle("imports")
+    gc_tuning.freeze_objects("imports")
 
 
 def read_presets() -> None:

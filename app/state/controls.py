@@ -63,7 +63,7 @@ class Control(Generic[T]):
         self.field, self.title, self.help = field, title, help
         self._link, self._widget, self._arguments = link, widget, arguments
 
-    def named(self, name: str, prefix: str) -> None:
+    def set_name(self, name: str, prefix: str) -> None:
         """Set the option's name from the attribute under which a class of options declares it."""
         self.name = self._link or prefix + name
 
@@ -95,14 +95,14 @@ class Control(Generic[T]):
         """Change the value; only before its widget is drawn, or in a callback."""
         st.session_state[self.name] = value
 
-    def called(self, value: T) -> str:
+    def label_of(self, value: T) -> str:
         """Return the name of a value on screen."""
         name: str = self._arguments()["format_func"](value)
         return name
 
-    def fit(self, options: Container[Any]) -> T:
+    def restrict_to(self, options: Container[Any]) -> T:
         """Reset a value that is not among the options (one from a link is reported) and return the value."""
-        url.fit(**{self.name: options})
+        url.restrict_to(**{self.name: options})
         return self.value
 
     def draw(self, **layout: Any) -> T:  # noqa: ANN401 - streamlit's own
@@ -115,12 +115,12 @@ class Control(Generic[T]):
             The current value.
         """
         assert self._widget is not None, f"{self.name} has no widget of its own"
-        cached.drawing().give_way()
-        told = {"help": _(self.help) or None, **self._arguments(), **layout}
-        self._widget(_(told.pop("label", self.title)), key=self.name, **told)
+        cached.page_lock().give_way()
+        arguments = {"help": _(self.help) or None, **self._arguments(), **layout}
+        self._widget(_(arguments.pop("label", self.title)), key=self.name, **arguments)
         return self.value
 
-    def draw_among(
+    def draw_with_options(
         self,
         options: Sequence[U],
         otherwise: U,
@@ -141,10 +141,13 @@ class Control(Generic[T]):
         Returns:
             The value shown.
         """
-        cached.drawing().give_way()
-        told = {"help": _(self.help) or None, **layout}
+        cached.page_lock().give_way()
+        arguments = {"help": _(self.help) or None, **layout}
         return widget(
-            _(told.pop("label", self.title)), options, **told, **url.mirror(self.name, options, otherwise, key=key)
+            _(arguments.pop("label", self.title)),
+            options,
+            **arguments,
+            **url.widget_arguments(self.name, options, otherwise, key=key),
         )
 
 
@@ -165,7 +168,7 @@ class Options:
             Options._shared[shared] = cls
         cls.controls = {name: control for name, control in vars(cls).items() if isinstance(control, Control)}
         for name, control in cls.controls.items():
-            control.named(name, prefix)
+            control.set_name(name, prefix)
         for base in cls.__bases__:
             cls.controls |= getattr(base, "controls", {}) | cls.controls
 
@@ -203,27 +206,27 @@ def _fields(controls: tuple[Control[Any], ...], profile: Limits) -> Mapping[str,
     return {control.name: control.field() for control in controls}
 
 
-def choice(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **told: Any) -> Control[T]:  # noqa: ANN401
+def choice(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **kwargs: Any) -> Control[T]:  # noqa: ANN401
     """Declare an option with a few values side by side, drawn as a segmented control.
 
     Args:
         names: names of the values on screen, to be translated, the default first; or a function that returns translated
             names.
         title: label of the widget.
-        told: further arguments of ``Control``; ``default``; ``opening``, the value for an empty address if it is not
+        kwargs: further arguments of ``Control``; ``default``; ``opening``, the value for an empty address if it is not
             the default; ``layout``, arguments of the widget.
     """
-    return _listed(names, title, st.segmented_control, {"required": True, "width": "content"}, told)
+    return _listed(names, title, st.segmented_control, {"required": True, "width": "content"}, kwargs)
 
 
-def selection(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **told: Any) -> Control[T]:  # noqa: ANN401
+def selection(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **kwargs: Any) -> Control[T]:  # noqa: ANN401
     """Declare an option with many values, drawn as a select box; arguments as in ``choice``."""
-    return _listed(names, title, st.selectbox, {}, told)
+    return _listed(names, title, st.selectbox, {}, kwargs)
 
 
-def pills(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **told: Any) -> Control[T]:  # noqa: ANN401
+def pills(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **kwargs: Any) -> Control[T]:  # noqa: ANN401
     """Declare an option with several values, drawn as pills that wrap; arguments as in ``choice``."""
-    return _listed(names, title, st.pills, {"required": True}, told)
+    return _listed(names, title, st.pills, {"required": True}, kwargs)
 
 
 def _listed(
@@ -231,9 +234,9 @@ def _listed(
     title: str,
     widget: Callable[..., Any],
     usual: Mapping[str, Any],
-    told: dict[str, Any],
+    kwargs: dict[str, Any],
 ) -> Control[T]:
-    layout, default, opening = (told.pop(name, None) for name in ("layout", "default", "opening"))
+    layout, default, opening = (kwargs.pop(name, None) for name in ("layout", "default", "opening"))
 
     def titles() -> Mapping[T, str]:
         return names() if callable(names) else {word: _(name) for word, name in names.items()}
@@ -246,28 +249,28 @@ def _listed(
         known = titles()
         return {**usual, "options": list(known), "format_func": known.__getitem__, **(layout or {})}
 
-    return Control(field, title, widget=widget, arguments=arguments, **told)
+    return Control(field, title, widget=widget, arguments=arguments, **kwargs)
 
 
-def several(options: Sequence[T], default: Sequence[T], title: str, **told: Any) -> Control[list[T]]:  # noqa: ANN401
+def several(options: Sequence[T], default: Sequence[T], title: str, **kwargs: Any) -> Control[list[T]]:  # noqa: ANN401
     """Declare an option with any number of the values selected; the caller passes ``format_func`` when drawing it."""
     return Control(
         lambda: url.some_of(list(default), options),
         title,
         widget=st.pills,
         arguments=lambda: {"options": options, "selection_mode": "multi", "width": "content"},
-        **told,
+        **kwargs,
     )
 
 
-def stops(options: Sequence[T], default: T, title: str, *, form: str = "{}", **told: Any) -> Control[T]:  # noqa: ANN401
+def stops(options: Sequence[T], default: T, title: str, *, form: str = "{}", **kwargs: Any) -> Control[T]:  # noqa: ANN401
     """Declare an option for one of several numbers on a slider, written with a ``str.format`` template."""
     return Control(
         lambda: url.one_of(default, options),
         title,
         widget=st.select_slider,
         arguments=lambda: {"options": options, "format_func": form.format},
-        **told,
+        **kwargs,
     )
 
 
@@ -279,7 +282,7 @@ def whole(
     *,
     widget: Callable[..., int] = st.number_input,
     layout: Mapping[str, Any] | None = None,
-    **told: Any,  # noqa: ANN401 - arguments of Control
+    **kwargs: Any,  # noqa: ANN401 - arguments of Control
 ) -> Control[int]:
     """Declare an option for an integer within bounds, drawn as a number input or, with ``st.slider``, as a slider."""
     return Control(
@@ -287,7 +290,7 @@ def whole(
         title,
         widget=widget,
         arguments=lambda: {"min_value": low, "max_value": _top(high), **(layout or {})},
-        **told,
+        **kwargs,
     )
 
 
@@ -303,24 +306,24 @@ def listed_whole(
     *,
     widget: Callable[..., int] = st.selectbox,
     layout: Mapping[str, Any] | None = None,
-    **told: Any,  # noqa: ANN401 - arguments of Control
+    **kwargs: Any,  # noqa: ANN401 - arguments of Control
 ) -> Control[int]:
     """Declare an option for an integer in a select box or ``st.select_slider``; ``draw`` takes its values."""
     return Control(
-        lambda: url.whole(default, low, _top(high)), title, widget=widget, arguments=lambda: layout or {}, **told
+        lambda: url.whole(default, low, _top(high)), title, widget=widget, arguments=lambda: layout or {}, **kwargs
     )
 
 
-def place(high: Callable[[], int], title: str = "", **told: Any) -> Control[int | None]:  # noqa: ANN401
+def place(high: Callable[[], int], title: str = "", **kwargs: Any) -> Control[int | None]:  # noqa: ANN401
     """Declare an option for a position below a bound (a token, a feature), initially None, without a widget."""
-    return Control(lambda: url.whole(None, 0, high() - 1), title, **told)
+    return Control(lambda: url.whole(None, 0, high() - 1), title, **kwargs)
 
 
-def switch(default: bool, title: str, *, opening: bool | None = None, **told: Any) -> Control[bool]:  # noqa: ANN401
+def switch(default: bool, title: str, *, opening: bool | None = None, **kwargs: Any) -> Control[bool]:  # noqa: ANN401
     """Declare an on/off option; ``opening`` is the value for an empty address if it is not the default."""
-    return Control(lambda: url.switch(default, opening), title, widget=st.toggle, **told)
+    return Control(lambda: url.switch(default, opening), title, widget=st.toggle, **kwargs)
 
 
-def kept(field: Callable[[], Field], title: str = "", **told: Any) -> Control[Any]:  # noqa: ANN401
+def link_only_option(field: Callable[[], Field], title: str = "", **kwargs: Any) -> Control[Any]:  # noqa: ANN401
     """Declare an option that links carry but that has no standard widget: variants, a stack, a clicked item."""
-    return Control(field, title, **told)
+    return Control(field, title, **kwargs)

@@ -10,7 +10,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.state import presets
-from app.state.controls import Options, choice, kept, listed_whole, selection, switch, whole
+from app.state.controls import Options, choice, link_only_option, listed_whole, selection, switch, whole
 from app.state.url import CutError, Field, number, only
 from app.words.i18n import N_, _
 from attention_core.inputs import Source, SyntheticSource, models
@@ -28,7 +28,7 @@ AUTOMATIC = -1
 PLAIN = SyntheticSpec()
 
 
-def of_variant(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
+def variant_field(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
     """Return a field for one variant with its settings, among the variants that are accepted."""
 
     def read(given: list[str]) -> ac.Attention:
@@ -53,7 +53,7 @@ def write_model(name: str) -> list[str]:
     return [name] if models.is_model_allowed(name) else []
 
 
-def may_type(name: object) -> bool:
+def is_allowed_model_name(name: object) -> bool:
     """Return whether a model name is allowed; where any name may be typed, unknown ones lead to an error message."""
     return isinstance(name, str) and (models.is_model_allowed(name) or current().hub_models)
 
@@ -114,18 +114,18 @@ def kinds() -> dict[str, str]:
     return {kind.key: _(kind.title) for kind in KINDS}
 
 
-class Visit(Options, shared=1):
+class SharedOptions(Options, shared=1):
     """The options that every page has: the input, the variants, the causal switch."""
 
     input = choice(
         lambda: {kind.key: kind.key for kind in Source.__subclasses__()}, N_("Input"), layout={"width": "stretch"}
     )
-    text = kept(
+    text = link_only_option(
         lambda: Field(
             presets.texts()["english"],
             read_text,
             write_text,
-            takes=lambda: _(
+            describe_allowed=lambda: _(
                 "a text of up to {n:,} characters as a link of this app packs it, or an example by its name: {names}",
                 n=current().text_characters,
                 names=", ".join(f"@{name}" for name in presets.texts()),
@@ -135,14 +135,18 @@ class Visit(Options, shared=1):
         N_("Your text"),
         widget=st.text_area,
     )
-    model = kept(lambda: Field("minilm", read_model, write_model, accepts=may_type), N_("Model"), widget=st.selectbox)
+    model = link_only_option(
+        lambda: Field("minilm", read_model, write_model, accepts=is_allowed_model_name),
+        N_("Model"),
+        widget=st.selectbox,
+    )
     layer = listed_whole(presets.LAYER, 0, 999, N_("Layer"))
     head = listed_whole(presets.HEAD, -1, 999, N_("Head"))
     kind = selection(kinds, N_("Kind"), default=PLAIN.kind)
     n = whole(PLAIN.n, 1, lambda: current().matrix_tokens, N_("Tokens n"), widget=st.slider)
     d = whole(PLAIN.d, 2, lambda: current().head_size, N_("Head size d"))
     heads = whole(PLAIN.heads, 1, lambda: current().heads, N_("Heads"))
-    sharpness = kept(
+    sharpness = link_only_option(
         lambda: number(PLAIN.sharpness, 0.0, 16.0),
         N_("Sharpness"),
         widget=st.slider,
@@ -163,12 +167,12 @@ class Visit(Options, shared=1):
             "score (arXiv 2108.12409) by two more coordinates, where the future is hidden."
         ),
     )
-    variants = kept(
+    variants = link_only_option(
         lambda: Field(
             default_variants(),
             read_variants,
             lambda chosen: [attention.word for attention in chosen],
-            takes=lambda: _("up to {n}, each once", n=current().compared_variants),
+            describe_allowed=lambda: _("up to {n}, each once", n=current().compared_variants),
             opening=first_variants(),
         )
     )
@@ -191,7 +195,7 @@ def opening_on(own: Mapping[str, Any]) -> dict[str, Field]:
         own: the page's opening values, by field name.
     """
     if not models.are_default_weights_installed():
-        own = {Visit.input.name: SyntheticSource.key, **own}
+        own = {SharedOptions.input.name: SyntheticSource.key, **own}
     return {name: replace(kind, opening=own[name]) if name in own else kind for name, kind in Options.shared().items()}
 
 
@@ -206,12 +210,12 @@ def opens_causal(variant: ac.Variant) -> bool:
     return variant.family == "gated"
 
 
-def as_chosen(key: str) -> ac.Attention:
+def with_chosen_settings(key: str) -> ac.Attention:
     """Return a variant with the settings chosen in this visit, or with its defaults if it was not chosen."""
-    return next((attention for attention in Visit.variants.value if attention.key == key), None) or ac.get(key)
+    return next((attention for attention in SharedOptions.variants.value if attention.key == key), None) or ac.get(key)
 
 
-def take_text(text: str) -> None:
+def set_text(text: str) -> None:
     """Change the input text and reset the pinned token, whose position refers to the old text."""
-    Visit.text.set(text)
+    SharedOptions.text.set(text)
     st.session_state[PINNED] = AUTOMATIC

@@ -3,7 +3,7 @@
 A value is stored in ``st.session_state`` under its name. The address holds the values that differ from the defaults, so
 the same link shows the same picture anywhere. Values in an address are never trusted: a value that fails its check
 falls back to its default and is named in a notice. ``Field.read`` makes the checks that need only the value itself.
-``fit`` makes those that depend on the input or on other content of the screen, once that is known.
+``restrict_to`` makes those that depend on the input or on other content of the screen, once that is known.
 """
 
 import binascii
@@ -19,7 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import attention_core as ac
-from app.words.i18n import _, literal, paragraph
+from app.words.i18n import _, escape_markdown, paragraph
 
 LINK = "link"
 NAMED = 12
@@ -38,17 +38,17 @@ class Link:
         given: query of a new link, by name; None if the app itself wrote the address.
         written: query that the last run wrote into the address.
         page: Streamlit's hash of the page of the address.
-        overtaken: queries of earlier runs that the browser may still show, oldest first. A visitor who does not wait
-            makes the next change from an address that is no longer the latest.
+        pending_queries: queries of earlier runs that the browser may still show, oldest first. A visitor who does not
+            wait makes the next change from an address that is no longer the latest.
         valid: last allowed value of each name.
         opened: values set from an empty address, by name. Each page opens with its own until the visitor changes them.
         unchecked: words of values from a link that may still turn out not to fit what is on screen.
         fields: fields that this run has used.
         refused: words of rejected values, by name.
-        told: words that the notice named, by name: rejected values and parameters that the page does not know.
-        stays: whether no visitor causes the next run, so that the notice must stay.
+        reported: words that the notice named, by name: rejected values and parameters that the page does not know.
+        keep_notice: whether no visitor causes the next run, so that the notice must stay.
         place: element in which the notice is drawn.
-        arriving: whether this is the session's first run, which leaves the address unchanged. The address already
+        is_first_run: whether this is the session's first run, which leaves the address unchanged. The address already
             represents what is shown, and rewriting it would add a step to the browser's history.
         unread: query of a new link until a run has completed. Streamlit interrupts a run when the browser sends the
             next request, and an interrupted run may have read only some of the values.
@@ -58,16 +58,16 @@ class Link:
     given: dict[str, list[str]] | None
     written: dict[str, list[str]]
     page: str = ""
-    overtaken: list[dict[str, list[str]]] = field(default_factory=list)
+    pending_queries: list[dict[str, list[str]]] = field(default_factory=list)
     valid: dict[str, Any] = field(default_factory=dict)
     opened: dict[str, Any] = field(default_factory=dict)
     unchecked: dict[str, list[str]] = field(default_factory=dict)
     fields: dict[str, "Field"] = field(default_factory=dict)
     refused: dict[str, list[str]] = field(default_factory=dict)
-    told: dict[str, list[str]] = field(default_factory=dict)
-    stays: bool = False
+    reported: dict[str, list[str]] = field(default_factory=dict)
+    keep_notice: bool = False
     place: DeltaGenerator | None = None
-    arriving: bool = False
+    is_first_run: bool = False
     unread: dict[str, list[str]] | None = None
     read: set[str] = field(default_factory=set)
 
@@ -82,11 +82,11 @@ class Field:
         write: converts the value to its words.
         options: allowed values in addition to the default; None if they cannot be listed.
         accepts: returns whether a value is allowed, if the values cannot be listed.
-        takes: returns a description of the allowed values, for a value out of bounds.
+        describe_allowed: returns a description of the allowed values, for a value out of bounds.
         opening: value for an address without any parameters; None for the default. The opening value may change over
             time; the default may not, because existing links depend on it.
-        around: whether the field concerns only what surrounds a picture, such as a lesson. An address with only such
-            fields opens the same state as an empty address.
+        presentation_only: whether the field concerns only what surrounds a picture, such as a lesson. An address with
+            only such fields opens the same state as an empty address.
     """
 
     default: Any
@@ -94,21 +94,21 @@ class Field:
     write: Callable[[Any], list[str]] = lambda value: [str(value)]
     options: Sequence[Any] | None = None
     accepts: Callable[[Any], bool] = lambda value: True
-    takes: Callable[[], str] | None = None
+    describe_allowed: Callable[[], str] | None = None
     opening: Any = None
-    around: bool = False
+    presentation_only: bool = False
 
-    def opens(self) -> Any:  # noqa: ANN401 - of the value's type
+    def opening_value(self) -> Any:  # noqa: ANN401 - of the value's type
         """Return the value for an empty address."""
         return self.default if self.opening is None else self.opening
 
-    def holds(self, value: object) -> bool:
+    def is_allowed(self, value: object) -> bool:
         """Return whether a value is allowed."""
         if self.options is None:
             return self.accepts(value)
         return value == self.default or value in self.options
 
-    def passed(self, words: list[str]) -> bool:
+    def is_out_of_bounds(self, words: list[str]) -> bool:
         """Return whether the words are outside the field's own bounds, independent of what is on screen."""
         try:
             self.read(words)
@@ -144,7 +144,7 @@ def one_of(default: Any, options: Iterable[Any]) -> Field:  # noqa: ANN401 - of 
         default,
         lambda given: known[only(given)],
         options=tuple(known.values()),
-        takes=(lambda: ", ".join(known)) if len(known) <= NAMED else None,
+        describe_allowed=(lambda: ", ".join(known)) if len(known) <= NAMED else None,
     )
 
 
@@ -182,7 +182,7 @@ def whole(default: int | None, low: int, high: int) -> Field:
             raise ValueError
         return value
 
-    return Field(default, read, options=allowed, takes=lambda: _("{low:,} to {high:,}", low=low, high=high))
+    return Field(default, read, options=allowed, describe_allowed=lambda: _("{low:,} to {high:,}", low=low, high=high))
 
 
 def number(default: float, low: float, high: float) -> Field:
@@ -200,7 +200,7 @@ def number(default: float, low: float, high: float) -> Field:
         default,
         read,
         accepts=lambda value: isinstance(value, int | float) and low <= value <= high,
-        takes=lambda: _("{low:g} to {high:g}", low=low, high=high),
+        describe_allowed=lambda: _("{low:g} to {high:g}", low=low, high=high),
     )
 
 
@@ -226,39 +226,39 @@ def open_link() -> None:
     last: Link | None = state.get(LINK)
     stepped, page = getattr(context, "is_history_navigation", False), getattr(context, "page_script_hash", "")
     if last is None or stepped or (given and not _ours(given, page, last)):
-        state[LINK] = Link(given, given, page, arriving=last is None, unread=given)
+        state[LINK] = Link(given, given, page, is_first_run=last is None, unread=given)
         return
-    overtaken = last.overtaken if page == last.page else []
+    pending = last.pending_queries if page == last.page else []
     if given == last.written:
-        overtaken = []
-    elif given in overtaken:
-        overtaken = overtaken[overtaken.index(given) :]
-    told = last.told if last.stays else {}
+        pending = []
+    elif given in pending:
+        pending = pending[pending.index(given) :]
+    reported = last.reported if last.keep_notice else {}
     state[LINK] = Link(
         None,
         last.written,
         page,
-        overtaken,
+        pending,
         last.valid,
         last.opened,
         last.unchecked,
-        refused={**told},
+        refused={**reported},
         unread=last.unread,
         read=last.read,
     )
 
 
-def stay() -> None:
+def keep_notice_next_run() -> None:
     """Keep a notice during the next run, which a report of the browser causes and no visitor's action."""
     if LINK in st.session_state:
-        st.session_state[LINK].stays = True
+        st.session_state[LINK].keep_notice = True
 
 
 def _ours(given: dict[str, list[str]], page: str, last: Link) -> bool:
-    return given == last.written or (page == last.page and given in last.overtaken)
+    return given == last.written or (page == last.page and given in last.pending_queries)
 
 
-def use(fields: Mapping[str, Field]) -> None:
+def register_fields(fields: Mapping[str, Field]) -> None:
     """Set these values in the session: from a new link, else the existing ones, else those of an empty address.
 
     A page calls this at its top for its own options; the names are the keys of its widgets.
@@ -274,7 +274,7 @@ def use(fields: Mapping[str, Field]) -> None:
         if name in unread:
             continue
         if name not in state or (name in link.opened and _value(name, link) == link.opened[name]):
-            state[name] = link.opened[name] = kind.opens()
+            state[name] = link.opened[name] = kind.opening_value()
         else:
             # Streamlit drops the state of a widget that a run does not draw; writing the value keeps it.
             state[name] = _value(name, link)
@@ -284,8 +284,8 @@ def _read_values(fields: Mapping[str, Field], given: Mapping[str, list[str]], li
     """Set the values that a new link carries in the session."""
     state = st.session_state
     values, refused = read_link(given, fields)
-    if not [name for name in given if name not in link.fields or not link.fields[name].around]:
-        link.opened |= {name: kind.opens() for name, kind in fields.items() if name not in given}
+    if not [name for name in given if name not in link.fields or not link.fields[name].presentation_only]:
+        link.opened |= {name: kind.opening_value() for name, kind in fields.items() if name not in given}
         values |= {name: link.opened[name] for name in fields if name not in given}
     for name in set(values) - set(given):
         if name in state and not fields[name].write(value(name)):
@@ -311,11 +311,11 @@ def _value(name: str, link: Link) -> Any:  # noqa: ANN401 - any field's
     if kind is None:
         return state[name]
     found = state.get(name, kind.default)
-    if kind.holds(found):
+    if kind.is_allowed(found):
         link.valid[name] = found
         return found
     kept = link.valid.get(name, kind.default)
-    return kept if kind.holds(kept) else kind.default
+    return kept if kind.is_allowed(kept) else kind.default
 
 
 def untouched(names: Iterable[str]) -> bool:
@@ -324,7 +324,7 @@ def untouched(names: Iterable[str]) -> bool:
     return all(name in link.opened and _value(name, link) == link.opened[name] for name in names)
 
 
-def arrived() -> bool:
+def is_new_link() -> bool:
     """Return whether this run shows a newly opened link rather than a changed widget."""
     link: Link = st.session_state[LINK]
     return link.given is not None
@@ -336,7 +336,7 @@ def values() -> dict[str, Any]:
     return {name: _value(name, link) for name in link.fields}
 
 
-def fit(**options: Container[Any]) -> None:
+def restrict_to(**options: Container[Any]) -> None:
     """Reset values that the screen does not offer to their defaults, and reject those that came from a link.
 
     Call it when the allowed values are known: layers of a model, heads and tokens of an input, steps of a story. A
@@ -356,7 +356,7 @@ def fit(**options: Container[Any]) -> None:
                 link.refused[name] = words
 
 
-def mirror(name: str, options: Sequence[Any], otherwise: object, *, key: str) -> dict[str, Any]:
+def widget_arguments(name: str, options: Sequence[Any], otherwise: object, *, key: str) -> dict[str, Any]:
     """Return the arguments of a widget that shows a value, or a fallback while no value that fits is chosen.
 
     Args:
@@ -365,13 +365,13 @@ def mirror(name: str, options: Sequence[Any], otherwise: object, *, key: str) ->
         otherwise: value shown while none of the options is chosen.
         key: key of the widget.
     """
-    fit(**{name: options})
+    restrict_to(**{name: options})
     now = value(name)
     st.session_state[key] = now if now in options else otherwise
-    return {"key": key, "on_change": _take, "args": (name, key)}
+    return {"key": key, "on_change": _store_widget_value, "args": (name, key)}
 
 
-def follow(key: str, value: Any) -> str:  # noqa: ANN401 - any widget's
+def sync_widget(key: str, value: Any) -> str:  # noqa: ANN401 - any widget's
     """Set a widget to a value decided elsewhere, and return the key to draw the widget under.
 
     If the browser shows another value, the key is a new one. Messages in flight from the old widget are then ignored;
@@ -383,18 +383,18 @@ def follow(key: str, value: Any) -> str:  # noqa: ANN401 - any widget's
     """
     state = st.session_state
     turn = state.get(f"{key}.turn", 0)
-    stands = state.get(_turned(key, turn), value)
+    stands = state.get(_versioned_key(key, turn), value)
     if (set(stands) != set(value)) if isinstance(value, list) else (stands != value):
         turn += 1
-    state[f"{key}.turn"], state[_turned(key, turn)] = turn, value
-    return _turned(key, turn)
+    state[f"{key}.turn"], state[_versioned_key(key, turn)] = turn, value
+    return _versioned_key(key, turn)
 
 
-def _turned(key: str, turn: int) -> str:
+def _versioned_key(key: str, turn: int) -> str:
     return f"{key}.{turn}" if turn else key
 
 
-def _take(name: str, key: str) -> None:
+def _store_widget_value(name: str, key: str) -> None:
     st.session_state[name] = st.session_state[key]
     st.session_state[name] = value(name)
 
@@ -404,21 +404,21 @@ def show_notices(place: DeltaGenerator) -> None:
     st.session_state[LINK].place = place
 
 
-def announce() -> None:
+def write_and_report() -> None:
     """Write the address and report rejected values once a page has read its values; drawing takes longer."""
     link: Link = st.session_state[LINK]
     write_link()
     unknown = {name: words for name, words in (link.given or {}).items() if name not in link.fields}
-    link.told = link.refused | unknown
-    if link.place and link.told:
-        link.place.warning(refusal(st.session_state, link.fields, link.told))
+    link.reported = link.refused | unknown
+    if link.place and link.reported:
+        link.place.warning(refusal(st.session_state, link.fields, link.reported))
 
 
-def close_link() -> None:
+def finish_run() -> None:
     """Write the address and report rejected values again at the end of a run, after all checks."""
-    announce()
+    write_and_report()
     link: Link = st.session_state[LINK]
-    link.arriving, link.unread = False, None
+    link.is_first_run, link.unread = False, None
 
 
 def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapping[str, Sequence[str]]) -> str:
@@ -439,20 +439,20 @@ def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapp
 
 
 def _instead(name: str, kind: Field, shown: object, words: Sequence[str]) -> str:
-    told = {"name": name, "shown": _shown(kind, shown), "word": _quoted(words)}
-    if kind.takes and kind.passed([*words]):
-        return _("{name} is {shown}, not {word}: it takes {takes}", **told, takes=kind.takes())
-    return _("{name} is {shown}, not {word}", **told)
+    parts = {"name": name, "shown": _shown(kind, shown), "word": _quoted(words)}
+    if kind.describe_allowed and kind.is_out_of_bounds([*words]):
+        return _("{name} is {shown}, not {word}: it takes {takes}", **parts, takes=kind.describe_allowed())
+    return _("{name} is {shown}, not {word}", **parts)
 
 
-def _some(told: Sequence[str]) -> str:
-    more, named = len(told) - NAMED, "; ".join(told[:NAMED])
+def _some(items: Sequence[str]) -> str:
+    more, named = len(items) - NAMED, "; ".join(items[:NAMED])
     return _("{named} and {n} more", named=named, n=more) if more > 0 else named
 
 
 def _quoted(words: Sequence[str]) -> str:
     word = ", ".join(words[:NAMED])
-    return "“" + literal(word[:WORD] + ("…" if len(word) > WORD else "")) + "”"
+    return "“" + escape_markdown(word[:WORD] + ("…" if len(word) > WORD else "")) + "”"
 
 
 def _shown(kind: Field, value: object) -> str:
@@ -467,12 +467,12 @@ def _shown(kind: Field, value: object) -> str:
 def write_link() -> None:
     """Write the state into the address; a fragment calls it after it has changed a value that links carry."""
     link: Link = st.session_state[LINK]
-    if link.arriving:
+    if link.is_first_run:
         return
-    written = {name: words for name, words in here().items() if words}
+    written = {name: words for name, words in current_query().items() if words}
     if written != link.written:
-        earlier = [each for each in (*link.overtaken, link.written) if each != written]
-        link.written, link.overtaken = written, earlier[-IN_FLIGHT:]
+        earlier = [each for each in (*link.pending_queries, link.written) if each != written]
+        link.written, link.pending_queries = written, earlier[-IN_FLIGHT:]
     if {name: st.query_params.get_all(name) for name in st.query_params} != link.written:
         st.query_params.from_dict(link.written)
 
@@ -504,7 +504,7 @@ def link_of(
     return {name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.default}
 
 
-def here() -> dict[str, list[str]]:
+def current_query() -> dict[str, list[str]]:
     """Return the query of the address that opens the current screen.
 
     On a first visit, too, it names every value that differs from its default, because the values of an empty address
@@ -514,7 +514,7 @@ def here() -> dict[str, list[str]]:
     # An address without parameters opens a first visit. A state of defaults only must therefore name the values that
     # differ from a first visit.
     return link_of(now, fields) or {
-        name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.opens()
+        name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.opening_value()
     }
 
 

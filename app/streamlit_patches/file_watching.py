@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.runtime import app_session
 
 
-def keep_off() -> bool:
+def disable_watchers() -> bool:
     """Stop reconnecting sessions from watching files if ``server.fileWatcherType`` is ``"none"``.
 
     A new session follows this option; a session that reconnects does not (Streamlit 1.67). After each of its runs it

@@ -15,10 +15,10 @@ from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.web.server.starlette import starlette_websocket
 
 MIRROR = "_held_by_browser"
-"""The attribute of a connection that stores its ``Held``."""
+"""The attribute of a connection that stores its ``BrowserMessageCache``."""
 
 
-class Held:
+class BrowserMessageCache:
     """The messages that the browser at the other end of a connection has cached, by the rules of Streamlit 1.67.
 
     Args:
@@ -29,12 +29,12 @@ class Held:
         self._oldest, self._runs = oldest, 0
         self._held: dict[str, tuple[int, str]] = {}  # by hash: the run count at the last use, and the fragment
 
-    def named(self, message: ForwardMsg) -> ForwardMsg:
+    def shortened(self, message: ForwardMsg) -> ForwardMsg:
         """Return what to send for a message: a reference to it if the browser has cached it, or the message."""
         held = message.metadata.cacheable and message.hash in self._held
         return create_reference_msg(message) if held else message
 
-    def read(self, message: ForwardMsg) -> None:
+    def record(self, message: ForwardMsg) -> None:
         """Record a message that was sent. Streamlit replaces a message that is too large by one that is not cached."""
         kind, name = message.WhichOneof("type"), message.ref_hash or message.hash
         if kind == "script_finished":
@@ -55,10 +55,10 @@ class Held:
         }
 
 
-def mirror() -> bool:
+def track_cache() -> bool:
     """Make Streamlit send hashes only for messages that the browser has cached for certain.
 
-    The rules of ``Held`` are those of one version's JavaScript: ``patches.py`` checks the exact version.
+    The rules of ``BrowserMessageCache`` are those of one version's JavaScript: ``patches.py`` checks the exact version.
 
     Returns:
         Whether the patch was applied. False if Streamlit's private methods differ from those of version 1.67.
@@ -76,10 +76,10 @@ def mirror() -> bool:
     def write_shortened(self: Any, msg: ForwardMsg) -> None:  # noqa: ANN401 - Streamlit's
         held = self.__dict__.get(MIRROR)
         if held is None:
-            held = self.__dict__[MIRROR] = Held(int(config.get_option("global.maxCachedMessageAge")))
-        sent = held.named(msg)
+            held = self.__dict__[MIRROR] = BrowserMessageCache(int(config.get_option("global.maxCachedMessageAge")))
+        sent = held.shortened(msg)
         write(self, sent)
-        held.read(sent)
+        held.record(sent)
 
     def reset_unclaimed(self: Any, *args: Any, cached_message_hashes: object = None, **kwargs: Any) -> None:  # noqa: ANN401
         reset(self, *args, **kwargs)

@@ -27,9 +27,13 @@ class Patch(NamedTuple):
 
 
 PATCHES = (
-    Patch("file_watching", "keep_off", "a session that reconnects watches source files again, which stalls the server"),
-    Patch("server_info", "leave_out", "browsers are told the server's paths, versions and git branch"),
-    Patch("message_cache", "mirror", "clicks during a run can leave a page that no longer updates"),
+    Patch(
+        "file_watching",
+        "disable_watchers",
+        "a session that reconnects watches source files again, which stalls the server",
+    ),
+    Patch("server_info", "remove_server_info", "browsers are told the server's paths, versions and git branch"),
+    Patch("message_cache", "track_cache", "clicks during a run can leave a page that no longer updates"),
 )
 
 

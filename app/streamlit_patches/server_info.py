@@ -13,7 +13,7 @@ ABOUT = ("environment_info", "user_info")
 """Parts of a session's first message: versions and system, and an identifier of this machine."""
 
 
-def leave_out() -> bool:
+def remove_server_info() -> bool:
     """Stop Streamlit from sending the server's file paths, versions, machine identifier and git state to browsers.
 
     A run's first message holds the paths and versions. The branch and changed files of the server's clone are sent on

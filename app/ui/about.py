@@ -3,15 +3,15 @@
 import streamlit as st
 
 import attention_core as ac
-from app.state.session import Visit, opens_causal
+from app.state.session import SharedOptions, opens_causal
 from app.ui import export, navigation
-from app.ui.input_panel import Chosen
-from app.ui.lazy import fold
-from app.words.i18n import _, literal
+from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_expander
+from app.words.i18n import _, escape_markdown
 from attention_core.variant import Paper
 
 
-def show(attention: ac.Attention, chosen: Chosen) -> None:
+def show(attention: ac.Attention, chosen: ChosenInput) -> None:
     """Draw a variant's formula, its cost on this input, its source and its code."""
     variant = attention.variant
     st.markdown(_(variant.summary))
@@ -25,20 +25,22 @@ def show(attention: ac.Attention, chosen: Chosen) -> None:
     export.snippet(attention.snippet())
     st.markdown(_("Definition"))
     st.code(variant.definition_code(), language="python")
-    fold(_("The variant's own file"), lambda: st.code(variant.source_code(), language="python"), key="about.file")
+    lazy_expander(
+        _("The variant's own file"), lambda: st.code(variant.source_code(), language="python"), key="about.file"
+    )
 
 
 def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int) -> str:
     """Return the cost of a variant, relative to softmax, on n tokens with heads of size d, without a causal mask."""
     cost, full = (a.cost(n, d, heads=heads) for a in (attention, ac.get("softmax")))
-    told = _(
+    text = _(
         "Time grows as **{complexity}**: without a causal mask, {own:,} multiply-adds per head with values as long as "
         "keys, {share:.2f}× softmax's.",
         complexity=_(attention.variant.complexity),
         own=cost.multiply_adds // heads,
         share=cost.multiply_adds / full.multiply_adds,
     )
-    return f"{told} {what_is_counted()}"
+    return f"{text} {what_is_counted()}"
 
 
 def what_is_counted() -> str:
@@ -59,12 +61,12 @@ def sources(variant: ac.Variant) -> str:
 
 
 def _cited(paper: Paper) -> str:
-    return f"[{literal(paper.heading)} ({paper.year})]({paper.url})"
+    return f"[{escape_markdown(paper.heading)} ({paper.year})]({paper.url})"
 
 
 def link_inside(attention: ac.Attention) -> None:
     """Draw a link to the step-by-step view of a variant on the same input, if the variant has one."""
     if attention.variant.anatomy:
-        changes = {Visit.causal.name: True} if opens_causal(attention.variant) else {}
+        changes = {SharedOptions.causal.name: True} if opens_causal(attention.variant) else {}
         fields = {"inside": [attention.word]}
         navigation.link("inside", _("Take it apart"), icon=":material/biotech:", fields=fields, **changes)

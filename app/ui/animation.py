@@ -17,7 +17,9 @@ opened."""
 
 @dataclass(frozen=True, kw_only=True)
 class Animation:
-    """An animated option. Only the animated part reruns at every tick: a fragment with ``run_every=clock`` draws it.
+    """An animated option.
+
+    Only the animated part reruns at every tick: a fragment with ``run_every=tick_interval`` draws it.
 
     Attributes:
         key: key of the animation; its button has the key ``{key}.play``.
@@ -34,20 +36,20 @@ class Animation:
     stride: int = 1
 
     @property
-    def going(self) -> bool:
+    def is_running(self) -> bool:
         """True while the animation is running."""
         drawn = st.session_state.get(self._drawn)
         return drawn is not None and time.monotonic() - drawn < LEFT
 
     @property
-    def clock(self) -> float | None:
+    def tick_interval(self) -> float | None:
         """Seconds after which the animated part reruns; None while the animation is stopped."""
-        return TICK if self.going else None
+        return TICK if self.is_running else None
 
     def step(self, ticking: bool) -> int:
         """Advance the option if the clock has ticked, and return the value to draw."""
         state, at = st.session_state, min(max(self.option.value, self.first), self.last)
-        if self.going and ticking and time.monotonic() - state[self._drawn] > TICK / 2:
+        if self.is_running and ticking and time.monotonic() - state[self._drawn] > TICK / 2:
             at = min(self.last, at + self.stride)
             state[self._drawn] = time.monotonic() if at < self.last else None
         self.option.set(at)
@@ -59,9 +61,9 @@ class Animation:
         press = self._stop if ticking else self._start  # The press does what the button says, however late it arrives.
         st.button(word, icon=icon, key=f"{self.key}.play", width="stretch", on_click=press)
 
-    def settle(self, ticking: bool) -> None:
+    def rerun_if_changed(self, ticking: bool) -> None:
         """Rerun the whole page if the clock has to start or stop, which only a run of the whole page can change."""
-        if self.going != ticking:
+        if self.is_running != ticking:
             st.rerun()
 
     @property

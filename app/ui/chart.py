@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 import plotly.io
 import streamlit as st
 
-from app.figures.ends import narrowed
+from app.figures.ends import with_legend_below
 from app.figures.theme import Figure
 from app.jobs import cached
-from app.state.session import Visit
+from app.state.session import SharedOptions
 
 NARROW = "chart.narrow"
 """Session key of a bool: whether the visitor's screen is too narrow for names next to lines."""
@@ -20,7 +20,7 @@ NARROW = "chart.narrow"
 
 def choose_format() -> None:
     """Draw the choice of the picture format, which applies to all pages; a page shows it once, next to its figures."""
-    Visit.picture.draw()
+    SharedOptions.picture.draw()
 
 
 def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
@@ -32,22 +32,22 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
         name: name of the saved file, without extension.
         alt: description of the figure in one sentence, for visitors who cannot see it.
     """
-    cached.drawing().give_way()
+    cached.page_lock().give_way()
     # app/page_script/chart_files.js reads the file's name from the layout.
     layout = figure["layout"]
     figure = {
         **figure,
-        "layout": {**layout, "meta": {**layout.get("meta", {}), "file": f"{name}.{Visit.picture.value}"}},
+        "layout": {**layout, "meta": {**layout.get("meta", {}), "file": f"{name}.{SharedOptions.picture.value}"}},
     }
     st.plotly_chart(
-        Drawn(narrowed(figure) if st.session_state.get(NARROW) else figure),
+        RawFigure(with_legend_below(figure) if st.session_state.get(NARROW) else figure),
         key=key,
         config={"displaylogo": False, "displayModeBar": True, "modeBarButtons": [["toImage"]]},
         alt=alt,
     )
 
 
-class Drawn(go.Figure):
+class RawFigure(go.Figure):
     """A figure that is sent to the browser unchanged, with Streamlit's template.
 
     Streamlit only calls ``to_dict`` on a plotly figure. It would convert a dict to a figure and check each property.

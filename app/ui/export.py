@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from app.ui import export_metadata
-from app.ui.lazy import fold
+from app.ui.lazy import lazy_expander
 from app.words.i18n import _
 
 FORMULA = re.compile("[=+\\-@\uff1d\uff0b\uff0d\uff20].|[\\t\\r\\n]", re.DOTALL)
@@ -81,14 +81,14 @@ def download(label: str, data: Callable[[], bytes], file_name: str, *, whole_inp
     )
 
 
-def explained(title: str, formula: str, words: str, *, key: str) -> None:
+def formula_expander(title: str, formula: str, words: str, *, key: str) -> None:
     """Draw an expander with a formula and its explanation; ``key`` is the expander's key."""
 
     def draw() -> None:
         st.latex(formula)
         st.markdown(words)
 
-    fold(title, draw, key=key, icon=":material/function:")
+    lazy_expander(title, draw, key=key, icon=":material/function:")
 
 
 def snippet(code: str) -> None:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from app.page import discover
 from app.state import url
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.ui import input_panel
 from app.ui.scope import Scope
 from app.words.i18n import _
@@ -48,7 +48,7 @@ def now(title: str, *, whole_input: bool = False) -> Origin:
         title: title of what is saved.
         whole_input: whether the file holds all heads and tokens of the input, independent of what the page shows.
     """
-    page, kind, text = discover()[st.session_state[PAGE]], Visit.input.value, Visit.text.value
+    page, kind, text = discover()[st.session_state[PAGE]], SharedOptions.input.value, SharedOptions.text.value
     scope: Scope = st.session_state[SCOPE] or Scope()
     if whole_input:
         scope = scope.every_head()
@@ -59,17 +59,17 @@ def now(title: str, *, whole_input: bool = False) -> Origin:
             "input": kind,
             "text": shortened(text) if kind == "text" else "",
             "model": input_panel.forms()[kind].name() if named else "",
-            "layer": str(Visit.layer.value) if kind == "text" else "",
+            "layer": str(SharedOptions.layer.value) if kind == "text" else "",
             "head": scope.heads_in_file() if scope.heads else "",
             "tokens": scope.tokens_in_words() if scope.heads else "",
         }
-    words = [attention.word for attention in Visit.variants.value] if scope.variants is None else scope.variants
-    causal = Visit.causal.value if scope.causal is None else scope.causal
+    words = [attention.word for attention in SharedOptions.variants.value] if scope.variants is None else scope.variants
+    causal = SharedOptions.causal.value if scope.causal is None else scope.causal
     here |= {
-        **scope.told,
+        **scope.facts,
         "causal": "" if whole_input else _("yes") if causal else _("no"),
         "settings": " ".join(words),
-        "link": (st.context.url or "").split("?")[0] + url.query_string(url.here()),
+        "link": (st.context.url or "").split("?")[0] + url.query_string(url.current_query()),
         "made with": "Attention Lab",
     }
     return {name: words for name, words in here.items() if words}

@@ -12,10 +12,10 @@ import attention_core as ac
 from app.jobs import cached
 from app.matrix_board import thumbnail_board
 from app.state import presets, url
-from app.state.session import Visit, kinds, take_text
+from app.state.session import SharedOptions, kinds, set_text
 from app.ui import navigation
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, _n, literal, paragraph, sentence
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph, sentence
 from attention_core.analysis.matrix.by_scores import by_scores
 from attention_core.errors import InputError
 from attention_core.inputs.positions import ALIBI
@@ -33,7 +33,7 @@ class NoInputError(Exception):
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenInput:
     """The input that the visitor chose, read and ready to use.
 
     Attributes:
@@ -57,25 +57,27 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
             view.
     """
     known = forms()
-    form = known[Visit.input.draw(format_func=lambda key: known[key].title)]
+    form = known[SharedOptions.input.draw(format_func=lambda key: known[key].title)]
     form.draw()
-    Visit.positions.draw(on_change=_take_positions)
+    SharedOptions.positions.draw(on_change=_take_positions)
     try:
-        if (source := form.source(Visit.now())) is None:
+        if (source := form.source(SharedOptions.now())) is None:
             return
-        if Visit.input.value == "text" or Visit.model.value in [info.key for info in ac.inputs.models.BUILT_IN]:
+        if SharedOptions.input.value == "text" or SharedOptions.model.value in [
+            info.key for info in ac.inputs.models.BUILT_IN
+        ]:
             # Loads a model that is not built in.
-            Visit.layer.fit(range(ac.inputs.models.layer_count(Visit.model.value)))
-        qkv = cached.record(source := form.source(Visit.now()) or source)  # The layer may have changed.
+            SharedOptions.layer.restrict_to(range(ac.inputs.models.layer_count(SharedOptions.model.value)))
+        qkv = cached.record(source := form.source(SharedOptions.now()) or source)  # The layer may have changed.
     except ac.LabError:
         return  # The page shows the error, because it has room for a sentence.
-    Visit.head.fit(range(AVERAGE, qkv.heads))
-    drops = hides_special and not Visit.special.value
+    SharedOptions.head.restrict_to(range(AVERAGE, qkv.heads))
+    drops = hides_special and not SharedOptions.special.value
     _head(source, qkv, special=not drops, open_heads=open_heads)
     shown = len(shown_tokens(qkv)) if drops else qkv.n
     st.caption(size_in_words(qkv, shown=shown))
     for notice in qkv.notices:
-        st.info(literal(sentence(notice)), icon=":material/info:")
+        st.info(escape_markdown(sentence(notice)), icon=":material/info:")
 
 
 def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
@@ -92,7 +94,7 @@ def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
     return f"{left}, {hidden} · {heads}"
 
 
-def scope(chosen: Chosen, *, hides_special: bool = False) -> Scope:
+def scope(chosen: ChosenInput, *, hides_special: bool = False) -> Scope:
     """Return the scope of a view that shows the chosen head, or the average, of the whole input.
 
     Args:
@@ -100,7 +102,7 @@ def scope(chosen: Chosen, *, hides_special: bool = False) -> Scope:
         hides_special: whether the page leaves out the tokenizer's own tokens if the visitor chooses so.
     """
     qkv = chosen.qkv
-    tokens = len(shown_tokens(qkv)) if hides_special and not Visit.special.value else qkv.n
+    tokens = len(shown_tokens(qkv)) if hides_special and not SharedOptions.special.value else qkv.n
     return Scope(head=chosen.head, heads=qkv.heads, n=qkv.n, tokens=tokens)
 
 
@@ -109,15 +111,15 @@ def headline(source: Source, scope: Scope) -> str:
     return " · ".join(
         [
             forms()[source.key].name(),
-            *([_("layer {layer}", layer=Visit.layer.value)] if source.layer_count > 1 else []),
+            *([_("layer {layer}", layer=SharedOptions.layer.value)] if source.layer_count > 1 else []),
             scope.heads_in_words(),
             scope.tokens_in_words(),
-            *placed_in_words(source),
+            *describe_positions(source),
         ]
     )
 
 
-def placed_in_words(source: Source) -> list[str]:
+def describe_positions(source: Source) -> list[str]:
     """Return how the chosen positions change queries and keys of the input; empty if they do not."""
     if source.positions == ALIBI:
         return [_("with ALiBi")]
@@ -131,41 +133,41 @@ def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
     return tuple(t for t, special in zip(qkv.tokens, qkv.special, strict=True) if not special) or qkv.tokens
 
 
-def chosen(*, switch: bool = True, both: bool = False) -> Chosen:
+def chosen(*, switch: bool = True, uses_unmasked: bool = False) -> ChosenInput:
     """Return the chosen input, or show a message on the page and end it.
 
     Args:
         switch: whether the page follows the causal switch. Such a page states, for a causal model with the switch off,
             how much attention goes to later tokens, which the model never sees.
-        both: whether the page also uses the unmasked form, independent of the switch.
+        uses_unmasked: whether the page also uses the unmasked form, independent of the switch.
 
     Raises:
         NoInputError: after a message. Unlike ``st.stop``, it still lets the app write the address.
     """
-    form = forms()[Visit.input.value]
+    form = forms()[SharedOptions.input.value]
     try:
-        found = looked_at(Visit.now())
+        found = read_input(SharedOptions.now())
         if found is None:
             st.info(form.missing, icon=":material/upload:")
             raise NoInputError
         if found.source.positions == ALIBI:
-            _check_hidden(both=both, hidden=Visit.causal.value or not switch)
+            _check_hidden(uses_unmasked=uses_unmasked, hidden=SharedOptions.causal.value or not switch)
     except ac.LabError as error:
-        st.error(literal(sentence(error)), icon=":material/error:")
+        st.error(escape_markdown(sentence(error)), icon=":material/error:")
         raise NoInputError from error
     qkv = found.qkv
-    if switch and qkv.causal and not Visit.causal.value and qkv.n > 1:
+    if switch and qkv.causal and not SharedOptions.causal.value and qkv.n > 1:
         share_ = cached.future_share(found.source, head=found.head)
-        st.caption(f":material/visibility: {unmasked(share_, found.head)}")
+        st.caption(f":material/visibility: {future_share_message(share_, found.head)}")
     if found.source.positions == ALIBI:
-        able = [each for each in Visit.variants.value if not each.variant.causal_reason]
+        able = [each for each in SharedOptions.variants.value if not each.variant.causal_reason]
         names = [[_(each.title) for each in able if by_scores(each) == alone] for alone in (True, False)]
-        st.caption(biased_in_words(*names))
+        st.caption(describe_alibi(*names))
     return found
 
 
-def _check_hidden(*, both: bool, hidden: bool) -> None:
-    if both:
+def _check_hidden(*, uses_unmasked: bool, hidden: bool) -> None:
+    if uses_unmasked:
         raise InputError(
             "ALiBi enters queries and keys only where the future is hidden, and this page looks at the future too; "
             "choose other positions in the panel on the left."
@@ -177,7 +179,7 @@ def _check_hidden(*, both: bool, hidden: bool) -> None:
         )
 
 
-def biased_in_words(alone: Sequence[str], others: Sequence[str]) -> str:
+def describe_alibi(alone: Sequence[str], others: Sequence[str]) -> str:
     """Return what ALiBi does to queries and keys, and for which variants it equals the ALiBi bias.
 
     Args:
@@ -200,7 +202,7 @@ def biased_in_words(alone: Sequence[str], others: Sequence[str]) -> str:
     )
 
 
-def looked_at(visit: Visit) -> Chosen | None:
+def read_input(visit: SharedOptions) -> ChosenInput | None:
     """Return the input of a visit; None if it is a file that has not been uploaded.
 
     Raises:
@@ -210,10 +212,10 @@ def looked_at(visit: Visit) -> Chosen | None:
     if source is None:
         return None
     qkv = cached.record(source)
-    return Chosen(source, qkv, None if visit.head == AVERAGE else min(visit.head, qkv.heads - 1))
+    return ChosenInput(source, qkv, None if visit.head == AVERAGE else min(visit.head, qkv.heads - 1))
 
 
-def unmasked(share: float, head: int | None) -> str:
+def future_share_message(share: float, head: int | None) -> str:
     """Return a sentence on the attention of a causal model to later tokens while its mask is off."""
     if head is None:
         return _(
@@ -229,24 +231,24 @@ def unmasked(share: float, head: int | None) -> str:
     )
 
 
-def _text_source(now: Visit) -> Source:
+def _text_source(now: SharedOptions) -> Source:
     last = ac.inputs.models.layer_count(now.model) - 1
     return TextSource(now.text, now.model, min(now.layer, last), positions=now.positions)
 
 
 def _model_name() -> str:
     titles = {info.key: info.title for info in ac.inputs.models.BUILT_IN}
-    return titles.get(Visit.model.value) or literal(Visit.model.value)
+    return titles.get(SharedOptions.model.value) or escape_markdown(SharedOptions.model.value)
 
 
-def _synthetic_source(now: Visit) -> Source:
+def _synthetic_source(now: SharedOptions) -> Source:
     spec = SyntheticSpec(
         kind=now.kind, n=now.n, d=now.d, heads=now.heads, sharpness=now.sharpness, seed=now.seed, rope=now.rope
     )
     return SyntheticSource(spec, positions=now.positions)
 
 
-def _uploaded(now: Visit) -> Source | None:
+def _uploaded(now: SharedOptions) -> Source | None:
     upload: UploadSource | None = st.session_state.get(UPLOAD)
     if upload is None:
         return None
@@ -254,8 +256,8 @@ def _uploaded(now: Visit) -> Source | None:
         return replace(upload, positions=now.positions)
     data = cached.uploads().get(upload.digest)
     if data is None:
-        told = N_("{file} had to make room, as all visitors' files may take {most:.0f} MiB here; upload it again.")
-        raise InputError(told, file=upload.name, most=current().uploads_bytes / 2**20)
+        text = N_("{file} had to make room, as all visitors' files may take {most:.0f} MiB here; upload it again.")
+        raise InputError(text, file=upload.name, most=current().uploads_bytes / 2**20)
     return replace(upload, data=data, positions=now.positions)
 
 
@@ -268,12 +270,14 @@ def _text() -> None:
         "chinese": _("Chinese"),
         "long": _("Long"),
     }
-    key = url.follow("preset", next((name for name, text in presets.texts().items() if text == Visit.text.value), None))
+    key = url.sync_widget(
+        "preset", next((name for name, text in presets.texts().items() if text == SharedOptions.text.value), None)
+    )
     st.pills(_("Start from"), list(names), key=key, format_func=names.__getitem__, on_change=_take_preset, args=(key,))
-    Visit.text.draw(height=150)
+    SharedOptions.text.draw(height=150)
     models = {info.key: info for info in ac.inputs.models.BUILT_IN}
-    model = Visit.model.value
-    Visit.model.draw(
+    model = SharedOptions.model.value
+    SharedOptions.model.draw(
         options=list(models) + ([model] if model not in models else []),
         format_func=lambda key: models[key].title if key in models else key,
         accept_new_options=current().hub_models,
@@ -288,36 +292,36 @@ def _text() -> None:
 
 def _take_preset(key: str) -> None:
     if preset := st.session_state[key]:
-        take_text(presets.texts()[preset])
+        set_text(presets.texts()[preset])
 
 
 def _take_model() -> None:
     # Models that generate text from left to right mask the future; models that read in both directions do not.
     known = {info.key: info for info in ac.inputs.models.BUILT_IN}
-    if Visit.model.value in known:
-        Visit.causal.set(known[Visit.model.value].causal)
+    if SharedOptions.model.value in known:
+        SharedOptions.causal.set(known[SharedOptions.model.value].causal)
 
 
 def _take_positions() -> None:
-    if Visit.positions.value == ALIBI:
-        Visit.causal.set(True)  # ALiBi is only defined with a causal mask.
+    if SharedOptions.positions.value == ALIBI:
+        SharedOptions.causal.set(True)  # ALiBi is only defined with a causal mask.
 
 
 def _synthetic() -> None:
     summaries = {kind.key: kind.summary for kind in KINDS}
-    st.caption(_(summaries[Visit.kind.draw()]))
-    Visit.n.draw()
+    st.caption(_(summaries[SharedOptions.kind.draw()]))
+    SharedOptions.n.draw()
     left, right = st.columns(2)
     with left:
-        Visit.d.draw()
+        SharedOptions.d.draw()
     with right:
-        Visit.heads.draw()
-    Visit.sharpness.draw()
+        SharedOptions.heads.draw()
+    SharedOptions.sharpness.draw()
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
-        Visit.seed.draw()
+        SharedOptions.seed.draw()
     with right:
-        Visit.rope.draw()
+        SharedOptions.rope.draw()
 
 
 def _upload() -> None:
@@ -330,7 +334,7 @@ def _upload() -> None:
     if file is not None:
         _take_upload(file)
     elif UPLOAD in st.session_state:
-        st.caption(_("Showing {name}", name=literal(st.session_state[UPLOAD].name)))
+        st.caption(_("Showing {name}", name=escape_markdown(st.session_state[UPLOAD].name)))
     st.download_button(
         _("An example file"), ac.inputs.example_npz(), "example.npz", icon=":material/download:", type="tertiary"
     )
@@ -352,18 +356,18 @@ def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Call
     """Draw the pickers for layer and head, as lists and as pictures."""
     layers = source.layer_count
     if layers > 1:
-        Visit.layer.set(min(Visit.layer.value, layers - 1))
-    Visit.head.set(min(Visit.head.value, qkv.heads - 1))
+        SharedOptions.layer.set(min(SharedOptions.layer.value, layers - 1))
+    SharedOptions.head.set(min(SharedOptions.head.value, qkv.heads - 1))
     columns = iter(st.columns(2))
     if layers > 1:
         with next(columns):
-            Visit.layer.draw(options=range(layers))
+            SharedOptions.layer.draw(options=range(layers))
     with next(columns):
-        Visit.head.draw(
+        SharedOptions.head.draw(
             options=range(AVERAGE, qkv.heads), format_func=lambda head: _("average") if head == AVERAGE else str(head)
         )
-    here = (Visit.layer.value if layers > 1 else 0, Visit.head.value)
-    causal = Visit.causal.value or source.positions == ALIBI
+    here = (SharedOptions.layer.value if layers > 1 else 0, SharedOptions.head.value)
+    causal = SharedOptions.causal.value or source.positions == ALIBI
     pictures = cached.head_miniatures(source.at_layer(0), causal, special)  # The pictures show every layer.
     thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
     label = _("All heads, larger and by score")
@@ -376,12 +380,12 @@ def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Call
 def take_head(choice: tuple[int, int]) -> None:
     """Select another layer and head."""
     layer, head = choice
-    Visit.head.set(head)
+    SharedOptions.head.set(head)
     with suppress(ac.LabError):  # The page shows the error.
-        source = forms()[Visit.input.value].source(Visit.now())
+        source = forms()[SharedOptions.input.value].source(SharedOptions.now())
         # Other inputs have one layer, and the layer chosen for the text stays.
         if source and source.layer_count > 1:
-            Visit.layer.set(layer)
+            SharedOptions.layer.set(layer)
 
 
 @dataclass(frozen=True)
@@ -398,7 +402,7 @@ class Form:
 
     title: str
     draw: Callable[[], None]
-    source: Callable[[Visit], Source | None]
+    source: Callable[[SharedOptions], Source | None]
     name: Callable[[], str]
     missing: str = ""
 
@@ -407,12 +411,14 @@ def forms() -> dict[str, Form]:
     """Return the forms for all kinds of input, by the name of the kind in links."""
     return {
         TextSource.key: Form(_("Text"), _text, _text_source, _model_name),
-        SyntheticSource.key: Form(_("Synthetic"), _synthetic, _synthetic_source, lambda: kinds()[Visit.kind.value]),
+        SyntheticSource.key: Form(
+            _("Synthetic"), _synthetic, _synthetic_source, lambda: kinds()[SharedOptions.kind.value]
+        ),
         UploadSource.key: Form(
             _("Upload"),
             _upload,
             _uploaded,
-            lambda: literal(st.session_state[UPLOAD].name),
+            lambda: escape_markdown(st.session_state[UPLOAD].name),
             missing=_("Upload an .npz file with the arrays q, k and v in the panel on the left."),
         ),
     }

@@ -10,7 +10,7 @@ OPENED = "form.opened"
 """Session key of the keys of open forms, as ``in_markup`` returns them."""
 
 
-def form(label: str, draw: Callable[[], None], *, brief: str = "", key: str, **look: Any) -> None:  # noqa: ANN401
+def lazy_popover(label: str, draw: Callable[[], None], *, brief: str = "", key: str, **look: Any) -> None:  # noqa: ANN401
     """Draw a button that opens a form, and the form itself if it was opened last.
 
     ``st.popover(on_change=...)`` also reports what is open, but treats a changed label as a new button. A visitor who
@@ -32,7 +32,7 @@ def form(label: str, draw: Callable[[], None], *, brief: str = "", key: str, **l
             st.empty()  # Streamlit disables a button without content.
 
 
-def fold(label: str, draw: Callable[[], object], *, key: str, **look: Any) -> None:  # noqa: ANN401
+def lazy_expander(label: str, draw: Callable[[], object], *, key: str, **look: Any) -> None:  # noqa: ANN401
     """Draw an expander, and its content only while it is open.
 
     Args:

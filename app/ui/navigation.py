@@ -9,26 +9,26 @@ import streamlit as st
 from app.page import discover
 from app.state import url
 from app.state.controls import Options
-from app.state.session import Visit
+from app.state.session import SharedOptions
 
-VARIANTS = Visit.variants.name
+VARIANTS = SharedOptions.variants.name
 ENTRIES = "navigation.entries"
 """Session key of the menu's entries, a dict keyed by page name."""
 
 
-def keep(entries: Mapping[str, Any]) -> None:
+def store_menu_entries(entries: Mapping[str, Any]) -> None:
     """Store the menu's entries in the session, because a page link needs the same object as the menu."""
     st.session_state[ENTRIES] = dict(entries)
 
 
-def towards(key: str, *, beside: str) -> str:
+def link_prefix(key: str, *, first_variant: str) -> str:
     """Return the beginning of links with the current input from a chart to a page; a variant's word completes each.
 
-    ``key`` is the name of the page, and ``beside`` is the word of the variant that comes first on that page.
+    ``key`` is the name of the page, and ``first_variant`` is the word of the variant that comes first on that page.
     """
     query = url.link_of(url.values(), Options.shared())
     query.pop(VARIANTS, None)
-    return key + url.query_string({**query, VARIANTS: [beside]}) + f"&{VARIANTS}="
+    return key + url.query_string({**query, VARIANTS: [first_variant]}) + f"&{VARIANTS}="
 
 
 def link(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 import streamlit as st
 
 from app.jobs import cached, dispatch
-from app.words.i18n import listen
+from app.words.i18n import set_language
 
 _WHOLE = "part.whole"
 _AROUND = "part.around"
@@ -16,29 +16,30 @@ def begin() -> None:
     st.session_state[_WHOLE] = True
 
 
-def show(take_up: Callable[[], None], draw: Callable[[], None], around: Callable[[], Hashable]) -> None:
+def show(read_state: Callable[[], None], draw: Callable[[], None], outer_dependencies: Callable[[], Hashable]) -> None:
     """Draw a part of the page as a Streamlit fragment.
 
     A rerun of the fragment does not interrupt another run, and only runs of the whole page interrupt it. Use it for
     parts that draw immediately, not for those that compute for seconds.
 
     Args:
-        take_up: reads the values of the address and the widgets, which a run of the whole page has already read.
+        read_state: reads the values of the address and the widgets, which a run of the whole page has already read.
         draw: draws the part.
-        around: returns the values that the rest of the page depends on; if they have changed, the whole page reruns.
+        outer_dependencies: returns the values that the rest of the page depends on; if they have changed, the whole
+            page reruns.
     """
-    st.fragment(_show)(take_up, draw, around)
+    st.fragment(_show)(read_state, draw, outer_dependencies)
 
 
-def _show(take_up: Callable[[], None], draw: Callable[[], None], around: Callable[[], Hashable]) -> None:
+def _show(read_state: Callable[[], None], draw: Callable[[], None], outer_dependencies: Callable[[], Hashable]) -> None:
     state = st.session_state
-    with cached.drawing().turn(dispatch.visitor()):
+    with cached.page_lock().acquired(dispatch.visitor()):
         whole = state.pop(_WHOLE, False)
         if not whole:
-            listen()
-            take_up()
-            if around() != state.get(_AROUND):
+            set_language()
+            read_state()
+            if outer_dependencies() != state.get(_AROUND):
                 st.rerun()
         draw()
         if whole:
-            state[_AROUND] = around()
+            state[_AROUND] = outer_dependencies()

@@ -6,8 +6,8 @@ from typing import Literal
 
 from app.words.i18n import N_, _, _n
 
-Joined = Literal["average", "median", "mean", "each"]
-WORDS: dict[Joined, tuple[str, str]] = {
+Aggregation = Literal["average", "median", "mean", "each"]
+WORDS: dict[Aggregation, tuple[str, str]] = {
     "average": (N_("average of {n} head"), N_("average of {n} heads")),
     "median": (N_("median of {n} head"), N_("median of {n} heads")),
     "mean": (N_("mean of {n} head"), N_("mean of {n} heads")),
@@ -23,55 +23,55 @@ class Scope:
     Attributes:
         head: index of the head; None for all heads.
         heads: number of heads of the input; 0 on a page that uses no input.
-        joined: how the numbers of several heads are combined: by averaging the matrices, by the median or mean over the
-            heads' numbers, or not at all ("each").
+        aggregation: how the numbers of several heads are combined: by averaging the matrices, by the median or mean
+            over the heads' numbers, or not at all ("each").
         seeds: number of randomly drawn sequences, whose numbers are combined like those of heads.
         n: tokens of the input.
         tokens: largest number of tokens measured; more than ``n`` if longer sequences are generated or read.
         shortest: smallest number of tokens, if several lengths are measured.
         variants: words of the variants measured; None for those that the visitor compares.
         causal: whether the causal mask is on; None if the visitor's switch decides.
-        told: further facts about the numbers' origin that a file states, by name.
+        facts: further facts about the numbers' origin that a file states, by name.
     """
 
     head: int | None = None
     heads: int = 0
-    joined: Joined = "average"
+    aggregation: Aggregation = "average"
     seeds: int = 1
     n: int = 0
     tokens: int = 0
     shortest: int | None = None
     variants: tuple[str, ...] | None = None
     causal: bool | None = None
-    told: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def _only(self) -> int | None:
         """The only head that takes part; None if there are several."""
-        return 0 if self.heads == 1 and self.joined != "average" else self.head
+        return 0 if self.heads == 1 and self.aggregation != "average" else self.head
 
     def heads_in_words(self) -> str:
         """Return the heads as a subtitle names them: ``head 3``, ``median of 12 heads``."""
         if self._only is None:
-            told = _n(*WORDS[self.joined], n=self.heads)
-            return told if self.seeds == 1 else _("{heads}, {n} seeds", heads=told, n=self.seeds)
-        told = _("head {head}", head=self._only)
+            text = _n(*WORDS[self.aggregation], n=self.heads)
+            return text if self.seeds == 1 else _("{heads}, {n} seeds", heads=text, n=self.seeds)
+        text = _("head {head}", head=self._only)
         if self.seeds == 1:
-            return told
-        if self.joined == "mean":
-            return _("{head}, mean of {n} seeds", head=told, n=self.seeds)
-        return _("{head}, median of {n} seeds", head=told, n=self.seeds)
+            return text
+        if self.aggregation == "mean":
+            return _("{head}, mean of {n} seeds", head=text, n=self.seeds)
+        return _("{head}, median of {n} seeds", head=text, n=self.seeds)
 
     def heads_in_file(self) -> str:
         """Return the heads as a file names them; a file has a row for each head where a subtitle names their median."""
         if self._only is not None:
             return _("head {head}", head=self._only)
-        joined: Joined = "average" if self.joined == "average" else "each"
-        return _n(*WORDS[joined], n=self.heads)
+        aggregation: Aggregation = "average" if self.aggregation == "average" else "each"
+        return _n(*WORDS[aggregation], n=self.heads)
 
     def every_head(self) -> "Scope":
         """Return the scope of a file that holds the whole input."""
-        return replace(self, head=None, joined="each", seeds=1, tokens=self.n, shortest=None, variants=())
+        return replace(self, head=None, aggregation="each", seeds=1, tokens=self.n, shortest=None, variants=())
 
     def tokens_in_words(self) -> str:
         """Return the tokens: ``300 tokens``, ``256 of 300 tokens``, ``16 to 2,048 tokens``."""

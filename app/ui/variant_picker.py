@@ -10,9 +10,9 @@ import streamlit as st
 import attention_core as ac
 from app.jobs import cached
 from app.state import url
-from app.state.session import REFERENCE, Visit
-from app.ui.lazy import form
-from app.words.i18n import _, literal, paragraph, sentence
+from app.state.session import REFERENCE, SharedOptions
+from app.ui.lazy import lazy_popover
+from app.words.i18n import _, escape_markdown, paragraph, sentence
 from app.words.labels import family_title, label, readable
 from attention_core.limits import current
 from attention_core.variant import Setting, Value
@@ -29,12 +29,12 @@ PLACE = "variants.settings"
 def show(*, all_stay: bool = False) -> None:
     """Draw one chip per chosen variant, the menu of the other variants, and below them the open settings.
 
-    The choice is ``Visit.variants``, in display order; softmax, the reference, always stays.
+    The choice is ``SharedOptions.variants``, in display order; softmax, the reference, always stays.
 
     Args:
         all_stay: whether variants that cannot be causal take part even while causal is on.
     """
-    chosen = Visit.variants.value
+    chosen = SharedOptions.variants.value
     refusals = {attention.key: None if all_stay else _refusal(attention) for attention in chosen}
     opened = [attention for attention in chosen if attention.key in st.session_state.get(SETTINGS, ())]
     with st.container(horizontal=True, gap="xsmall", key="variants.chips"):
@@ -48,7 +48,7 @@ def show(*, all_stay: bool = False) -> None:
                 type="primary" if attention in opened else "tertiary" if refused else "secondary",
                 on_click=_close if attention in opened else partial(open_settings, attention.key),
             )
-        form(_("Add or remove"), _menu, key="variants.menu", icon=":material/add:", type="tertiary")
+        lazy_popover(_("Add or remove"), _menu, key="variants.menu", icon=":material/add:", type="tertiary")
     if opened:
         with st.container(border=True, key=PLACE):
             for attention in opened:
@@ -66,20 +66,20 @@ def _close() -> None:
 
 def left_out(reason: str) -> str:
     """Return the message for a variant that is left out because it cannot be causal, as Markdown."""
-    return f":material/block: {paragraph(literal(reason), _('It is left out while causal is on.'))}"
+    return f":material/block: {paragraph(escape_markdown(reason), _('It is left out while causal is on.'))}"
 
 
-def of_each(find: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
+def compute_for_each_variant(find: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
     """Compute a result for every chosen variant; variants that cannot be causal are left out with a message.
 
     Results are separate, so that a changed setting recomputes only its own variant.
     """
     found, refused = {}, []
     with cached.spinner(_("Computing the variants …")):
-        for attention in Visit.variants.value:
+        for attention in SharedOptions.variants.value:
             try:
                 # ``find`` would refuse too, but only after waiting behind other visitors' long inputs.
-                attention.check_causal(Visit.causal.value)
+                attention.check_causal(SharedOptions.causal.value)
             except ac.errors.NotCausalError as error:
                 refused.append(sentence(error))
             else:
@@ -90,7 +90,7 @@ def of_each(find: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
 
 
 def _refusal(attention: ac.Attention) -> str | None:
-    return attention.variant.causal_reason if Visit.causal.value else None
+    return attention.variant.causal_reason if SharedOptions.causal.value else None
 
 
 def _settings(attention: ac.Attention, refused: str | None) -> None:
@@ -112,29 +112,31 @@ def _settings(attention: ac.Attention, refused: str | None) -> None:
         st.button(_("Close"), icon=":material/close:", key=close, on_click=_close, type="tertiary")
 
 
-Take = Callable[[str, Value], None]
+SettingCallback = Callable[[str, Value], None]
 """Callback that receives a setting's name and its new value."""
 
 
-def knobs(attention: ac.Attention, take: Take, *, place: str = "knob", without: Sequence[str] = ()) -> None:
+def knobs(
+    attention: ac.Attention, on_change: SettingCallback, *, place: str = "knob", without: Sequence[str] = ()
+) -> None:
     """Draw the widgets for the settings of a variant.
 
     Args:
         attention: variant with its current settings.
-        take: callback for a changed setting, called before the script reruns.
+        on_change: callback for a changed setting, called before the script reruns.
         place: prefix of the widgets' keys.
         without: settings to leave out because they have no effect here.
     """
     for setting in attention.variant.params.settings():
         if setting.name not in without:
-            _knob(attention, setting, take, f"{place}.{attention.key}.{setting.name}")
+            _knob(attention, setting, on_change, f"{place}.{attention.key}.{setting.name}")
 
 
-def _knob(attention: ac.Attention, setting: Setting, take: Take, key: str) -> None:
+def _knob(attention: ac.Attention, setting: Setting, on_change: SettingCallback, key: str) -> None:
     # The chosen variants are authoritative: a link or a reset may have changed them since the widget was drawn.
     st.session_state[key] = getattr(attention.params, setting.name)
     title, help_ = readable(setting.name).capitalize(), _(setting.help)
-    change = partial(_pass_on, setting.name, key, take)
+    change = partial(_pass_on, setting.name, key, on_change)
     if setting.kind == "choice":
         st.segmented_control(
             title, setting.choices, format_func=_, key=key, help=help_, on_change=change, required=True
@@ -173,42 +175,44 @@ def stops(setting: Setting, now: float, most: float) -> list[float]:
     return sorted({int(s) if whole else float(f"{s:.3g}") for s in kept} | {now})
 
 
-def turned(attention: ac.Attention, name: str, value: Value) -> ac.Attention:
+def with_setting(attention: ac.Attention, name: str, value: Value) -> ac.Attention:
     """Return the variant with one setting changed."""
     now = {s.name: getattr(attention.params, s.name) for s in attention.variant.params.settings()}
     return ac.get(attention.key, **now | {name: value})
 
 
-def _pass_on(name: str, key: str, take: Take) -> None:
+def _pass_on(name: str, key: str, on_change: SettingCallback) -> None:
     with suppress(ac.LabError):  # An outdated message may carry a value that is no longer valid.
-        take(name, st.session_state[key])
+        on_change(name, st.session_state[key])
 
 
-def turn_budget(key: str, value: object) -> None:
+def set_budget(key: str, value: object) -> None:
     """Set the budget of a chosen variant; ignore a value that is not valid."""
-    for attention in Visit.variants.value:
+    for attention in SharedOptions.variants.value:
         if attention.key == key and attention.variant.budget is not None:
             with suppress(ac.LabError):
                 _turn(key, attention.variant.budget.name, value)
 
 
 def _turn(key: str, name: str, value: Any) -> None:  # noqa: ANN401 - checked by the setting
-    Visit.variants.set(tuple(turned(a, name, value) if a.key == key else a for a in Visit.variants.value))
+    SharedOptions.variants.set(
+        tuple(with_setting(a, name, value) if a.key == key else a for a in SharedOptions.variants.value)
+    )
 
 
 def _remove(key: str) -> None:
-    Visit.variants.set(tuple(a for a in Visit.variants.value if a.key != key))
+    SharedOptions.variants.set(tuple(a for a in SharedOptions.variants.value if a.key != key))
 
 
 def _menu() -> None:
-    chosen = [a.key for a in Visit.variants.value]
+    chosen = [a.key for a in SharedOptions.variants.value]
     if len(chosen) >= current().compared_variants:
         st.caption(_("{count} variants at once are the most; remove one to add another.", count=len(chosen)))
     for family in ac.families():
         members = [v for v in ac.all_variants() if v.family == family and v.key != REFERENCE]
         if not members:
             continue
-        key = url.follow(f"variants.menu.{family}", [v.key for v in members if v.key in chosen])
+        key = url.sync_widget(f"variants.menu.{family}", [v.key for v in members if v.key in chosen])
         titles = {v.key: _(v.title) for v in members}
         st.pills(
             family_title(family),
@@ -222,6 +226,6 @@ def _menu() -> None:
 
 def _choose(key: str, members: Iterable[str]) -> None:
     wanted = set(st.session_state[key])
-    kept = tuple(a for a in Visit.variants.value if a.key in wanted or a.key not in members)
+    kept = tuple(a for a in SharedOptions.variants.value if a.key in wanted or a.key not in members)
     new = tuple(ac.get(key) for key in members if key in wanted - {a.key for a in kept})
-    Visit.variants.set((kept + new)[: current().compared_variants])
+    SharedOptions.variants.set((kept + new)[: current().compared_variants])

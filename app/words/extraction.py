@@ -98,10 +98,10 @@ def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> I
         Line, function, message and comments, in Babel's format.
     """
     found = tomllib.load(file)
-    told = [found["title"]]
+    sentences = [found["title"]]
     for step in found["step"]:
-        told += [step[name] for name in ("say", "do", "ask", "then") if name in step] + step.get("choices", [])
-    yield from ((1, None, words, []) for words in told)
+        sentences += [step[name] for name in ("say", "do", "ask", "then") if name in step] + step.get("choices", [])
+    yield from ((1, None, words, []) for words in sentences)
 
 
 def _of_rows(module: ast.Module) -> Iterator[Message]:

@@ -11,11 +11,11 @@ class Entry:
 
     Attributes:
         forms: spellings of the term, including the plural, separated by ``|``.
-        told: definition, in one or two sentences.
+        definition: definition, in one or two sentences.
     """
 
     forms: str
-    told: str
+    definition: str
 
 
 ENTRIES = (
@@ -99,6 +99,6 @@ ENTRIES = (
 """The entries, in alphabetical order."""
 
 
-def spoken() -> list[tuple[str, list[str]]]:
+def translated_entries() -> list[tuple[str, list[str]]]:
     """Return every definition with the forms of its term, in the visitor's language."""
-    return [(_(entry.told), _(entry.forms).split("|")) for entry in ENTRIES]
+    return [(_(entry.definition), _(entry.forms).split("|")) for entry in ENTRIES]

@@ -29,7 +29,7 @@ def _catalogue(language: str) -> gettext.NullTranslations:
 _run = threading.local()
 
 
-def listen() -> None:
+def set_language() -> None:
     """Store the visitor's language for the run in this thread, because asking Streamlit for every message is slow."""
     _run.language = _language()
 
@@ -38,7 +38,7 @@ def _language() -> str:
     return (st.context.locale or "en").replace("-", "_")
 
 
-def _spoken() -> gettext.NullTranslations:
+def _catalogue_for_visitor() -> gettext.NullTranslations:
     """Return the catalogue of the visitor's language."""
     return _catalogue(getattr(_run, "language", "") or _language())
 
@@ -46,7 +46,7 @@ def _spoken() -> gettext.NullTranslations:
 def _(message: str, **values: object) -> str:
     """Return a message in the visitor's language, with its values filled in."""
     # gettext returns the catalogue's header for the empty string.
-    words = _spoken().gettext(message) if message else ""
+    words = _catalogue_for_visitor().gettext(message) if message else ""
     return words.format(**_written(values)) if values else words
 
 
@@ -70,7 +70,7 @@ def _n(one: str, many: str, *, n: int, **values: object) -> str:
         n: the number; fills ``{n}``.
         **values: further values to fill in.
     """
-    return _spoken().ngettext(one, many, n).format(n=n, **_written(values))
+    return _catalogue_for_visitor().ngettext(one, many, n).format(n=n, **_written(values))
 
 
 def paragraph(*sentences: str) -> str:
@@ -78,13 +78,13 @@ def paragraph(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-def sentence(told: LabError | Notice) -> str:
+def sentence(message: LabError | Notice) -> str:
     """Return the sentence of an error or a notice in the visitor's language, with its values translated."""
-    values = {name: _(value) if isinstance(value, str) else value for name, value in dict(told.fields).items()}
-    return _(told.template, **values)
+    values = {name: _(value) if isinstance(value, str) else value for name, value in dict(message.fields).items()}
+    return _(message.template, **values)
 
 
-def literal(words: str) -> str:
+def escape_markdown(words: str) -> str:
     """Return text that a visitor typed, isolated and escaped, so that Streamlit's Markdown shows it unchanged."""
     # A backslash does not stop Markdown from linking an address; an invisible word joiner does.
     words = ADDRESS.sub("\u2060\\g<0>", isolated(words))

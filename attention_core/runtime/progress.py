@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-Told = Callable[[int, int], object]
+ProgressCallback = Callable[[int, int], object]
 """A callback that receives the finished and the total number of steps."""
 
 
@@ -19,7 +19,7 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class _Watch:
-    told: Told
+    on_step: ProgressCallback
     stopped: Callable[[], bool]
 
 
@@ -27,14 +27,14 @@ _watch: ContextVar[_Watch | None] = ContextVar("attention_lab_steps", default=No
 
 
 @contextmanager
-def watched(told: Told, stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
+def watched(on_step: ProgressCallback, stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """Watch the steps of this thread within the block.
 
     Args:
-        told: receives the finished and total steps.
+        on_step: receives the finished and total steps.
         stopped: returns whether the thread is to stop at its next check.
     """
-    token = _watch.set(_Watch(told, stopped))
+    token = _watch.set(_Watch(on_step, stopped))
     try:
         yield
     finally:
@@ -65,4 +65,4 @@ def step(done: int, total: int) -> None:
     """Report to the watcher how many steps of a task are done; errors are as in ``check``."""
     check()
     if (watch := _watch.get()) is not None:
-        watch.told(done, total)
+        watch.on_step(done, total)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.load import profiler
-from benchmarks.load.report import label, text, told
+from benchmarks.load.report import label, summary, text
 from benchmarks.load.results import Cost, Profile, Record
 from benchmarks.load.scenarios import SCENARIOS, cost, run, scenario
 from benchmarks.load.server import started
@@ -103,7 +103,7 @@ def measure(name: str, servers: list[str], roots: list[int], given: argparse.Nam
     if seen:
         record.profile = seen[0]
     errors = sum(result.errors.values())
-    say(f"{label(result)}: knob {told(result.knob)}, opening {told(result.opening)}, {errors} errors")
+    say(f"{label(result)}: knob {summary(result.knob)}, opening {summary(result.opening)}, {errors} errors")
 
 
 async def _costs(server: str, roots: list[int], seed: int) -> list[Cost]:

@@ -103,7 +103,7 @@ def seconds(value: float) -> str:
     return f"{value:.1f}" if value >= 0.995 else f"{value:.2g}"
 
 
-def told(waited: Waits) -> str:
+def summary(waited: Waits) -> str:
     """Return the text of a table cell: the p50, p95 and longest wait, and the number of overdue answers."""
     if not waited.count:
         return "none"
@@ -116,9 +116,9 @@ def _waiting(results: Sequence[Result]) -> str:
     lines = [
         [
             label(r),
-            *(told(waited) for waited in (r.knob, r.opening, r.first, r.change)),
+            *(summary(waited) for waited in (r.knob, r.opening, r.first, r.change)),
             str(r.knob.count + r.change.count),
-            f"{sum(r.finished)} ({told(r.sweep)})" if r.sweepers else "",
+            f"{sum(r.finished)} ({summary(r.sweep)})" if r.sweepers else "",
             str(sum(r.errors.values())),
         ]
         for r in results
@@ -148,7 +148,7 @@ def _taken(results: Sequence[Result]) -> str:
             "not known" if r.pss is None else f"{r.cpu:.0f} s ({r.cpu / r.seconds:.2f} cores)",
             f"{r.client:.0f} s ({r.client / r.seconds:.2f} cores)",
             f"{r.bytes / 2**20:.0f} MiB",
-            told(r.health),
+            summary(r.health),
         ]
         for r in results
     ]

@@ -100,7 +100,7 @@ class Widget(NamedTuple):
         return self.options[proto.default] if self.kind in CHOICES else proto.default
 
     @property
-    def told(self) -> Any:  # noqa: ANN401 - of its kind
+    def server_value(self) -> Any:  # noqa: ANN401 - of its kind
         """The value that the server sets with this message; None for none."""
         proto = self.proto
         if self.kind in CHOICES:
@@ -111,7 +111,7 @@ class Widget(NamedTuple):
             return list(proto.raw_value if proto.type == Slider.SELECT_SLIDER else proto.value)
         return proto.value if self.kind == "checkbox" or proto.HasField("value") else None
 
-    def moved(self, value: Any, rng: random.Random) -> Any:  # noqa: ANN401 - of its kind
+    def random_value(self, value: Any, rng: random.Random) -> Any:  # noqa: ANN401 - of its kind
         """Return another possible value, or None if there is no other."""
         proto = self.proto
         if self.kind == "checkbox" or self.kind in OPENED:
@@ -272,7 +272,7 @@ class Screen:
         if widget is None or widget.kind not in (*KNOBS, *TEXTS):
             return
         if getattr(widget.proto, "set_value", False):
-            self.values[widget.id] = widget.field, widget.told
+            self.values[widget.id] = widget.field, widget.server_value
         elif widget.id not in self.values or (widget.kind in OPENED and widget.proto.HasField(OPENED[widget.kind])):
             self.values[widget.id] = widget.field, widget.default
 
@@ -356,13 +356,13 @@ class Screen:
         for path in rng.sample(known := self._places(), len(known)):
             widget = self.nodes[path].widget
             if self._opens(widget):
-                return self.touch(path)
-            moved = widget.moved(self.values[widget.id][1], rng)
+                return self.change(path)
+            moved = widget.random_value(self.values[widget.id][1], rng)
             if moved is not None:
-                return self.touch(path, (widget.field, moved))
+                return self.change(path, (widget.field, moved))
         return None
 
-    def touch(self, path: Path, value: tuple[str, Any] | None = None) -> tuple[BackMsg, str]:
+    def change(self, path: Path, value: tuple[str, Any] | None = None) -> tuple[BackMsg, str]:
         """Set a widget's value, given with its field in a request, or press a button, or open a form.
 
         Returns:

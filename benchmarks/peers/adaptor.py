@@ -78,7 +78,7 @@ class Peer:
         return float(relative_error(found.flatten(0, -2), wanted.flatten(0, -2)))
 
 
-class Given(nn.Module):
+class FixedProjection(nn.Module):
     """A replacement for a peer's projection that returns fixed tensors for any input."""
 
     def __init__(self, *tensors: Tensor) -> None:
@@ -90,8 +90,11 @@ class Given(nn.Module):
         return self.tensors[0] if len(self.tensors) == 1 else self.tensors
 
 
-class Copied(Given):
-    """A version of ``Given`` for peers that write into the projection's output. The copy counts in time and memory."""
+class CopyingProjection(FixedProjection):
+    """A version of ``FixedProjection`` for peers that write into the projection's output.
+
+    The copy counts in time and memory.
+    """
 
     def forward(self, *_: object) -> Tensor:
         """Return a copy of the tensor."""

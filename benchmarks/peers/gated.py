@@ -25,12 +25,12 @@ def unit(x: Tensor) -> Tensor:
     return F.normalize(x, dim=-1)
 
 
-def strengths(q: Tensor) -> Tensor:
+def unit_strengths(q: Tensor) -> Tensor:
     """Return ones as update strengths, ``[B, n, H]``."""
     return torch.ones(q.shape[0], q.shape[2], q.shape[1])
 
 
-def faded(key: str, q: Tensor, k: Tensor, p: Settings) -> Tensor:
+def variant_log_gates(key: str, q: Tensor, k: Tensor, p: Settings) -> Tensor:
     """Return a variant's gates as logarithms, ``[B, n, H]``, or ``[B, n, H, d]`` with one gate per channel."""
     params = ac.get(key, **p).params
     channels = key in ("gla", "kda")
@@ -41,7 +41,7 @@ def faded(key: str, q: Tensor, k: Tensor, p: Settings) -> Tensor:
 def fla_scalar_decay(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     """Build fla's scalar decay, in chunks of 64."""
     chunked = file_module("fla", "ops/simple_gla/naive.py").naive_chunk_simple_gla
-    gates = faded("scalar_decay", q, k, p)
+    gates = variant_log_gates("scalar_decay", q, k, p)
     given = by_token(q, k, v)
     return Built(lambda: chunked(*given, gates))
 
@@ -49,7 +49,7 @@ def fla_scalar_decay(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 def fla_gla(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     """Build fla's gated linear attention, token by token, which is its only plain form."""
     recurrent = file_module("fla", "ops/gla/naive.py").naive_recurrent_gla
-    gates = faded("gla", q, k, p)
+    gates = variant_log_gates("gla", q, k, p)
     given = by_token(q, k, v)
     return Built(lambda: recurrent(*given, gates))
 
@@ -64,7 +64,7 @@ def fla_delta_rule(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 def fla_gated_delta_rule(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     """Build fla's gated delta rule, in chunks of 64."""
     chunked = file_module("fla", "ops/gated_delta_rule/naive.py").naive_chunk_gated_delta_rule
-    gates, beta = faded("gated_deltanet", q, k, p), strengths(q)
+    gates, beta = variant_log_gates("gated_deltanet", q, k, p), unit_strengths(q)
     given = by_token(unit(q), unit(k), v)
     return Built(lambda: chunked(*given, gates, beta, scale=1.0))
 
@@ -72,7 +72,7 @@ def fla_gated_delta_rule(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 def fla_kda(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     """Build fla's Kimi delta attention, in chunks of 64."""
     chunked = file_module("fla", "ops/kda/naive.py").naive_chunk_kda
-    gates, beta = faded("kda", q, k, p), strengths(q)
+    gates, beta = variant_log_gates("kda", q, k, p), unit_strengths(q)
     given = by_token(unit(q), unit(k), v)
     return Built(lambda: chunked(*given, gates, beta, scale=1.0))
 
@@ -83,16 +83,16 @@ def mamba_2(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     from transformers.models.mamba2.modeling_mamba2 import mamba2_chunk_scan
 
     queries, keys, values = by_token(q * q.shape[-1] ** -0.5, k, v)
-    rate = faded("scalar_decay", q, k, p)[0, 0]
+    rate = variant_log_gates("scalar_decay", q, k, p)[0, 0]
     size = Mamba2Config().chunk_size
-    return Built(lambda: mamba2_chunk_scan(values, strengths(q), rate, keys, queries, chunk_size=size))
+    return Built(lambda: mamba2_chunk_scan(values, unit_strengths(q), rate, keys, queries, chunk_size=size))
 
 
 def qwen3_next(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     """Build Qwen3-Next's delta rule. It normalises keys and divides queries by √d; expected is our output over √d."""
     from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
 
-    gates, beta = faded("gated_deltanet", q, k, p), strengths(q)
+    gates, beta = variant_log_gates("gated_deltanet", q, k, p), unit_strengths(q)
     given = by_token(q, k, v)
 
     def expected() -> Tensor:
@@ -105,7 +105,7 @@ def kimi_linear(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     """Build Kimi Linear's delta rule, as ``qwen3_next`` but with one gate per channel."""
     from transformers.models.kimi_linear.modeling_kimi_linear import chunk_kimi_delta_attention
 
-    gates, beta = faded("kda", q, k, p), strengths(q)
+    gates, beta = variant_log_gates("kda", q, k, p), unit_strengths(q)
     given = by_token(q, k, v)
 
     def expected() -> Tensor:

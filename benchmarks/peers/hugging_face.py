@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmarks.peers.adaptor import Built, Copied, Given, Settings, explicit, packed
+from benchmarks.peers.adaptor import Built, CopyingProjection, FixedProjection, Settings, explicit, packed
 
 
 def nystromformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
@@ -21,7 +21,7 @@ def nystromformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     )
     module = NystromformerSelfAttention(config).eval()
     module.conv_kernel_size = None
-    module.query, module.key, module.value = (Given(packed(x)) for x in (q, k, v))
+    module.query, module.key, module.value = (FixedProjection(packed(x)) for x in (q, k, v))
     x = packed(q)
     return Built(lambda: module(x))
 
@@ -37,9 +37,13 @@ def longformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     )
     module = LongformerSelfAttention(config, 0).eval()
     by_token = [packed(x).transpose(0, 1).contiguous() for x in (q, k, v)]
-    module.query, module.key, module.value = Copied(by_token[0]), Given(by_token[1]), Given(by_token[2])
-    module.query_global = Copied(by_token[0][:tokens])
-    module.key_global, module.value_global = Given(by_token[1]), Given(by_token[2])
+    module.query, module.key, module.value = (
+        CopyingProjection(by_token[0]),
+        FixedProjection(by_token[1]),
+        FixedProjection(by_token[2]),
+    )
+    module.query_global = CopyingProjection(by_token[0][:tokens])
+    module.key_global, module.value_global = FixedProjection(by_token[1]), FixedProjection(by_token[2])
     x = packed(q)
     mask = torch.zeros(batch, n)
     mask[:, :tokens] = 1
@@ -71,7 +75,7 @@ def bigbird(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
         max_position_embeddings=n,
     )
     module = BigBirdBlockSparseAttention(config, seed=0)
-    module.query, module.key, module.value = (Given(packed(x)) for x in (q, k, v))
+    module.query, module.key, module.value = (FixedProjection(packed(x)) for x in (q, k, v))
     x = packed(q)
     blocked, band, rows, columns = BigBirdModel.create_masks_for_block_sparse_attn(torch.ones(batch, n), block)
 
@@ -103,7 +107,7 @@ def reformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
         num_buckets=None,
     )
     module = LSHSelfAttention(config, 0).eval()
-    module.query_key, module.value = Given(packed(q)), Given(packed(v))
+    module.query_key, module.value = FixedProjection(packed(q)), FixedProjection(packed(v))
     x = packed(q)
 
     def expected() -> Tensor:

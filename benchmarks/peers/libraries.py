@@ -1,7 +1,7 @@
 """Peers from packages on PyPI. Each docstring says what its output should be if it differs from ours, and why.
 
-Modules with projections get q, k and v through ``Given``. Those with a packed layout ``[B, n, H d]`` read heads as
-strided views and return a packed copy of n H d numbers, which counts in their time.
+Modules with projections get q, k and v through ``FixedProjection``. Those with a packed layout ``[B, n, H d]`` read
+heads as strided views and return a packed copy of n H d numbers, which counts in their time.
 """
 
 from functools import partial
@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from benchmarks.peers.adaptor import Built, Given, Settings, explicit, file_module, folded, packed
+from benchmarks.peers.adaptor import Built, FixedProjection, Settings, explicit, file_module, folded, packed
 
 
 def _elu(x: Tensor) -> Tensor:
@@ -85,7 +85,7 @@ def linformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
     heads, n, d = q.shape[1:]
     module = LinformerSelfAttention(heads * d, n, k=p["rank"], heads=heads).eval()
-    module.to_q, module.to_k, module.to_v = (Given(packed(x)) for x in (q, k, v))
+    module.to_q, module.to_k, module.to_v = (FixedProjection(packed(x)) for x in (q, k, v))
     module.to_out = nn.Identity()
     x = packed(q)
 
@@ -126,7 +126,7 @@ def taylor(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, symmetric: bool = Fa
     module = TaylorSeriesLinearAttn(
         heads * d, dim_head=d, heads=heads, combine_heads=False, remove_even_power_dups=symmetric
     ).eval()
-    module.to_q, module.to_kv = Given(q), Given(k, v)
+    module.to_q, module.to_kv = FixedProjection(q), FixedProjection(k, v)
     return Built(lambda: module(q))
 
 
@@ -145,8 +145,8 @@ def gau(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     n, d = q.shape[-2:]
     module = GAU(dim=d, query_key_dim=d, add_residual=False).eval()
     module.norm, module.to_qk, module.to_out = nn.Identity(), nn.Identity(), nn.Identity()
-    module.to_hidden = Given(torch.cat([folded(v), torch.ones_like(folded(v))], -1))
-    module.offsetscale = Given(folded(q) * (n / d) ** 0.5, folded(k))
+    module.to_hidden = FixedProjection(torch.cat([folded(v), torch.ones_like(folded(v))], -1))
+    module.offsetscale = FixedProjection(folded(q) * (n / d) ** 0.5, folded(k))
     module.rel_pos_bias = None
     x = folded(q)
     return Built(lambda: module(x))
@@ -159,10 +159,10 @@ def flash(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     d, chunk = q.shape[-1], p["chunk"]
     module = FLASH(dim=d, group_size=chunk, query_key_dim=d).eval()
     module.norm, module.to_qk, module.to_out = nn.Identity(), nn.Identity(), nn.Identity()
-    module.to_hidden = Given(torch.cat([folded(v), torch.ones_like(folded(v))], -1))
-    module.qk_offset_scale = Given(folded(q) * (chunk / d) ** 0.5, folded(q) * d**-0.5, folded(k), folded(k))
+    module.to_hidden = FixedProjection(torch.cat([folded(v), torch.ones_like(folded(v))], -1))
+    module.qk_offset_scale = FixedProjection(folded(q) * (chunk / d) ** 0.5, folded(q) * d**-0.5, folded(k), folded(k))
     # The module always adds its position bias; a scalar zero is the cheapest.
-    module.rel_pos_bias = Given(torch.zeros(()))
+    module.rel_pos_bias = FixedProjection(torch.zeros(()))
     x = torch.zeros_like(folded(v))
     return Built(lambda: module(x))
 

@@ -15,8 +15,8 @@ from app.figures.spread import Spread, spread
 from app.jobs import runs
 from app.state.controls import Options, choice
 from app.ui import chart, export, input_panel
-from app.ui.input_panel import Chosen
-from app.ui.lazy import form
+from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import label
@@ -49,7 +49,7 @@ class AlgorithmsOptions(Options, prefix="c_"):
     beside = choice({"work": N_("multiply-adds"), "time": N_("time")}, N_("Beside memory"), link="c_cost")
 
 
-def show(chosen: Chosen) -> None:
+def show(chosen: ChosenInput) -> None:
     """Draw the view: the options, the sentence, the charts, the table and the downloads."""
     attentions = _compared()
     options = AlgorithmsOptions.now()
@@ -73,7 +73,7 @@ def show(chosen: Chosen) -> None:
             _charts(counts, times, options.beside, key)
         _table(attentions, agreed, key)
 
-    rows = runs.at_once("causal_modes", tasks, draw, key="causal.algorithms", effort=effort)
+    rows = runs.run_immediately("causal_modes", tasks, draw, key="causal.algorithms", effort=effort)
     without = [label(a) for a in attentions if "cumsum" not in causal_modes.forms(a.variant)]
     st.caption("  \n".join(notes(chosen.qkv.n, without)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -88,15 +88,15 @@ def _compared() -> list[ac.Attention]:
     return with_settings(v for v in ac.all_variants() if causal_modes.forms(v))
 
 
-def scope(chosen: Chosen) -> Scope:
+def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the comparison: one head or all heads, on at most ``AGREED`` tokens."""
     words = tuple(attention.word for attention in _compared())
-    return replace(input_panel.scope(chosen), joined="each", tokens=min(chosen.qkv.n, AGREED), variants=words)
+    return replace(input_panel.scope(chosen), aggregation="each", tokens=min(chosen.qkv.n, AGREED), variants=words)
 
 
 def _times(tasks: tuple[causal_modes.CostTask, ...], row: DeltaGenerator) -> list[TimeRow]:
     """Draw the button that measures times, and return the samples of these tasks measured so far."""
-    measured: runs.Run[TimeRow] | None = runs.on_button(
+    measured: runs.Run[TimeRow] | None = runs.run_on_button(
         "causal_modes",
         tasks,
         partial(causal_modes.next_sample, tasks),
@@ -107,15 +107,15 @@ def _times(tasks: tuple[causal_modes.CostTask, ...], row: DeltaGenerator) -> lis
         row=row,
         progress=partial(progress, tasks),
     )
-    return measured.rows if measured is not None and measured.asked == tasks else []
+    return measured.rows if measured is not None and measured.request == tasks else []
 
 
 def progress(tasks: Sequence[causal_modes.CostTask], measured: runs.Run[TimeRow]) -> tuple[float, str]:
     """Return the completed share of a time measurement, from 0 to 1, and a line that reports the current round."""
     efforts = {(task.way, task.n): effort(task) for task in tasks}
     done = sum(efforts[row.way, row.n] for row in measured.rows)
-    told = _("Round {i} of {all}", i=max((row.round for row in measured.rows), default=0) + 1, all=ROUNDS)
-    return min(1.0, done / sum(efforts.values()) / ROUNDS), told
+    text = _("Round {i} of {all}", i=max((row.round for row in measured.rows), default=0) + 1, all=ROUNDS)
+    return min(1.0, done / sum(efforts.values()) / ROUNDS), text
 
 
 def whole_rounds(times: Sequence[TimeRow], tasks: Sequence[causal_modes.CostTask]) -> int:
@@ -169,7 +169,7 @@ def sentence(
         at_most(max((row.difference for row in agreed if row.dtype == name), default=0.0)) for name in DTYPES
     )
     if n < causal_modes.compared_length(n):
-        told = _(
+        text = _(
             "On these {n} tokens, repeated to {several} so that chunks of {chunk} follow one another, every algorithm "
             "gives **one answer**: no two differ by more than {single} of the largest output in float32, {double} in "
             "float64.",
@@ -180,7 +180,7 @@ def sentence(
             double=double,
         )
     else:
-        told = _(
+        text = _(
             "On these {n} tokens every algorithm gives **one answer**: no two differ by more than {single} of the "
             "largest output in float32, {double} in float64.",
             n=causal_modes.compared_length(n),
@@ -188,7 +188,7 @@ def sentence(
             double=double,
         )
     if not counted:
-        return told
+        return text
     at, clock = crossing(over_length(counted, "peak_bytes")), crossing(over_length(times, "ms"))
     if at is None:
         pays = _(
@@ -207,7 +207,7 @@ def sentence(
             square=counted[0].d ** 2,
         )
     return paragraph(
-        told,
+        text,
         pays,
         _("On this machine it is faster, too, from n ≈ {n} on.", n=format_interpolated(clock[0])) if clock else "",
         _("The times are not complete: {count} of {all} rounds are there.", count=rounds, all=ROUNDS)
@@ -243,8 +243,8 @@ def _chart(found: Mapping[str, Spread], unit: str, key: str, name: str, mark: fl
         lines.append(Curve(title, [at[0]], [at[1]], colour=COLOURS["cumsum"], hollow=True))
     axis = _("tokens n (upright line: d²)") if mark else _("tokens n")
     figure = curves(lines, x_title=axis, y_title=unit, log_x=True, log_y=True, mark=mark, x_ticks=ticks, height=HEIGHT)
-    told = _("Lines: {what} of each algorithm against the number of tokens", what=unit)
-    chart.show(figure, key=key, name=f"causal-{name}", alt=told)
+    text = _("Lines: {what} of each algorithm against the number of tokens", what=unit)
+    chart.show(figure, key=key, name=f"causal-{name}", alt=text)
 
 
 def _table(attentions: Sequence[ac.Attention], agreed: Sequence[AgreementRow], key: str) -> None:
@@ -315,4 +315,4 @@ def _formulas() -> None:
             )
         )
 
-    form(_("The three algorithms"), draw, key="causal.algorithms", icon=":material/function:", type="tertiary")
+    lazy_popover(_("The three algorithms"), draw, key="causal.algorithms", icon=":material/function:", type="tertiary")

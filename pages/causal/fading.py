@@ -12,10 +12,10 @@ from app.figures.theme import GREY
 from app.jobs import cached
 from app.state.controls import Options, choice, listed_whole, several, switch
 from app.ui import chart, export, input_panel
-from app.ui.input_panel import Chosen
-from app.ui.lazy import fold, form
+from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, literal, paragraph
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import computing, tokens
 from attention_core.analysis.state.gating import Gate, Gated
 from attention_core.analysis.state.token_weight import DECAYS, TokenWeight, fade, first_share, variants
@@ -76,7 +76,7 @@ class FadingOptions(Options, prefix="c_"):
     log = switch(True, N_("Logarithmic weights"))
 
 
-def show(chosen: Chosen) -> None:
+def show(chosen: ChosenInput) -> None:
     """Draw the sentence, the controls, the two charts and the numbers."""
     n, labels = chosen.qkv.n, number_repeats(chosen.qkv.tokens)
     FadingOptions.early.set(min(FadingOptions.early.value, n - 1))
@@ -104,7 +104,7 @@ def show(chosen: Chosen) -> None:
     _take_away(lines, token, chosen, gates.snippet(gate, options.feature_map, chosen.head) if gate else "")
 
 
-def scope(chosen: Chosen) -> Scope:
+def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view: the chosen head or the heads' average, and the variants whose curves are drawn."""
     options, gate = FadingOptions.now(), gates.chosen()
     words = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
@@ -117,7 +117,7 @@ def _colours() -> dict[str, int]:
     return places(["softmax", "linear", "retention", gates.KEY])
 
 
-def _lines(chosen: Chosen, options: FadingOptions) -> list[Line]:
+def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
     """Return the lines of softmax, linear attention and retention at each chosen decay."""
     strokes, lines = iter(STROKES), []
     for attention in variants(sorted(options.decays), options.feature_map):
@@ -176,7 +176,7 @@ def _controls(labels: tuple[str, ...]) -> None:
         if len(labels) > 1:
             FadingOptions.early.draw(**tokens(labels))
     with right:
-        form(_("Curves"), _curves, key="causal.curves", icon=":material/tune:", type="tertiary")
+        lazy_popover(_("Curves"), _curves, key="causal.curves", icon=":material/tune:", type="tertiary")
 
 
 def _curves() -> None:
@@ -208,7 +208,7 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
             "In the last of {n} rows token {token} “{name}” still weighs: {ends}; an even share is {even}.",
             n=n,
             token=token,
-            name=literal(labels[token]),
+            name=escape_markdown(labels[token]),
             ends=ends,
             even=percent(1 / n),
         ),
@@ -223,17 +223,17 @@ def laws(lines: Iterable[Line]) -> str:
     power = next((line.found.power for line in known if line.law == "power"), None)
     if power is None:
         return ""
-    told = formatted(power, ".2f")
+    text = formatted(power, ".2f")
     for line in known:
         if line.law == "factor" and line.found.factor is not None:
             return _(
                 "Linear falls like the row's number to the power {power}, {name} by a factor of {factor:.2f} per "
                 "token.",
-                power=told,
+                power=text,
                 name=line.name,
                 factor=line.found.factor,
             )
-    return _("Linear falls like the row's number to the power {power}.", power=told)
+    return _("Linear falls like the row's number to the power {power}.", power=text)
 
 
 def percent(weight: float) -> str:
@@ -247,8 +247,8 @@ def _weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
     drawn = _drawn(lines, rows, weights, _("even share, 1 / (i + 1)"), of=1)
     title = _("weight on token j, %")
     figure = curves(drawn, x_title=_("row i (query)"), y_title=title, log_y=log, form=".2g", height=430)
-    told = _("Curves: the weight of token {token} in every later row, one per variant", token=token)
-    chart.show(figure, key="causal.fading", name="fading", alt=told)
+    text = _("Curves: the weight of token {token} in every later row, one per variant", token=token)
+    chart.show(figure, key="causal.fading", name="fading", alt=text)
 
 
 def _quarters(lines: Sequence[Line]) -> None:
@@ -258,8 +258,8 @@ def _quarters(lines: Sequence[Line]) -> None:
     drawn = _drawn(lines, rows, shares, _("even shares"), of=quarter)
     title = _("weight on the first {count} tokens, %", count=quarter)
     figure = curves(drawn, x_title=_("row i (query)"), y_title=title, form=".1f", height=430)
-    told = _("Curves: the share of every row's weight on the first quarter of the tokens, one per variant")
-    chart.show(figure, key="causal.quarter", name="first-quarter", alt=told)
+    text = _("Curves: the share of every row's weight on the first quarter of the tokens, one per variant")
+    chart.show(figure, key="causal.quarter", name="first-quarter", alt=text)
 
 
 def _drawn(
@@ -321,7 +321,7 @@ def _digits(value: float | None, digits: int) -> str:
 
 
 def _explain() -> None:
-    export.explained(
+    export.formula_expander(
         _("Why"),
         r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_{l \le i} \varphi(q_i)^\top \varphi(k_l)}"
         r"\;\sim\; \frac{1}{i + 1}\qquad\text{but}\qquad A_{ij} = \frac{\gamma^{i-j}\, \varphi(q_i)^\top "
@@ -341,7 +341,7 @@ def _explain() -> None:
     )
 
 
-def _take_away(lines: Sequence[Line], token: int, chosen: Chosen, further: str) -> None:
+def _take_away(lines: Sequence[Line], token: int, chosen: ChosenInput, further: str) -> None:
     def draw() -> None:
         options = FadingOptions.now()
         own = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
@@ -365,4 +365,4 @@ def _take_away(lines: Sequence[Line], token: int, chosen: Chosen, further: str) 
             + further
         )
 
-    fold(_("Take away"), draw, key="causal.files", icon=":material/download:")
+    lazy_expander(_("Take away"), draw, key="causal.files", icon=":material/download:")

@@ -4,10 +4,10 @@ import numpy as np
 import streamlit as st
 
 from app.figures.curves import Curve, curves, guide
-from app.figures.theme import plain
+from app.figures.theme import escape_label
 from app.state.controls import Options, choice, stops, whole
 from app.ui import chart
-from app.words.i18n import N_, _, literal, paragraph
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.analysis.state.gating import Gate, Gated
 from attention_core.analysis.state.token_weight import DECAYS
 
@@ -95,23 +95,23 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
     later, least = found.gates[1:], int(np.argmin(found.gates[1:])) + 1
     kind = _(GATES[gate.kind])
     if np.ptp(later) < 1e-6:
-        told = _(
+        message = _(
             "The untrained **gate** {kind} keeps {kept:.1%} of the past at every token here: it is a fixed decay.",
             kind=kind,
             kept=later.mean(),
         )
     else:
-        told = _(
+        message = _(
             "The untrained **gate** {kind} keeps between {low:.1%} and {high:.1%} of the past, least when token "
             "{least} “{name}” comes; over the whole text it forgets as much as a fixed decay of γ = {mean:.3g}.",
             kind=kind,
             low=later.min(),
             high=later.max(),
             least=least,
-            name=literal(labels[least]),
+            name=escape_markdown(labels[least]),
             mean=found.mean,
         )
-    return paragraph(told, survival(float(found.weights[-1, token]), float(found.even[-1, token]), token))
+    return paragraph(message, survival(float(found.weights[-1, token]), float(found.even[-1, token]), token))
 
 
 def survival(gated: float, even: float, token: int) -> str:
@@ -137,7 +137,7 @@ def survival(gated: float, even: float, token: int) -> str:
 def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> None:
     """Draw the chart of the gates over the tokens."""
     at = list(range(1, len(labels)))
-    notes = [f"{t} “{plain(labels[t])}”: γ {found.gates[t]:.3f}" for t in at]
+    notes = [f"{t} “{escape_label(labels[t])}”: γ {found.gates[t]:.3f}" for t in at]
     lines = [
         Curve(_("gate γₜ"), at, found.gates[1:].tolist(), colour=colour, notes=notes, marks=len(at) < 100),
         guide(even_name(found), at, [found.mean] * len(at), "dash"),

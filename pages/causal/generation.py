@@ -7,12 +7,12 @@ import streamlit as st
 
 import attention_core as ac
 from app.figures.curves import Curve, curves
-from app.figures.timing import stamped
+from app.figures.timing import add_machine_stamp
 from app.jobs import dispatch
-from app.jobs.timing_runs import Series, faster_from, in_one_sentence, run_here, stamp_lines
+from app.jobs.timing_runs import Series, crossing_text, run_here, stamp_lines, summary_text
 from app.ui import chart, export, input_panel
-from app.ui.input_panel import Chosen
-from app.ui.lazy import form
+from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_popover
 from app.ui.palette import place
 from app.ui.scope import Scope
 from app.words.i18n import _, paragraph
@@ -34,13 +34,13 @@ STROKES = ("solid", "32px,8px", "24px,16px", "16px,24px", "8px,32px")
 """Dash patterns of states with the same period and decreasing coverage, so that overlapping lines stay visible."""
 
 
-def show(chosen: Chosen) -> None:
+def show(chosen: ChosenInput) -> None:
     """Draw the view: the sentence, the charts of bytes and of time, the table and the method."""
     attentions = with_settings(recurrent())
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     words = _words()
     tasks = generation.tasks(words, heads=heads, d=d, d_v=d_v)
-    held = [row for task in tasks for row in dispatch.rows("generation", task, light=True)]
+    held = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
     spec = TimingSpec(
         variants=(REFERENCE, *(a.word for a in attentions)),
         sizes=_sizes(heads * d),
@@ -65,9 +65,9 @@ def _words() -> list[str]:
     return [a.word for a in (*with_settings(recurrent()), *with_settings(smaller_caches()))]
 
 
-def scope(chosen: Chosen) -> Scope:
+def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view: sizes of all heads together."""
-    return replace(input_panel.scope(chosen), head=None, joined="each", variants=(REFERENCE, *_words()))
+    return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=(REFERENCE, *_words()))
 
 
 def _sizes(width: int) -> tuple[int, ...]:
@@ -78,13 +78,13 @@ def _sizes(width: int) -> tuple[int, ...]:
 
 
 def _draw(
-    chosen: Chosen, attentions: Sequence[ac.Attention], held: Sequence[MemoryRow], run: Run | None, key: str
+    chosen: ChosenInput, attentions: Sequence[ac.Attention], held: Sequence[MemoryRow], run: Run | None, key: str
 ) -> None:
     colours = places([REFERENCE, *(row.variant.partition("~")[0] for row in held)])
     shipped = next(other for other in recorded().values() if other.spec.mode == "decode")
     lines = _series(run or shipped, attentions, colours, live=run is not None)
     by_word = {line.word: line for line in lines}
-    timed = [where_timed(lines[0].run.spec, live=lines[0].live), in_one_sentence(lines)] if len(lines) > 1 else []
+    timed = [where_timed(lines[0].run.spec, live=lines[0].live), summary_text(lines)] if len(lines) > 1 else []
     st.markdown(paragraph(sentence(held, chosen.qkv.heads, chosen.qkv.q.shape[-1]), *timed))
     left, right = st.columns(2)
     with left:
@@ -137,7 +137,7 @@ def sentence(held: Sequence[MemoryRow], heads: int, d: int) -> str:
     """Return the lengths from which a cache holds more than the smallest and more than the largest state."""
     rows = sorted((row for row in held if not row.grown_bytes), key=lambda row: row.outgrown or 0)
     first, last = rows[0], rows[-1]
-    told = _(
+    text = _(
         "Every token adds {token} to a key-value cache ({heads} heads of {d}): from **{soon:,}** tokens on it holds "
         "more than {first}'s constant {small}, from **{late:,}** on more than {last}'s {large}.",
         token=memory(first.token_bytes),
@@ -152,7 +152,7 @@ def sentence(held: Sequence[MemoryRow], heads: int, d: int) -> str:
     )
     growing = sorted((row for row in held if row.grown_bytes), key=lambda row: row.grown_bytes)
     return paragraph(
-        told,
+        text,
         *(
             _(
                 "{name} adds {grown} for every token, {share:.0%} of that.",
@@ -201,7 +201,7 @@ def of_all(alike: Sequence[MemoryRow]) -> str:
     return _("{name} and {n} more: {kept}", name=_name(first), n=len(alike) - 1, kept=_kept(first))
 
 
-def _bytes_chart(chosen: Chosen, held: Sequence[MemoryRow], colours: dict[str, int], key: str) -> None:
+def _bytes_chart(chosen: ChosenInput, held: Sequence[MemoryRow], colours: dict[str, int], key: str) -> None:
     longest = max(LONGEST, *(2 * (row.outgrown or 0) for row in held))
     ends = [2**i for i in range(longest.bit_length() + 1)]
     cache = [n * held[0].token_bytes / MIB for n in ends]
@@ -222,7 +222,7 @@ def _bytes_chart(chosen: Chosen, held: Sequence[MemoryRow], colours: dict[str, i
         if at is not None:
             notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=name, n=at)]
             height = (row.state_bytes + at * row.grown_bytes) / MIB
-            lines.append(Curve(name, [at], [height], colour=colour, notes=notes, hollow=True, listed=False))
+            lines.append(Curve(name, [at], [height], colour=colour, notes=notes, hollow=True, name_at_end=False))
     figure = curves(
         lines,
         x_title=_("tokens so far (upright line: this input)"),
@@ -269,7 +269,7 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
     )
     stamp = stamp_lines(lines[0].run, live=lines[0].live) if lines else []
     chart.show(
-        stamped(figure, stamp),
+        add_machine_stamp(figure, stamp),
         key=key,
         name="generation-time",
         alt=_("Lines: milliseconds per new token against the number of tokens so far"),
@@ -291,7 +291,7 @@ def _table(held: Sequence[MemoryRow], by_word: dict[str, Series], run: Run, *, l
                 _("state"): memory(row.state_bytes) if row.state_bytes else _("none"),
                 _("each token adds"): memory(row.grown_bytes) if row.grown_bytes else _("nothing"),
                 _("smaller from"): _smaller_from(row.outgrown),
-                faster: faster_from(line) if line else "",
+                faster: crossing_text(line) if line else "",
                 ms: last.quartiles[1] if last else None,
             }
         )
@@ -314,7 +314,7 @@ def _table(held: Sequence[MemoryRow], by_word: dict[str, Series], run: Run, *, l
     )
 
 
-def _method(chosen: Chosen) -> None:
+def _method(chosen: ChosenInput) -> None:
     def draw() -> None:
         st.latex(
             r"\text{cache} = n\,(d + d_v)\,H\cdot 4\ \text{bytes},\qquad \text{state} \approx C\,(d_v + 1)\,H\cdot 4"
@@ -336,7 +336,7 @@ def _method(chosen: Chosen) -> None:
             )
         )
 
-    form(_("How it is measured"), draw, key="causal.measured", icon=":material/menu_book:", type="tertiary")
+    lazy_popover(_("How it is measured"), draw, key="causal.measured", icon=":material/menu_book:", type="tertiary")
 
 
 def _csv(held: Sequence[MemoryRow], lines: Sequence[Series]) -> bytes:

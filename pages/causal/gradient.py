@@ -9,8 +9,8 @@ import attention_core as ac
 from app.figures.curves import Curve, curves
 from app.jobs import runs
 from app.ui import chart, export, input_panel
-from app.ui.input_panel import Chosen
-from app.ui.lazy import fold
+from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import label
@@ -26,7 +26,7 @@ WAYS = {SUMS: N_("running sums"), STATES: N_("autograd through all states"), MAT
 """Names on screen of the ways to compute the gradient."""
 
 
-def show(chosen: Chosen) -> None:
+def show(chosen: ChosenInput) -> None:
     """Draw the view: the sentence, the charts, the table and the derivation."""
     [attention] = with_settings([ac.variant("linear")])
     d, d_v = chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
@@ -40,7 +40,7 @@ def show(chosen: Chosen) -> None:
             _charts(held, key)
         _table(apart, key)
 
-    rows = runs.at_once("causal_gradient", tasks, draw, key="causal.gradient", effort=_effort)
+    rows = runs.run_immediately("causal_gradient", tasks, draw, key="causal.gradient", effort=_effort)
     st.caption(
         _(
             "Bytes are counted: forward and backward of one head with d = {d}, beyond q, k, v. Gradients are compared "
@@ -56,11 +56,11 @@ def show(chosen: Chosen) -> None:
             export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "causal-gradient.csv")
 
 
-def scope(chosen: Chosen) -> Scope:
+def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the comparison: the gradients of one head or of all heads, on the first tokens."""
     [attention] = with_settings([ac.variant("linear")])
     tokens = min(chosen.qkv.n, causal_gradient.COMPARED)
-    return replace(input_panel.scope(chosen), joined="each", tokens=tokens, variants=(attention.word,))
+    return replace(input_panel.scope(chosen), aggregation="each", tokens=tokens, variants=(attention.word,))
 
 
 def _effort(task: BytesTask | causal_gradient.DifferenceTask) -> float:
@@ -116,8 +116,8 @@ def _chart(points: Mapping[str, list[tuple[int, float]]], unit: str, key: str, n
     ticks = sorted({x for line in lines for x in line.x})
     figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=ticks, height=400)
     figure["layout"]["yaxis"]["dtick"] = "D2"
-    told = _("Lines: peak memory of forward and backward against the number of tokens, {unit}", unit=unit)
-    chart.show(figure, key=key, name=f"gradient-{name}", alt=told)
+    text = _("Lines: peak memory of forward and backward against the number of tokens, {unit}", unit=unit)
+    chart.show(figure, key=key, name=f"gradient-{name}", alt=text)
 
 
 def _table(apart: Sequence[DifferenceRow], key: str) -> None:
@@ -164,4 +164,4 @@ def _derivation() -> None:
             )
         )
 
-    fold(_("Why no state has to be kept"), draw, key="causal.method", icon=":material/function:")
+    lazy_expander(_("Why no state has to be kept"), draw, key="causal.method", icon=":material/function:")

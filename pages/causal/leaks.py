@@ -13,12 +13,12 @@ from app.jobs import cached, dispatch, runs
 from app.jobs.scheduler import TaskStatus
 from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.state.controls import Options, listed_whole
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.ui import chart, export, input_panel, variant_picker
-from app.ui.input_panel import Chosen
-from app.ui.lazy import fold
+from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, _n, literal, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.i18n import sentence as words_of
 from app.words.labels import label, tokens
 from attention_core.analysis.matrix.influence import MOST, ROUNDING, Influence, replaced_tokens
@@ -42,17 +42,17 @@ class LeaksOptions(Options, prefix="c_"):
     )
 
 
-def show(chosen: Chosen) -> None:
+def show(chosen: ChosenInput) -> None:
     """Draw the sentence, the choice of the token, the strips and the maps."""
     variant_picker.show(all_stay=True)
     place = st.empty()
     try:
-        found = _found(chosen, lambda standing: place.caption(runs.in_line(standing)))
+        found = _found(chosen, lambda standing: place.caption(runs.queue_text(standing)))
     except ac.LabError as error:
-        place.info(literal(words_of(error)))
+        place.info(escape_markdown(words_of(error)))
         return
-    labels = number_repeats(chosen.qkv.tokens[: len(found[Visit.variants.value[0]].moved)])
-    t = min(LeaksOptions.token.fit(range(len(labels))), len(labels) - 1)
+    labels = number_repeats(chosen.qkv.tokens[: len(found[SharedOptions.variants.value[0]].moved)])
+    t = min(LeaksOptions.token.restrict_to(range(len(labels))), len(labels) - 1)
     LeaksOptions.token.set(t)
     st.markdown(sentence(found, t, labels))
     if len(labels) > 1:
@@ -70,23 +70,23 @@ def show(chosen: Chosen) -> None:
     _take_away(found, labels, chosen)
 
 
-def scope(chosen: Chosen) -> Scope:
+def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the maps: one head or all heads side by side, on the first tokens."""
     tokens = replaced_tokens(chosen.qkv, head=chosen.head)
-    return replace(input_panel.scope(chosen), joined="each", tokens=tokens)
+    return replace(input_panel.scope(chosen), aggregation="each", tokens=tokens)
 
 
-def _found(chosen: Chosen, waiting: Callable[[TaskStatus], object]) -> dict[ac.Attention, Influence]:
+def _found(chosen: ChosenInput, waiting: Callable[[TaskStatus], object]) -> dict[ac.Attention, Influence]:
     """Compute the influence maps of the chosen variants in workers, with one run per token and variant.
 
     Raises:
         LabError: if one of the maps could not be computed.
     """
-    shown = Visit.variants.value
+    shown = SharedOptions.variants.value
     asked, found = tasks(chosen.source, [attention.word for attention in shown], head=chosen.head), {}
     with (
         cached.spinner(_("Computing the variants …")),
-        closing(dispatch.stream("leaks", asked, runs.unchanged(waiting))) as outcomes,
+        closing(dispatch.stream("leaks", asked, runs.on_status_change(waiting))) as outcomes,
     ):
         for attention, (_task, outcome) in zip(shown, outcomes, strict=True):
             if isinstance(outcome, ac.LabError):
@@ -105,7 +105,7 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
     """
     if len(labels) == 1:
         return _("There is one token, so there is no future that could leak. Give more of them.")
-    token = literal(labels[t])
+    token = escape_markdown(labels[t])
     if t == 0:
         words = _("Token 0 “{token}” has nothing before it; take a later one to see who leaks.", token=token)
         leaking = [
@@ -127,8 +127,8 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
 def _strips(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
     rows = []
     for attention, leak in found.items():
-        told = moved_before(leak.before(t), t)
-        rows.append(Strip(title=f"<b>{label(attention)}</b> · {told}", sizes=leak.moved[t]))
+        text = moved_before(leak.before(t), t)
+        rows.append(Strip(title=f"<b>{label(attention)}</b> · {text}", sizes=leak.moved[t]))
     figure = strips(
         rows,
         t,
@@ -224,7 +224,7 @@ def notes(shown: int, n: int, *, every_head: bool) -> str:
 
 
 def _explain() -> None:
-    export.explained(
+    export.formula_expander(
         _("How it is measured"),
         r"\text{moved}_{t,i} = \frac{\lVert o_i^{(t)} - o_i \rVert}"
         r"{\sqrt{\tfrac1n\sum_l \lVert o_l\rVert^2}},\qquad "
@@ -243,7 +243,7 @@ def _explain() -> None:
     )
 
 
-def _take_away(found: Leaks, labels: tuple[str, ...], chosen: Chosen) -> None:
+def _take_away(found: Leaks, labels: tuple[str, ...], chosen: ChosenInput) -> None:
     header = (_("variant"), "t", _("replaced token"), "i", _("output"), _("moves by"))
 
     def draw() -> None:
@@ -266,4 +266,4 @@ def _take_away(found: Leaks, labels: tuple[str, ...], chosen: Chosen) -> None:
             "    print(word, found.moved.round(3))  # row: replaced token, column: output\n"
         )
 
-    fold(_("Take away"), draw, key="causal.files", icon=":material/download:")
+    lazy_expander(_("Take away"), draw, key="causal.files", icon=":material/download:")

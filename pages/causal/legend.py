@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import attention_core as ac
 from app.figures.theme import GREY
-from app.state.session import as_chosen
+from app.state.session import with_chosen_settings
 from app.ui import palette
-from app.words.i18n import N_, literal
+from app.words.i18n import N_, escape_markdown
 from attention_core.experiments.causal_modes import MATRIX
 from attention_core.variant import Variant
 
@@ -20,7 +20,7 @@ def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
     """Return the variants with the visitor's settings or defaults, except ``mode``, which keeps its default."""
     found = []
     for variant in variants:
-        params = as_chosen(variant.key).params
+        params = with_chosen_settings(variant.key).params
         values = {s.name: getattr(params, s.name) for s in params.settings() if s.name != "mode"}
         found.append(ac.get(variant.key, **values))
     return found
@@ -38,4 +38,4 @@ def dash(way: str) -> str:
 
 def bold(names: Iterable[str]) -> str:
     """Return names in bold, separated by commas."""
-    return ", ".join(f"**{literal(name)}**" for name in names)
+    return ", ".join(f"**{escape_markdown(name)}**" for name in names)

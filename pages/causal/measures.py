@@ -42,7 +42,7 @@ MEASURES = {
         high=100,
         step=1,
         digits=0,
-        near=8,
+        tolerance=8,
     ),
     "moved": Measure(
         title=N_("number of outputs before the replaced token that change with {name}"),
@@ -51,7 +51,7 @@ MEASURES = {
         high=_token,
         step=1,
         digits=0,
-        near=1,
+        tolerance=1,
     ),
     "leaking": Measure(
         title=N_("number of compared variants that leak"),
@@ -61,6 +61,6 @@ MEASURES = {
         high=lambda screen: len(screen.visit.variants),
         step=1,
         digits=0,
-        near=0,
+        tolerance=0,
     ),
 }

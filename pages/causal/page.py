@@ -8,7 +8,7 @@ from app.lessons.options import LessonOptions
 from app.page import Page
 from app.state.controls import choice
 from app.ui import input_panel
-from app.ui.input_panel import Chosen
+from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
 from pages.causal import algorithms, fading, generation, gradient, leaks, state
@@ -60,12 +60,12 @@ class CausalOptions(LeaksOptions, AlgorithmsOptions, StateOptions, FadingOptions
     view = choice(_numbered, N_("Chapter"), default="leak", opening="state", layout={"label_visibility": "collapsed"})
 
 
-def top() -> Chosen:
+def top() -> ChosenInput:
     """Draw the choice of the chapter, and return the input after fitting the tokens of all views to its length."""
     _chapter()
     chosen = input_panel.chosen(switch=False)
     for token in (LeaksOptions.token, FadingOptions.early, StateOptions.last):
-        token.fit(range(chosen.qkv.n))
+        token.restrict_to(range(chosen.qkv.n))
     return chosen
 
 
@@ -93,7 +93,7 @@ def following(view: str) -> str:
     return order[order.index(view) + 1]
 
 
-def scope(chosen: Chosen) -> Scope:
+def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the chapter on screen; its variants are causal wherever they have a causal form."""
     return replace(VIEWS[CausalOptions.view.value].scope(chosen), causal=True)
 
@@ -106,7 +106,7 @@ PAGE = Page(
     question=N_("Can it generate, and at what cost?"),
     options=CausalOptions,
     measures=MEASURES,
-    switch=False,
+    has_causal_switch=False,
     top=top,
     view=CausalOptions.view,
     views={name: view.show for name, view in VIEWS.items()},

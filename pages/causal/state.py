@@ -12,14 +12,14 @@ from app.figures.memory import memory
 from app.jobs import cached
 from app.matrix_board import Panel, matrix_board
 from app.state import url
-from app.state.controls import Options, kept, listed_whole
-from app.state.session import Visit, as_chosen, of_variant, take_text
+from app.state.controls import Options, link_only_option, listed_whole
+from app.state.session import SharedOptions, set_text, variant_field, with_chosen_settings
 from app.ui import chart, export, input_panel, variant_picker
 from app.ui.animation import Animation
-from app.ui.input_panel import Chosen
-from app.ui.lazy import fold, form
+from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, literal, paragraph
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import computing, tokens
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.recurrent_state import StateHistory, followed_tokens
@@ -69,7 +69,9 @@ FAST_WEIGHTS = (
 class StateOptions(Options, prefix="c_"):
     """The options that a link to this view carries."""
 
-    variant = kept(lambda: of_variant(lambda variant: variant in matrix_states(), "linear"), link="c_state")
+    variant = link_only_option(
+        lambda: variant_field(lambda variant: variant in matrix_states(), "linear"), link="c_state"
+    )
     last = listed_whole(
         10,
         0,
@@ -80,26 +82,26 @@ class StateOptions(Options, prefix="c_"):
     )
 
 
-def show(chosen: Chosen) -> None:
+def show(chosen: ChosenInput) -> None:
     """Draw the choice of the variant, the animated part, the explanation and the downloads."""
     attention, head = _pick(), chosen.head or 0
-    again = partial(cached.grown, chosen.source, attention, head=head)
+    again = partial(cached.state_history, chosen.source, attention, head=head)
     with computing(_(attention.title)):
         grown = again()
     labels = number_repeats(chosen.qkv.tokens[: len(grown.sums)])
-    StateOptions.last.fit(range(len(labels)))
+    StateOptions.last.restrict_to(range(len(labels)))
     for words in notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)
     # While the animation plays, only this fragment reruns at each picture.
     last = len(labels) - 1
     play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
-    st.fragment(_draw, run_every=play.clock)(play, again, labels, _(attention.title), play.going)
+    st.fragment(_draw, run_every=play.tick_interval)(play, again, labels, _(attention.title), play.is_running)
     _explain(attention, grown)
     header = ("i", *_sizes(grown), _("difference of the outputs"), _("distance from softmax's"))
     _take_away(again, header, attention, head, chosen.source)
 
 
-def scope(chosen: Chosen) -> Scope:
+def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view: one head (the first if the average is chosen) and the tokens followed."""
     attention: ac.Attention = StateOptions.variant.value
     found = input_panel.scope(chosen)
@@ -125,8 +127,8 @@ def _pick() -> ac.Attention:
     with right, st.container(horizontal=True, vertical_alignment="bottom"):
         if any(setting.name not in FORM for setting in attention.variant.params.settings()):
             draw = partial(variant_picker.knobs, attention, _turn, place="causal.knob", without=FORM)
-            form(_("Settings"), draw, key="causal.settings", icon=":material/tune:", type="tertiary")
-        if Visit.input.value == "text":
+            lazy_popover(_("Settings"), draw, key="causal.settings", icon=":material/tune:", type="tertiary")
+        if SharedOptions.input.value == "text":
             st.text_input(
                 _("Write on"),
                 key="causal.typed",
@@ -142,7 +144,7 @@ def _write_on() -> None:
     """Append the typed words to the text, and show the state after the last word."""
     typed, st.session_state["causal.typed"] = st.session_state["causal.typed"].strip(), ""
     if typed:
-        take_text(f"{Visit.text.value} {typed}")
+        set_text(f"{SharedOptions.text.value} {typed}")
         StateOptions.last.set(_last_word())
 
 
@@ -151,7 +153,7 @@ def _last_word() -> int:
 
     If the text cannot be read, return the current index.
     """
-    source = input_panel.forms()["text"].source(Visit.now())
+    source = input_panel.forms()["text"].source(SharedOptions.now())
     try:
         record = cached.record(source) if source else None
     except ac.LabError:
@@ -163,11 +165,11 @@ def _last_word() -> int:
 
 
 def _take_variant() -> None:
-    StateOptions.variant.set(as_chosen(st.session_state["causal.variant"]))
+    StateOptions.variant.set(with_chosen_settings(st.session_state["causal.variant"]))
 
 
 def _turn(name: str, value: Value) -> None:
-    StateOptions.variant.set(variant_picker.turned(StateOptions.variant.value, name, value))
+    StateOptions.variant.set(variant_picker.with_setting(StateOptions.variant.value, name, value))
 
 
 def _draw(
@@ -200,7 +202,7 @@ def _draw(
     _figure(grown, i)
     if not ticking:
         url.write_link()
-    play.settle(ticking)
+    play.rerun_if_changed(ticking)
 
 
 def sentence(grown: StateHistory, i: int, labels: Sequence[str], name: str) -> str:
@@ -219,7 +221,7 @@ def sentence(grown: StateHistory, i: int, labels: Sequence[str], name: str) -> s
         "{name}'s own n × n matrix, to {difference}. From **softmax's output** it lies {lost:.0%} of that one's length "
         "away.",
         i=i,
-        token=literal(labels[i]),
+        token=escape_markdown(labels[i]),
         held=grown.held,
         count=i + 1,
         cached=(i + 1) * grown.cache.shape[1],
@@ -339,10 +341,10 @@ def _sizes(grown: StateHistory) -> dict[str, np.ndarray]:
 def _figure(grown: StateHistory, i: int) -> None:
     if grown.keys is not None:
         features, title = grown.keys, _("z: the sum of φ(k) so far")
-        told = _("Bars: the normaliser's state; lines: how large the state is at every token; bars: the output")
+        text = _("Bars: the normaliser's state; lines: how large the state is at every token; bars: the output")
     else:
         features, title = grown.channels, _("how much each channel of S holds")
-        told = _("Bars: how much each channel holds; lines: how the state changes at every token; bars: the output")
+        text = _("Bars: how much each channel holds; lines: how the state changes at every token; bars: the output")
     figure = memory(
         features[i],
         _sizes(grown),
@@ -356,7 +358,7 @@ def _figure(grown: StateHistory, i: int) -> None:
         entry=_("value entry"),
         tallest=(min(0.0, float(features.min())), 1.05 * float(features.max())),
     )
-    chart.show(figure, key="causal.memory", name="state", alt=told)
+    chart.show(figure, key="causal.memory", name="state", alt=text)
 
 
 def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> list[str]:
@@ -368,11 +370,11 @@ def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> list[str
         head: index of the head shown.
         averaged: whether the average of all heads is chosen on the other pages.
     """
-    told = []
+    sentences = []
     if averaged:
-        told.append(_("A state belongs to one head: head {head} is shown.", head=head))
+        sentences.append(_("A state belongs to one head: head {head} is shown.", head=head))
     if len(grown.sums) < n:
-        told.append(
+        sentences.append(
             _(
                 "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are followed.",
                 size=grown.held,
@@ -381,22 +383,22 @@ def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> list[str
             )
         )
     if grown.log_unit:
-        told.append(
+        sentences.append(
             _("S and z are beyond a number's range; shown is their share of e^{power:.0f}.", power=grown.log_unit)
         )
-    return told
+    return sentences
 
 
 def _explain(attention: ac.Attention, grown: StateHistory) -> None:
-    formula, told = SUMS if grown.changes is None else FAST_WEIGHTS
+    formula, text = SUMS if grown.changes is None else FAST_WEIGHTS
 
     def draw() -> None:
         st.latex(formula)
-        st.markdown(_(told))
+        st.markdown(_(text))
         st.markdown(f"**{_(attention.title)}**: {_(attention.variant.summary)}")
         st.latex(attention.variant.formula)
 
-    fold(_("What is shown"), draw, key="causal.method", icon=":material/function:")
+    lazy_expander(_("What is shown"), draw, key="causal.method", icon=":material/function:")
 
 
 def _rows(grown: StateHistory) -> list[list[object]]:
@@ -434,4 +436,4 @@ def _take_away(
             "print(grown.sums.shape, abs(grown.outputs - grown.full).max())\n"
         )
 
-    fold(_("Take away"), draw, key="causal.files", icon=":material/download:")
+    lazy_expander(_("Take away"), draw, key="causal.files", icon=":material/download:")

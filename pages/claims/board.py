@@ -9,9 +9,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import cached, dispatch, runs
 from app.ui import export
-from app.ui.input_panel import Chosen
+from app.ui.input_panel import ChosenInput
 from app.ui.small_figure import small_figure
-from app.words.i18n import _, literal
+from app.words.i18n import _, escape_markdown
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
 from attention_core.variant import Paper
@@ -47,7 +47,7 @@ class Board:
         outcomes: outcomes that have been drawn, by key.
     """
 
-    chosen: Chosen
+    chosen: ChosenInput
     opened: str
     waiting: Mapping[str, ClaimTask]
     cards: dict[str, DeltaGenerator] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Board:
     def _card(self, claim: Claim, *, headed: bool) -> None:
         with st.container(border=True, height="stretch", gap="xsmall"):
             st.button(
-                f"**{claim.number}. {literal(_(claim.statement))}**",
+                f"**{claim.number}. {escape_markdown(_(claim.statement))}**",
                 key=f"claims.open.{claim.key}",
                 type="tertiary",
                 on_click=open_claim,
@@ -87,7 +87,7 @@ class Board:
 
     def _draw(self, claim: Claim) -> None:
         """Draw the outcome of a claim on its card, or the button that requests the check."""
-        cached.drawing().give_way()
+        cached.page_lock().give_way()
         outcome, place = self.outcomes.get(claim.key), self.cards[claim.key]
         if outcome is None:
             if (task := self.waiting.get(claim.key)) is not None:
@@ -129,7 +129,7 @@ def _offer(task: ClaimTask) -> None:
         st.button(_("Check them"), icon=":material/menu_book:", key=f"claims.read.{task.key}", on_click=let_read)
 
 
-def show(chosen: Chosen) -> None:
+def show(chosen: ChosenInput) -> None:
     """Draw the board and start all checks, except slow ones and time measurements, which would delay other tasks."""
     every = claims.tasks(chosen.source, head=chosen.head, load=cached.record)
     opened = ClaimsOptions.claim.value
@@ -155,7 +155,7 @@ def show(chosen: Chosen) -> None:
         st.markdown(words.strip(board.found))
 
     with top:
-        runs.at_once("claims", tasks, draw, key="claims.all", refuse=board.refuse)
+        runs.run_immediately("claims", tasks, draw, key="claims.all", refuse=board.refuse)
     if only is not None:
         with place:
             board.lay_out([o.claim for o in board.found if only is o.verdict or o.key == opened], every)
@@ -187,10 +187,10 @@ def picture(outcome: Outcome) -> str | None:
     return small_figure(series, bars=bars, log_x=figure.log_x, log_y=figure.log_y)
 
 
-def _close(outcomes: Sequence[Outcome], chosen: Chosen, longest: int) -> None:
+def _close(outcomes: Sequence[Outcome], chosen: ChosenInput, longest: int) -> None:
     """Draw the end of the board: what a verdict means, and the download of all claims as a table."""
-    if told := words.no_alarm(outcomes):
-        st.caption(told)
+    if text := words.no_alarm(outcomes):
+        st.caption(text)
     with st.container(horizontal=True, vertical_alignment="center"):
         export.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv")
         st.caption(words.looked_at(chosen, longest), width="content")

@@ -10,16 +10,16 @@ import attention_core as ac
 from app.figures.measurements import measurements
 from app.jobs import dispatch, runs
 from app.page import discover
-from app.state.session import Visit, read_variants
+from app.state.session import SharedOptions, read_variants
 from app.ui import chart, export, navigation
-from app.ui.input_panel import Chosen
-from app.words.i18n import _, literal, sentence
+from app.ui.input_panel import ChosenInput
+from app.words.i18n import _, escape_markdown, sentence
 from attention_core.claims import Claim, ClaimTask, Outcome, Place
 from pages.claims import longer_input, words
 from pages.claims.options import open_claim
 
 
-def show(task: ClaimTask, order: Sequence[Claim], chosen: Chosen) -> Outcome | None:
+def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcome | None:
     """Check one claim and draw its outcome.
 
     Args:
@@ -43,8 +43,8 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: Chosen) -> Outcome | N
     if outcome:
         st.markdown(words.finding(outcome))
         longer_input.show(outcome, chosen)
-    if told := words.theorem(claim):
-        st.caption(told)
+    if text := words.theorem(claim):
+        st.caption(text)
     if judged:
         left, right = st.columns([3, 2], gap="medium")
         with left:
@@ -52,7 +52,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: Chosen) -> Outcome | N
         with right:
             st.markdown(words.numbers(judged))
     left, right = st.columns(2, gap="medium")
-    left.markdown(f"**{_('Experiment')}**  \n{literal(_(claim.experiment))}")
+    left.markdown(f"**{_('Experiment')}**  \n{escape_markdown(_(claim.experiment))}")
     right.markdown(f"**{_('Rule')}**  \n{words.rule(claim)}")
     if judged:
         st.caption(words.looked_at(chosen, task.longest, claim))
@@ -100,10 +100,10 @@ def _outcome(task: ClaimTask) -> Outcome | None:
     place = st.empty()
     try:
         with st.spinner(_("Checking …"), show_time=True):
-            waiting = runs.unchanged(lambda standing: place.caption(runs.in_line(standing)))
+            waiting = runs.on_status_change(lambda standing: place.caption(runs.queue_text(standing)))
             [outcome] = dispatch.rows("claims", task, waiting)
     except ac.LabError as error:
-        st.info(literal(sentence(error)), icon=":material/info:")
+        st.info(escape_markdown(sentence(error)), icon=":material/info:")
         return None
     place.empty()
     return outcome
@@ -137,7 +137,7 @@ def _at_large(place: Place) -> None:
         place.page,
         _("See it at large: {page}", page=_(discover()[place.page].title)),
         fields={name: [word] for name, word in place.options.items()},
-        variants=read_variants(list(place.variants)) if place.variants else Visit.variants.value,
+        variants=read_variants(list(place.variants)) if place.variants else SharedOptions.variants.value,
     )
 
 

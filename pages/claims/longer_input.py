@@ -8,8 +8,8 @@ import streamlit as st
 import attention_core as ac
 from app.jobs import cached
 from app.state import presets
-from app.state.session import Visit, take_text
-from app.ui.input_panel import Chosen
+from app.state.session import SharedOptions, set_text
+from app.ui.input_panel import ChosenInput
 from app.words.i18n import _
 from attention_core.claims import Outcome
 from attention_core.inputs.source import Source, TextSource
@@ -19,7 +19,7 @@ PRESET = "long"
 """Key of the preset text that replaces a text that is too short."""
 
 
-def show(outcome: Outcome, chosen: Chosen) -> None:
+def show(outcome: Outcome, chosen: ChosenInput) -> None:
     """Draw a button that takes a longer input, or say how to get one; draw nothing if no length would help."""
     needs = outcome.untestable_reason.needs if outcome.untestable_reason else None
     if needs is None:
@@ -28,7 +28,7 @@ def show(outcome: Outcome, chosen: Chosen) -> None:
     if tokens < needs:
         st.caption(missing(chosen.source, needs))
         return
-    longer = partial(Visit.n.set, needs) if chosen.source.made else partial(take_text, presets.texts()[PRESET])
+    longer = partial(SharedOptions.n.set, needs) if chosen.source.made else partial(set_text, presets.texts()[PRESET])
     st.button(
         offer(chosen.source, tokens),
         icon=":material/straighten:",
@@ -56,7 +56,9 @@ def missing(source: Source, needs: int) -> str:
 def _preset_tokens() -> int:
     """Return the number of tokens of the long preset in the chosen model; 0 if the model cannot read it."""
     try:
-        return cached.record(TextSource(presets.texts()[PRESET], Visit.model.value, Visit.layer.value)).n
+        return cached.record(
+            TextSource(presets.texts()[PRESET], SharedOptions.model.value, SharedOptions.layer.value)
+        ).n
     except ac.LabError:
         return 0
 

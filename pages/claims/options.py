@@ -1,7 +1,7 @@
 """The options of the Claims page."""
 
 from app.state import url
-from app.state.controls import Options, choice, kept, pills
+from app.state.controls import Options, choice, link_only_option, pills
 from app.words.i18n import N_, _
 from attention_core import claims
 from attention_core.claims import ClaimTask, Verdict
@@ -27,9 +27,9 @@ class ClaimsOptions(Options):
 
     # Claims that measure time (`check`) or for which a model reads the text many times (`reads`) are checked only if
     # the visitor asks. All other claims are checked when the page opens.
-    check = kept(lambda: url.switch(False))
-    reads = kept(lambda: url.switch(False))
-    claim = kept(lambda: url.one_of("", [claim.key for claim in claims.all_claims()]))
+    check = link_only_option(lambda: url.switch(False))
+    reads = link_only_option(lambda: url.switch(False))
+    claim = link_only_option(lambda: url.one_of("", [claim.key for claim in claims.all_claims()]))
     # Most claims are judged by the median head or by a share of heads.
     heads = choice(
         {"all": N_("all heads"), "one": N_("the picked head")},

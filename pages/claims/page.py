@@ -4,15 +4,15 @@ from dataclasses import replace
 
 from app.page import Page
 from app.ui import input_panel
-from app.ui.input_panel import Chosen
+from app.ui.input_panel import ChosenInput
 from app.words.i18n import N_
 from pages.claims import board
 from pages.claims.options import ClaimsOptions
 
 
-def top() -> Chosen:
+def top() -> ChosenInput:
     """Return the input with the chosen head, or with no head to select all heads."""
-    chosen = input_panel.chosen(switch=False, both=True)
+    chosen = input_panel.chosen(switch=False, uses_unmasked=True)
     return chosen if ClaimsOptions.heads.value == "one" else replace(chosen, head=None)
 
 
@@ -23,7 +23,7 @@ PAGE = Page(
     rank=3,
     question=N_("Is what the articles say true here?"),
     options=ClaimsOptions,
-    switch=False,
+    has_causal_switch=False,
     top=top,
     views={"board": board.show},
 )

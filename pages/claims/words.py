@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-from app.ui.input_panel import Chosen
-from app.words.i18n import _, _n, literal, paragraph
+from app.ui.input_panel import ChosenInput
+from app.words.i18n import _, _n, escape_markdown, paragraph
 from attention_core.claims import LONGEST, Claim, Outcome, Quantity, Verdict, all_claims
 from attention_core.variant import Paper
 
@@ -34,7 +34,7 @@ def strip(outcomes: Sequence[Outcome]) -> str:
 
 def finding(outcome: Outcome) -> str:
     """Return the finding of a claim, as Markdown."""
-    return literal(told(outcome))
+    return escape_markdown(told(outcome))
 
 
 def told(outcome: Outcome) -> str:
@@ -44,7 +44,7 @@ def told(outcome: Outcome) -> str:
 
 def article(source: Paper) -> str:
     """Return the heading of an article's claims, as Markdown."""
-    return f"[{literal(source.heading)}]({source.url}), {source.year}"
+    return f"[{escape_markdown(source.heading)}]({source.url}), {source.year}"
 
 
 def drawn(claim: Claim) -> str:
@@ -64,17 +64,19 @@ def on_reading() -> str:
 
 def headline(claim: Claim) -> str:
     """Return the number and the statement of a claim, as a Markdown heading."""
-    return f"## {claim.number}. {literal(_(claim.statement))}"
+    return f"## {claim.number}. {escape_markdown(_(claim.statement))}"
 
 
 def claimed_in(source: Paper) -> str:
     """Return the source of a claim, as Markdown."""
-    return _("Claimed in [{title}]({url}), {year}", title=literal(source.heading), url=source.url, year=source.year)
+    return _(
+        "Claimed in [{title}]({url}), {year}", title=escape_markdown(source.heading), url=source.url, year=source.year
+    )
 
 
 def rule(claim: Claim) -> str:
     """Return the rule by which a claim is judged, with its thresholds, as Markdown."""
-    return literal(_(claim.rule, **claim.thresholds()))
+    return escape_markdown(_(claim.rule, **claim.thresholds()))
 
 
 def unit(quantity: Quantity) -> str:
@@ -87,13 +89,16 @@ def numbers(outcome: Outcome) -> str:
     found = outcome.claim.formatted_numbers(outcome.numbers)
     lines = [f"| {_('Measured')} | {_('Value')} |", "| :-- | --: |"]
     for each in outcome.claim.quantities:
-        lines.append(f"| {literal(_(each.label))} | **{literal(found[each.name])}**{literal(unit(each))} |")
+        lines.append(
+            f"| {escape_markdown(_(each.label))} | "
+            f"**{escape_markdown(found[each.name])}**{escape_markdown(unit(each))} |"
+        )
     return "\n".join(lines)
 
 
 def theorem(claim: Claim) -> str:
     """Return why a theorem's verdict is always the same, as Markdown; empty if the verdict depends on the input."""
-    return _("**A theorem.** {why}", why=literal(_(claim.theorem))) if claim.theorem else ""
+    return _("**A theorem.** {why}", why=escape_markdown(_(claim.theorem))) if claim.theorem else ""
 
 
 def overall(outcomes: Sequence[Outcome]) -> str:
@@ -122,7 +127,7 @@ def no_alarm(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def looked_at(chosen: Chosen, longest: int, claim: Claim | None = None) -> str:
+def looked_at(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
     """Return the tokens and heads that a claim, or all claims, are checked on.
 
     Args:

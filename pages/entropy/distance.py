@@ -11,7 +11,7 @@ from app.figures.theme import GREY
 from app.jobs import runs
 from app.ui import chart, export
 from app.ui.scope import Scope
-from app.words.i18n import _, literal, paragraph
+from app.words.i18n import _, escape_markdown, paragraph
 from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED, DistanceRow
 from attention_core.formatting import formatted, number, percent
@@ -35,7 +35,7 @@ def show(question: Question) -> None:
         curves(kept, question, key)
 
     tasks = distance.tasks(question.source, n=n, causal=question.causal, seeds=question.seeds)
-    rows = runs.at_once("distance", tasks, draw, key="entropy.distance")
+    rows = runs.run_immediately("distance", tasks, draw, key="entropy.distance")
     if rows:
         st.caption(origin(question.source))
         _table(question.of_heads(rows), n, question)
@@ -51,7 +51,7 @@ def scope(question: Question) -> Scope:
 def origin(source: Source) -> str:
     """Return whether the input's own queries and keys have RoPE, and how the other form is made, as Markdown."""
     told = source.rope_notice()
-    return _(told.template, **{name: literal(f) if isinstance(f, str) else f for name, f in told.fields})
+    return _(told.template, **{name: escape_markdown(f) if isinstance(f, str) else f for name, f in told.fields})
 
 
 def points(rows: Iterable[DistanceRow], name: str, form: str | None = None) -> list[tuple[int, float]]:
@@ -104,8 +104,8 @@ def sentence(rows: Sequence[DistanceRow], n: int, unit: str, *, per_nat: float, 
         for name in ("weight", "logit")
     )
     if len(weights) < len(forms):
-        told = _("With so few tokens nothing is far apart; a longer input shows what distance does.")
-        return paragraph(told, entropies, biased(None, nats, unit))
+        text = _("With so few tokens nothing is far apart; a longer input shows what distance does.")
+        return paragraph(text, entropies, biased(None, nats, unit))
     kept = {form: far / near for form, (near, far) in weights.items()}
     sizes, bounds = (ends(rows, TURNED, name, n, mean=mean) for name in ("size", "bound"))
     sized = bounded(sizes, bounds) if sizes and bounds and min(sizes) > 0 else ""
@@ -114,29 +114,29 @@ def sentence(rows: Sequence[DistanceRow], n: int, unit: str, *, per_nat: float, 
 
 def compared(kept: Mapping[str, float], n: int) -> str:
     """Return the weight of keys beyond n / 2 relative to adjacent keys, and whether RoPE makes attention more local."""
-    told = {"half": n / 2, **{form: percent(share) for form, share in kept.items()}}
+    values = {"half": n / 2, **{form: percent(share) for form, share in kept.items()}}
     if PLAIN not in kept:
         return _(
             "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
             "next door.",
-            **told,
+            **values,
         )
     if kept[TURNED] * ALIKE < kept[PLAIN]:
         return _(
             "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
             "next door, without it {plain}: **RoPE makes attention more local here**.",
-            **told,
+            **values,
         )
     if kept[TURNED] > ALIKE * kept[PLAIN]:
         return _(
             "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
             "next door, without it {plain}: **RoPE makes attention less local here**.",
-            **told,
+            **values,
         )
     return _(
         "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
         "next door, without it {plain}: RoPE hardly changes how local attention is here.",
-        **told,
+        **values,
     )
 
 
@@ -198,14 +198,14 @@ def biased(share: float | None, entropies: Mapping[str, float], unit: str) -> st
     """
     if BIASED not in entropies:
         return ""
-    told = {"biased": entropies[BIASED], "plain": entropies[PLAIN], "unit": unit}
+    values = {"biased": entropies[BIASED], "plain": entropies[PLAIN], "unit": unit}
     if share is None:
-        return _("With ALiBi in its place the entropy is {biased:.2f} {unit}, without both {plain:.2f}.", **told)
+        return _("With ALiBi in its place the entropy is {biased:.2f} {unit}, without both {plain:.2f}.", **values)
     return _(
         "With **ALiBi** in its place distant keys keep {share} of the weight next door, and the entropy is "
         "{biased:.2f} {unit}.",
         share=percent(share),
-        **told,
+        **values,
     )
 
 
@@ -286,7 +286,7 @@ def _table(rows: Sequence[DistanceRow], n: int, question: Question) -> None:
 
 def _method() -> None:
     """Draw the effect of RoPE on a dot product, and the bound of the result."""
-    export.explained(
+    export.formula_expander(
         _("How it is measured"),
         r"q_i\cdot k_j = \operatorname{Re}\sum_{p<d/2} h_p\, e^{\mathrm{i}(i-j)\theta_p},\qquad "
         r"\theta_p = \text{base}^{-2p/d},\qquad "

@@ -41,7 +41,7 @@ def show(question: Question) -> None:
         _chart(found, base, question, key)
 
     tasks = length_drift.tasks(question.source, longest=question.longest, causal=question.causal, seeds=question.seeds)
-    rows = runs.at_once("length_drift", tasks, draw, key="entropy.drift", effort=options.effort)
+    rows = runs.run_immediately("length_drift", tasks, draw, key="entropy.drift", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), base, question)
         _method(question)
@@ -89,7 +89,7 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
         return _("At {base} tokens no row has a positive logit, so squared ReLU has nothing to drift from.", base=base)
     words = {name: number(end) for name, end in ends.items()}
     if measure == "total":
-        told = _(
+        text = _(
             "Trained at {base} tokens and used at {n}, a row of squared ReLU sums to {length}× what it did if it "
             "is divided by **n**, {squared}× by **n²**, {fixed}× by a **constant** and {sum}× by its "
             "**own sum**; softmax's, {softmax}×.",
@@ -98,7 +98,7 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
             **words,
         )
     else:
-        told = _(
+        text = _(
             "Trained at {base} tokens and used at {n}, the output of squared ReLU has {length}× its size there if "
             "rows are divided by **n**, {squared}× by **n²**, {fixed}× by a **constant** and {sum}× by "
             "their **own sum**; softmax's, {softmax}×.",
@@ -106,7 +106,7 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
             n=int(far),
             **words,
         )
-    return paragraph(told, least({name: ends[name] or 0.0 for name in ("length", "squared", "fixed")}))
+    return paragraph(text, least({name: ends[name] or 0.0 for name in ("length", "squared", "fixed")}))
 
 
 def least(ends: Mapping[str, float]) -> str:
@@ -187,7 +187,7 @@ def _exponent(found: Spread) -> float | None:
 
 def _method(question: Question) -> None:
     """Draw how drift is defined, and why a constant factor does not count."""
-    export.explained(
+    export.formula_expander(
         _("How it is measured"),
         r"A_{ij} = \frac{\operatorname{relu}(x_{ij})^2}{Z_i},\qquad Z_i = n_i,\quad n_i^2,\quad "
         r"\text{a constant}\quad\text{or}\quad \textstyle\sum_l \operatorname{relu}(x_{il})^2,"

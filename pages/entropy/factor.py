@@ -36,7 +36,7 @@ def show(question: Question) -> None:
 
     n = measured(question)
     tasks = homogeneity.tasks(question.source, n=n, causal=question.causal)
-    rows = runs.at_once("homogeneity", tasks, draw, key="entropy.factor")
+    rows = runs.run_immediately("homogeneity", tasks, draw, key="entropy.factor")
     if rows:
         kept = question.of_heads(rows)
         _table(kept, question)
@@ -163,14 +163,14 @@ def _powers(softmax: float | None, question: Question, n: int) -> None:
         chart.show(figure, key=key, name="power", alt=_("Curve: the entropy of ReLU to a power against the power"))
 
     tasks = powers.tasks(question.source, n=n, causal=question.causal)
-    runs.at_once("powers", tasks, draw, key="entropy.power")
+    runs.run_immediately("powers", tasks, draw, key="entropy.power")
 
 
 def power_sentence(found: Spread, unit: str, moved: float) -> str:
     """Return the effect of the power on the entropy, and the largest change that a factor on the logits causes."""
     if len(found.x) < 2:
         return _("Measuring other powers …")
-    told = {
+    values = {
         "low": found.x[0],
         "high": found.x[-1],
         "first": found.middle[0],
@@ -182,19 +182,19 @@ def power_sentence(found: Spread, unit: str, moved: float) -> str:
         return _(
             "From p = {low:g} to p = {high:g} the entropy stays at {first:.2f} {unit}, and logits twice as large move "
             "no weight by more than {moved} at any of these powers.",
-            **told,
+            **values,
         )
     return _(
         "From p = {low:g} to p = {high:g} the entropy falls from {first:.2f} to {last:.2f} {unit}, while logits twice "
         "as large move no weight by more than {moved} at any of these powers: it is the power, not a factor, that "
         "sharpens a row.",
-        **told,
+        **values,
     )
 
 
 def _method(n: int) -> None:
     """Draw why a factor cancels in squared ReLU, and why the power sharpens its rows instead."""
-    export.explained(
+    export.formula_expander(
         _("Why"),
         r"\frac{\operatorname{relu}(\lambda x_{ij})^2}{\sum_l \operatorname{relu}(\lambda x_{il})^2}"
         r"= \frac{\lambda^2\operatorname{relu}(x_{ij})^2}{\lambda^2\sum_l \operatorname{relu}(x_{il})^2}"

@@ -10,7 +10,7 @@ import attention_core as ac
 from app.figures.curves import Curve, curves, guide
 from app.figures.spread import Spread, spread
 from app.jobs import runs
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.ui import chart, export, palette, variant_picker
 from app.ui.scope import Scope
 from app.words.i18n import _, paragraph
@@ -44,8 +44,8 @@ def show(question: Question) -> None:
     options.show_hint(question)
     lines, refused = lines_of(question)
     with st.container():
-        for told in refused:
-            st.caption(told)
+        for text in refused:
+            st.caption(text)
 
     def draw(rows: list[EntropyRow], key: str) -> None:
         heads = question.of_heads(rows)
@@ -58,7 +58,7 @@ def show(question: Question) -> None:
     tasks = entropy_length.tasks(
         question.source, list(lines), longest=question.longest, causal=question.causal, seeds=question.seeds
     )
-    rows = runs.at_once("entropy_length", tasks, draw, key="entropy.growth", effort=options.effort)
+    rows = runs.run_immediately("entropy_length", tasks, draw, key="entropy.growth", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), lines, question)
         _method(question)
@@ -73,10 +73,10 @@ def scope(question: Question) -> Scope:
 def lines_of(question: Question) -> tuple[dict[str, Line], list[str]]:
     """Return the curves by word (chosen variants, then other scales of softmax), and why variants are left out."""
     lines, refused = {}, []
-    for attention in Visit.variants.value:
+    for attention in SharedOptions.variants.value:
         if question.causal and (reason := attention.variant.causal_reason):
-            told = _("{title} cannot be causal: {reason}", title=_(attention.title), reason=_(reason))
-            refused.append(variant_picker.left_out(told))
+            text = _("{title} cannot be causal: {reason}", title=_(attention.title), reason=_(reason))
+            refused.append(variant_picker.left_out(text))
         else:
             lines[attention.word] = Line(attention=attention, name=label(attention), label=_(attention.title))
     base, temperature = question.options.base, question.options.temperature
@@ -163,40 +163,40 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
         return _("Measuring **softmax** …")
     own, alike = _slope_of(softmax, per_nat), _slope(softmax.x, uniform(softmax.x, causal=causal))
     low, high = softmax.middle[0], softmax.middle[-1]
-    told = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "low": low, "high": high, "unit": unit}
+    values = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "low": low, "high": high, "unit": unit}
     if len(softmax.x) == 1:
-        return _("At n = {a} **softmax**'s entropy is {low:.2f} {unit}. A longer input shows how it grows.", **told)
+        return _("At n = {a} **softmax**'s entropy is {low:.2f} {unit}. A longer input shows how it grows.", **values)
     if own is None or alike is None:
         return _(
             "At n = {a} **softmax**'s entropy is {low:.2f} {unit}, at n = {b} {high:.2f}. These lengths are too close "
             "to show how it grows: give a longer input.",
-            **told,
+            **values,
         )
-    told["share"] = own.exponent / alike.exponent
+    values["share"] = own.exponent / alike.exponent
     bend = _bend(softmax, per_nat=per_nat, causal=causal)
     steered = _slope_of(scaled, per_nat) if scaled else None
     if steered is None:
         if high < low:
-            words = _("From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}.", **told)
+            words = _("From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}.", **values)
         else:
             words = _(
                 "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f}× "
                 "as steeply as uniform attention's.",
-                **told,
+                **values,
             )
         return paragraph(words, bend)
-    told["steered"] = steered.exponent / alike.exponent
+    values["steered"] = steered.exponent / alike.exponent
     if high < low:
         words = _(
             "From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}; with the log n scale "
             "its slope is {steered:.2f}× uniform attention's.",
-            **told,
+            **values,
         )
     else:
         words = _(
             "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f}× as "
             "steeply as uniform attention's; with the log n scale {steered:.2f}×.",
-            **told,
+            **values,
         )
     return paragraph(words, bend)
 
@@ -261,7 +261,7 @@ def sums_in_words(rows: Sequence[EntropyRow | HomogeneityRow]) -> str:
 
 def _method(question: Question) -> None:
     """Draw the definition of entropy, including rows that are not probabilities."""
-    export.explained(
+    export.formula_expander(
         _("How it is measured"),
         r"H_i = -\sum_j p_{ij}\log p_{ij},\qquad p_{ij} = \frac{|A_{ij}|}{\sum_l |A_{il}|}",
         _(

@@ -4,7 +4,7 @@ import math
 
 import attention_core as ac
 from app.figures.spread import Spread, spread
-from app.lessons import swept
+from app.lessons import sweep_results
 from app.lessons.screen import Screen
 from app.measures import Measure
 from app.words.i18n import N_
@@ -21,7 +21,7 @@ def _curve(screen: Screen, attention: ac.Attention | None) -> Spread:
         attention = attention.with_settings(base_length=asked.options.base)
     word, longest = attention.word, asked.longest
     tasks = entropy_length.tasks(asked.source, [word], longest=longest, causal=asked.causal, seeds=asked.seeds)
-    heads = asked.of_heads(swept.rows("entropy_length", tasks))
+    heads = asked.of_heads(sweep_results.rows("entropy_length", tasks))
     return spread(((row.n, row.entropy) for row in heads), mean=asked.mean)
 
 
@@ -44,7 +44,7 @@ MEASURES = {
         high=_highest,
         step=0.1,
         digits=2,
-        near=0.3,
+        tolerance=0.3,
     ),
     "slope": Measure(
         title=N_("slope of the entropy of {name} against log n"),
@@ -53,7 +53,7 @@ MEASURES = {
         high=1.5,
         step=0.05,
         digits=2,
-        near=0.1,
-        none=N_("A slope needs at least two lengths. Use a longer input."),
+        tolerance=0.1,
+        missing_message=N_("A slope needs at least two lengths. Use a longer input."),
     ),
 }

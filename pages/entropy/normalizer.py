@@ -40,7 +40,7 @@ def show(question: Question) -> None:
     tasks = normalizer_length.tasks(
         question.source, longest=question.longest, causal=question.causal, seeds=question.seeds
     )
-    rows = runs.at_once("normalizer_length", tasks, draw, key="entropy.normalizer", effort=options.effort)
+    rows = runs.run_immediately("normalizer_length", tasks, draw, key="entropy.normalizer", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), question)
         _method(question)
@@ -112,7 +112,7 @@ def sentence(found: dict[str, Spread]) -> str:
     law, other = fit(softmax), fit(relu2)
     if law is None:
         return _("These lengths are too few or too close to tell how the totals grow: give a longer input.")
-    told = _(
+    text = _(
         "While n grows {n:.3g}-fold, from {a} to {b}, **softmax**'s normaliser Z grows {z:.3g}-fold: about as n to the "
         "power {exponent:.2f}.",
         n=softmax.x[-1] / softmax.x[0],
@@ -122,7 +122,7 @@ def sentence(found: dict[str, Spread]) -> str:
         exponent=law.exponent,
     )
     if other is None:
-        return told
+        return text
     tail = fit_bend(relu2.x, relu2.middle)
     numbers = {"exponent": other.exponent, "tail": tail.exponent if tail else other.exponent, "n": TAIL}
     sides = {(exponent > 1 - SUITS) + (exponent > 1 + SUITS) for exponent in (numbers["exponent"], numbers["tail"])}
@@ -146,7 +146,7 @@ def sentence(found: dict[str, Spread]) -> str:
         )
     else:
         verdict = _("**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n suits it.", **numbers)
-    return paragraph(told, verdict)
+    return paragraph(text, verdict)
 
 
 def _table(rows: Sequence[NormalizerRow], question: Question) -> None:
@@ -179,7 +179,7 @@ def readable(log: float) -> str:
 
 def _method(question: Question) -> None:
     """Draw the definition of Z and how its exponent is fitted."""
-    export.explained(
+    export.formula_expander(
         _("How it is measured"),
         r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"
         r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}",

@@ -11,10 +11,10 @@ import attention_core as ac
 from app.figures.spread import spread
 from app.state import presets
 from app.state.controls import Options, choice, listed_whole, selection, several, stops, switch, whole
-from app.state.session import REFERENCE, Visit
+from app.state.session import REFERENCE, SharedOptions
 from app.ui import chart
-from app.ui.input_panel import Chosen
-from app.ui.lazy import form
+from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n
 from attention_core.experiments.entropy_length import EntropyTask
@@ -156,7 +156,7 @@ class Question:
         return Scope(
             head=self.head,
             heads=self.record.heads,
-            joined="mean" if self.mean else "median",
+            aggregation="mean" if self.mean else "median",
             seeds=seeds,
             n=self.record.n,
             tokens=tokens,
@@ -179,7 +179,7 @@ def opening() -> dict[str, Any]:
     return {"text": presets.texts()["long"], "variants": (ac.get(REFERENCE),)}
 
 
-def question(chosen: Chosen, options: EntropyOptions, *, causal: bool) -> Question:
+def question(chosen: ChosenInput, options: EntropyOptions, *, causal: bool) -> Question:
     """Return the measurement that the options describe for an input."""
     room = chosen.source.room(chosen.qkv)
     return Question(
@@ -204,7 +204,7 @@ def show_display() -> None:
         EntropyOptions.band.draw()
         chart.choose_format()
 
-    form(_("Display"), draw, key="entropy.display", icon=":material/tune:", type="tertiary")
+    lazy_popover(_("Display"), draw, key="entropy.display", icon=":material/tune:", type="tertiary")
 
 
 def show_scales(options: EntropyOptions) -> None:
@@ -220,7 +220,7 @@ def show_scales(options: EntropyOptions) -> None:
         EntropyOptions.base.draw()
         EntropyOptions.temperature.draw()
 
-    form(_("n₀ and T"), draw, key="entropy.scales", icon=":material/tune:", type="tertiary")
+    lazy_popover(_("n₀ and T"), draw, key="entropy.scales", icon=":material/tune:", type="tertiary")
 
 
 def effort(task: EntropyTask | NormalizerTask) -> float:
@@ -251,20 +251,20 @@ def hint(room: int, *, written: bool) -> str:
 def show_hint(question: Question) -> None:
     """Draw the message that a text ends early, with buttons that take a longer input."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if told := hint(question.room, written=question.source.written):
-            st.caption(told, width="content")
+        if label_text := hint(question.room, written=question.source.written):
+            st.caption(label_text, width="content")
             st.button(
                 _("a longer text"),
                 type="tertiary",
                 icon=":material/notes:",
-                on_click=Visit.text.set,
+                on_click=SharedOptions.text.set,
                 args=(presets.texts()["long"],),
             )
             st.button(
                 _("a synthetic sequence"),
                 type="tertiary",
                 icon=":material/ssid_chart:",
-                on_click=Visit.input.set,
+                on_click=SharedOptions.input.set,
                 args=("synthetic",),
             )
 

@@ -1,9 +1,9 @@
 """The Entropy page: whether attention spreads over more keys as the text grows."""
 
 from app.page import Page
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.ui import input_panel, variant_picker
-from app.ui.input_panel import Chosen
+from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_
 from pages.entropy import distance, drift, factor, growth, normalizer
@@ -20,13 +20,13 @@ def top() -> Question:
     return _asked(input_panel.chosen())
 
 
-def scope(chosen: Chosen) -> Scope:
+def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view on screen."""
     return VIEWS[EntropyOptions.view.value].scope(_asked(chosen))
 
 
-def _asked(chosen: Chosen) -> Question:
-    return question(chosen, EntropyOptions.now(), causal=Visit.causal.value)
+def _asked(chosen: ChosenInput) -> Question:
+    return question(chosen, EntropyOptions.now(), causal=SharedOptions.causal.value)
 
 
 PAGE = Page(

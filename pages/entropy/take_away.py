@@ -4,7 +4,7 @@ import pprint
 from collections.abc import Sequence
 
 from app.ui import export
-from app.ui.lazy import fold
+from app.ui.lazy import lazy_expander
 from app.words.i18n import _, paragraph, sentence
 from attention_core.experiments.task import OfHead
 from pages.entropy.options import Question
@@ -38,4 +38,4 @@ def take_away(rows: Sequence[OfHead], question: Question, experiment: str, *give
             f"rows = [row for task in tasks for row in {experiment}.run(task){only}]\n"
         )
 
-    fold(_("Take away"), draw, key="entropy.files", icon=":material/download:")
+    lazy_expander(_("Take away"), draw, key="entropy.files", icon=":material/download:")

@@ -45,7 +45,7 @@ def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
                     xs,
                     [drawable(p.floor) for p in own],
                     group=name,
-                    listed=False,
+                    name_at_end=False,
                     colour=palette.place(attention.key),
                     dash="dash",
                     marks=False,
@@ -72,23 +72,23 @@ def cheaper_upwards(own: Sequence[ErrorPoint]) -> bool:
 
 def captions(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     """Return notes on how to read the floors, the arrows and the level lines that occur."""
-    told, shown = [], dict(question.by_variant(found))
+    sentences, shown = [], dict(question.by_variant(found))
     if question.options.measure == "matrix" and any(p.floor for p in found):
-        told.append(
+        sentences.append(
             _(
                 "Dashed: each variant's floor, judged from its matrix. Where that has zeros, the best choice of as "
                 "many keys in each row; where its rank is short, the truncated SVD of that rank; the higher one."
             )
         )
     if any(cheaper_upwards(own) for attention, own in shown.items() if attention.variant.budget is not None):
-        told.append(_("↓: turning the knob up makes it cheaper."))
+        sentences.append(_("↓: turning the knob up makes it cheaper."))
     if none := [_(attention.title) for attention, own in shown.items() if any(map(without_budget, own))]:
-        told.append(
+        sentences.append(
             _(
                 "This axis has no zero: a budget of 0 is drawn against cost and stands among the numbers ({names}).",
                 names=", ".join(none),
             )
         )
     if level := [_(attention.title) for attention in shown if attention.variant.budget is None]:
-        told.append(_("Level lines have no budget knob: {names}.", names=", ".join(level)))
-    return told
+        sentences.append(_("Level lines have no budget knob: {names}.", names=", ".join(level)))
+    return sentences

@@ -29,8 +29,8 @@ def show(question: Question) -> None:
     axis = _("time forward, all heads, ms") if timed else _("multiply-adds, one head")
     front = _("Grey steps and rings: the Pareto front, points that nothing cheaper matches against softmax.")
     drawn = None if times == {} else partial(lines, times=times)
-    told = [front] if timed else [front, what_is_counted()]
-    sweep.show(question, tasks, drawn, axis=axis, captions=lambda question, found: told, times=times)
+    sentences = [front] if timed else [front, what_is_counted()]
+    sweep.show(question, tasks, drawn, axis=axis, captions=lambda question, found: sentences, times=times)
 
 
 def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
@@ -39,7 +39,7 @@ def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
     spec = ErrorCostSpec(source=question.source, words=words, causal=question.causal)
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        measured: runs.Run[ErrorCostRow] | None = runs.on_button(
+        measured: runs.Run[ErrorCostRow] | None = runs.run_on_button(
             "error_cost",
             spec,
             partial(error_cost.next_sample, spec),
@@ -52,7 +52,7 @@ def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
             progress=lambda found: (len(found.rows) / len(words) / ROUNDS, _("Measuring …")),
         )
     taken: dict[str, list[float]] = {word: [] for word in words}
-    for sample in measured.rows if measured is not None and measured.asked == spec else ():
+    for sample in measured.rows if measured is not None and measured.request == spec else ():
         taken[sample.word].append(sample.ms)
     whole = min(map(len, taken.values()), default=0)
     if not whole:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import attention_core as ac
-from app.lessons import swept
+from app.lessons import sweep_results
 from app.lessons.screen import Screen
 from app.measures import Measure
 from app.words.i18n import N_
@@ -21,7 +21,7 @@ def _error(screen: Screen, attention: ac.Attention | None) -> float:
         task = replace(task, tokens=chosen.qkv.n, floors=False)
     measure = screen.options(ErrorOptions).measure
     assert measure in KINDS
-    [point] = points(swept.rows("error", [task]), measure)
+    [point] = points(sweep_results.rows("error", [task]), measure)
     return point.middle
 
 
@@ -32,6 +32,6 @@ MEASURES = {
         high=2,
         step=0.05,
         digits=2,
-        near=0.1,
+        tolerance=0.1,
     )
 }

@@ -7,11 +7,11 @@ import streamlit as st
 
 import attention_core as ac
 from app.state.controls import Options, choice, selection, switch
-from app.state.session import REFERENCE, Visit
+from app.state.session import REFERENCE, SharedOptions
 from app.ui import chart
-from app.ui.input_panel import Chosen
-from app.ui.lazy import form
-from app.words.i18n import N_, _, literal, paragraph
+from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_popover
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.experiments.error import ErrorPoint
 from attention_core.inputs.source import Source
 
@@ -106,21 +106,21 @@ def show_display() -> None:
         ErrorOptions.log.draw()
         chart.choose_format()
 
-    form(_("Display"), draw, key="error.display", icon=":material/tune:", type="tertiary")
+    lazy_popover(_("Display"), draw, key="error.display", icon=":material/tune:", type="tertiary")
 
 
 def able() -> list[ac.Attention]:
     """Return the chosen variants, without those that cannot be causal while causal is on."""
-    return [a for a in Visit.variants.value if not (Visit.causal.value and a.variant.causal_reason)]
+    return [a for a in SharedOptions.variants.value if not (SharedOptions.causal.value and a.variant.causal_reason)]
 
 
-def question(chosen: Chosen) -> Question:
+def question(chosen: ChosenInput) -> Question:
     """Return the current comparison, and show a note for each variant that is left out."""
-    causal, attentions = Visit.causal.value, able()
-    for attention in (a for a in Visit.variants.value if a not in attentions):
+    causal, attentions = SharedOptions.causal.value, able()
+    for attention in (a for a in SharedOptions.variants.value if a not in attentions):
         reason = _(attention.variant.causal_reason or "")
-        told = _("{name} cannot be causal: {reason}", name=_(attention.title), reason=reason)
-        st.caption(f":material/block: {paragraph(literal(told), _('It is left out while causal is on.'))}")
+        text = _("{name} cannot be causal: {reason}", name=_(attention.title), reason=reason)
+        st.caption(f":material/block: {paragraph(escape_markdown(text), _('It is left out while causal is on.'))}")
     return Question(
         source=chosen.source,
         n=chosen.qkv.n,

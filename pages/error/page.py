@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from app.page import Page
 from app.ui import input_panel, variant_picker
-from app.ui.input_panel import Chosen
+from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_
 from pages.error import budget, cost, length
@@ -19,13 +19,13 @@ def top() -> Question:
     return question(input_panel.chosen())
 
 
-def scope(chosen: Chosen) -> Scope:
+def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the numbers on screen: the median of the heads, at one or several lengths."""
     n, by_length = chosen.qkv.n, ErrorOptions.against.value == "length"
     lengths = length.lengths(chosen.source, n) if by_length else (n,)
     return replace(
         input_panel.scope(chosen),
-        joined="median",
+        aggregation="median",
         tokens=lengths[-1],
         shortest=lengths[0],
         variants=tuple(attention.word for attention in able()),

@@ -14,7 +14,7 @@ from app.figures.theme import GREY
 from app.jobs import runs
 from app.state.session import REFERENCE
 from app.ui import chart, export, navigation, palette
-from app.ui.lazy import form
+from app.ui.lazy import lazy_popover
 from app.words.i18n import _, paragraph
 from app.words.labels import label, readable, reference_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask, points
@@ -56,18 +56,20 @@ def show(
         if lines:
             _chart(question, found, lines(question, found), key, axis=axis, of_view=captions(question, found))
 
-    rows = runs.at_once(
+    rows = runs.run_immediately(
         "error", tasks, tell, key=f"error.{question.options.against}", effort=lambda task: (task.tokens or 1) ** 2
     )
-    best = words.nearest(question, points(rows, question.options.measure)) if leads(question) else None
+    best = words.nearest(question, points(rows, question.options.measure)) if has_matrix_links(question) else None
     with st.container(horizontal=True, vertical_alignment="center"):
         if best is not None:
             own = ac.from_word(best.word)
-            told = _("Matrix of {name}", name=label(own))
-            navigation.link("matrices", told, variants=tuple(dict.fromkeys((ac.get(REFERENCE), own))))
+            text = _("Matrix of {name}", name=label(own))
+            navigation.link("matrices", text, variants=tuple(dict.fromkeys((ac.get(REFERENCE), own))))
         if rows:
             export.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
-        form(_("What the words mean"), _definitions, key="error.words", icon=":material/menu_book:", type="tertiary")
+        lazy_popover(
+            _("What the words mean"), _definitions, key="error.words", icon=":material/menu_book:", type="tertiary"
+        )
 
 
 def _definitions() -> None:
@@ -101,10 +103,10 @@ def _chart(
         height=HEIGHT,
         top=most if above else 1.08 * max(heights, default=0.0) or 1.0,
         x_ticks=ticks(drawn) if question.options.against != "cost" else (),
-        way=navigation.towards("matrices", beside=REFERENCE) if leads(question) else "",
+        link_prefix=navigation.link_prefix("matrices", first_variant=REFERENCE) if has_matrix_links(question) else "",
     )
-    told = _("Lines: {measure} against {axis}", measure=question.axis, axis=axis)
-    chart.show(figure, key=f"{key}.chart", name=f"error-against-{question.options.against}", alt=told)
+    text = _("Lines: {measure} against {axis}", measure=question.axis, axis=axis)
+    chart.show(figure, key=f"{key}.chart", name=f"error-against-{question.options.against}", alt=text)
     st.caption("  \n".join(words.captions(question, found, of_view, above=above)))
 
 
@@ -140,7 +142,7 @@ def curve(
     marks: bool = True,
 ) -> Curve:
     """Return a variant's line, with a band if heads or seeds differ; dash-dotted if the variant replaces softmax."""
-    spread, other = any(p.low < p.high for p in own), words.replaces(attention)
+    spread, other = any(p.low < p.high for p in own), words.is_replacement(attention)
     return Curve(
         name,
         xs,
@@ -152,12 +154,15 @@ def curve(
         dash="dashdot" if other else "solid",
         hollow=other,
         marks=marks,
-        notes=[_("{told}<br>click: this matrix", told=in_words(p)) if leads(question) else in_words(p) for p in own],
-        ways=[quote_plus(p.word) for p in own] if leads(question) else (),
+        notes=[
+            _("{told}<br>click: this matrix", told=in_words(p)) if has_matrix_links(question) else in_words(p)
+            for p in own
+        ],
+        links=[quote_plus(p.word) for p in own] if has_matrix_links(question) else (),
     )
 
 
-def leads(question: Question) -> bool:
+def has_matrix_links(question: Question) -> bool:
     """Return whether points link to their matrices; a link cannot name the inputs of other lengths."""
     return question.options.against != "length"
 
@@ -194,23 +199,23 @@ def drawable(value: float | None) -> float | None:
 
 def in_words(point: ErrorPoint) -> str:
     """Return a point's numbers for its tooltip."""
-    told = _("error {error:.3g}", error=point.middle)
+    text = _("error {error:.3g}", error=point.middle)
     if point.reference != REFERENCE:
         beside = reference_name(ac.get(point.reference))
-        told = _("error {error:.3g} beside {reference}", error=point.middle, reference=beside)
+        text = _("error {error:.3g} beside {reference}", error=point.middle, reference=beside)
     if point.low < point.high:
-        told = paragraph(told, _("({low:.3g} to {high:.3g})", low=point.low, high=point.high))
+        text = paragraph(text, _("({low:.3g} to {high:.3g})", low=point.low, high=point.high))
     if point.setting is not None and isinstance(point.value, (int, float)):
-        told = f"{readable(point.setting)} {number(point.value, 3)}<br>{told}"
+        text = f"{readable(point.setting)} {number(point.value, 3)}<br>{text}"
     if point.floor:
-        told += f"<br>{floor_in_words(point)}"
-    return told + "<br>" + _("{n} tokens · {count:,} multiply-adds", n=point.n, count=point.multiply_adds)
+        text += f"<br>{floor_in_words(point)}"
+    return text + "<br>" + _("{n} tokens · {count:,} multiply-adds", n=point.n, count=point.multiply_adds)
 
 
 def floor_in_words(point: ErrorPoint) -> str:
     """Return the name and value of the lower bound of a point's error."""
-    told = {
+    values = {
         "rank": _("floor {floor:.3g}: the best matrix of its rank", floor=point.floor or 0.0),
         "keys": _("floor {floor:.3g}: the best choice of as many keys per row", floor=point.floor or 0.0),
     }
-    return told.get(point.floor_kind, "")
+    return values.get(point.floor_kind, "")

@@ -14,7 +14,7 @@ SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
 
 
-def replaces(attention: ac.Attention) -> bool:
+def is_replacement(attention: ac.Attention) -> bool:
     """Return whether a variant is intended to differ from softmax, so that its error has no target of zero."""
     variant = attention.variant
     return variant.approximates is None and variant.reference is None and attention.key != REFERENCE
@@ -86,7 +86,7 @@ def verdict(best: ErrorPoint | None, *, n: int, zero: float, measure: str, refer
             reference=reference,
             cost=cost,
         )
-    told = {
+    fields = {
         "name": label(ac.from_word(best.word)),
         "error": best.middle,
         "zero": zero,
@@ -99,12 +99,12 @@ def verdict(best: ErrorPoint | None, *, n: int, zero: float, measure: str, refer
         return _(
             "At half of softmax's {cost}, **nothing beats the plain mean of the values** beside {reference} at "
             "n = {n}: the best, {name}, has a {measure} of {error:.2g}, the mean {zero:.2g}.",
-            **told,
+            **fields,
         )
     return _(
         "At half of softmax's {cost} or less, **{name}** comes closest to {reference} at n = {n}, with a "
         "{measure} of {error:.2g}; the plain mean of the values has {zero:.2g}.",
-        **told,
+        **fields,
     )
 
 
@@ -117,10 +117,10 @@ def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[
         of_view: notes for this view only.
         above: number of values above the axis.
     """
-    told = []
+    sentences = []
     shown = dict(question.by_variant(found))
-    if others := [_(a.title) for a in shown if replaces(a)]:
-        told.append(
+    if others := [_(a.title) for a in shown if is_replacement(a)]:
+        sentences.append(
             _(
                 "Open circles and dash-dotted lines replace softmax rather than approximate it ({names}): their "
                 "distance is a difference, not a failure.",
@@ -129,10 +129,10 @@ def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[
         )
     for attention in shown:
         if attention.variant.reference is not None:
-            told.append(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
-    told += of_view
+            sentences.append(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
+    sentences += of_view
     if any(p.low < p.high for p in found):
-        told.append(
+        sentences.append(
             _(
                 "Lines are medians and bands hold the middle half of {heads} heads and, where chance plays a part, of "
                 "{seeds} seeds.",
@@ -144,11 +144,11 @@ def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[
         )
     exact = dict.fromkeys(label(ac.from_word(p.word)) for p in found if p.middle == 0 and p.variant != UNIFORM)
     if question.options.log and exact:
-        told.append(
+        sentences.append(
             _("Not drawn: {names}, with an error of 0, which a logarithmic axis cannot show.", names=", ".join(exact))
         )
     if endless := sum(not math.isfinite(p.middle) for own in shown.values() for p in own):
-        told.append(
+        sentences.append(
             _n(
                 "{n} point is infinite and not drawn: it weighs keys that the reference gives nothing, or has empty "
                 "rows.",
@@ -158,14 +158,14 @@ def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[
             )
         )
     if above:
-        told.append(
+        sentences.append(
             _n(
                 "{n} point lies above the axis; a double click on the chart shows it.",
                 "{n} points lie above the axis; a double click on the chart shows them.",
                 n=above,
             )
         )
-    return told
+    return sentences
 
 
 def definitions() -> str:

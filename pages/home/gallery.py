@@ -15,7 +15,7 @@ from app.jobs import cached
 from app.jobs.cached import View
 from app.state import url
 from app.state.controls import Options
-from app.state.session import REFERENCE, Visit, opens_causal
+from app.state.session import REFERENCE, SharedOptions, opens_causal
 from app.words.i18n import _
 from app.words.labels import family_line, family_title
 from attention_core.inputs.source import SyntheticSource
@@ -30,8 +30,8 @@ def show() -> None:
     chosen = HomeOptions.family.draw()
     query = url.link_of(url.values(), Options.shared())
     dark = st.context.theme.type == "dark"
-    told = _("Each picture is the variant's matrix on the same 32 tokens: rows are queries, columns are keys.")
-    parts = [f":small[{told}]"]
+    text = _("Each picture is the variant's matrix on the same 32 tokens: rows are queries, columns are keys.")
+    parts = [f":small[{text}]"]
     for family in ac.families() if chosen == "all" else [chosen]:
         rows = [row(each, query, dark=dark) for each in ac.all_variants() if each.family == family]
         heading = f"### {family_title(family)}", family_line(family)
@@ -76,7 +76,7 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
 
 def way(page: str, query: Mapping[str, list[str]], label: str) -> str:
     """Return an HTML link to a page, which the page's script follows within the session."""
-    ordered = {name: query[name] for name in dict.fromkeys((*Visit.controls, *query)) if name in query}
+    ordered = {name: query[name] for name in dict.fromkeys((*SharedOptions.controls, *query)) if name in query}
     address = html.escape(page + url.query_string(ordered))
     return f'<a class="way" target="_self" href="{address}">{label}</a>'
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.state import presets
-from app.state.controls import Options, choice, kept, pills, place, whole
+from app.state.controls import Options, choice, link_only_option, pills, place, whole
 from app.state.session import read_text, write_text
 from app.state.url import Field
 from app.words.i18n import N_, _
@@ -23,7 +23,9 @@ class HomeOptions(Options):
         {"gallery": N_("Gallery"), "tree": N_("Family tree")}, N_("Show"), layout={"label_visibility": "collapsed"}
     )
     family = pills(_families, N_("Family"))
-    sentence = kept(lambda: Field(presets.SENTENCE, read_text, write_text), N_("Your sentence"), widget=st.text_input)
+    sentence = link_only_option(
+        lambda: Field(presets.SENTENCE, read_text, write_text), N_("Your sentence"), widget=st.text_input
+    )
     word = place(lambda: presets.SENTENCE_TOKENS)
     window = whole(4, 1, presets.SENTENCE_TOKENS, N_("Window"))
     landmarks = whole(8, 1, presets.SENTENCE_TOKENS, N_("Landmarks"))

@@ -6,11 +6,11 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached
-from app.live_sentence import Row, Turn, live_sentence
+from app.live_sentence import Row, SentenceState, live_sentence
 from app.state import presets, url
 from app.state.controls import Options
-from app.state.session import PINNED, REFERENCE, Visit
-from app.words.i18n import _, literal, sentence
+from app.state.session import PINNED, REFERENCE, SharedOptions
+from app.words.i18n import _, escape_markdown, sentence
 from app.words.labels import readable
 from attention_core.analysis.matrix.budgets import Budgets, Steps
 from attention_core.formatting import percent
@@ -32,11 +32,11 @@ def show() -> None:
         source = TextSource(text, MODEL, presets.SENTENCE_LAYER)
         found = cached.at_every_budget(source, VARIANTS, head=presets.SENTENCE_HEAD)
     except ac.LabError as error:
-        st.error(literal(sentence(error)), icon=":material/error:")
+        st.error(escape_markdown(sentence(error)), icon=":material/error:")
         return
-    HomeOptions.word.fit(range(len(found.tokens)))
-    told = [literal(sentence(notice)) for notice in cached.record(source).notices]
-    for each in [cut(text), *told] if text != typed else told:
+    HomeOptions.word.restrict_to(range(len(found.tokens)))
+    sentences = [escape_markdown(sentence(notice)) for notice in cached.record(source).notices]
+    for each in [cut(text), *sentences] if text != typed else sentences:
         st.caption(each)
     live_sentence(
         found.tokens,
@@ -54,7 +54,7 @@ def show() -> None:
 def cut(text: str) -> str:
     """Return a Markdown note that only the beginning of a text is shown."""
     return _("Shown is the beginning, up to “{words}”: more than {most} tokens are hard to tell apart here.").format(
-        words=literal(" ".join(text.split()[-3:])[-presets.SENTENCE_TOKENS :]), most=presets.SENTENCE_TOKENS
+        words=escape_markdown(" ".join(text.split()[-3:])[-presets.SENTENCE_TOKENS :]), most=presets.SENTENCE_TOKENS
     )
 
 
@@ -96,7 +96,7 @@ def row(steps: Steps) -> Row:
     )
 
 
-def turn(found: Budgets) -> Turn:
+def turn(found: Budgets) -> SentenceState:
     """Return the chosen word and budgets; a budget too large for this sentence becomes the nearest possible one."""
     steps = {}
     for each in found.variants:
@@ -105,7 +105,7 @@ def turn(found: Budgets) -> Turn:
         at = [abs((_set(attention) or 0) - wanted) for attention in each.attentions]
         steps[key] = at.index(min(at))
     word = HomeOptions.word.value
-    return Turn(found.farthest if word is None else word, steps)
+    return SentenceState(found.farthest if word is None else word, steps)
 
 
 def _set(attention: ac.Attention) -> int | None:
@@ -113,7 +113,7 @@ def _set(attention: ac.Attention) -> int | None:
     return None if budget is None else int(getattr(attention.params, budget.name))
 
 
-def _take(found: Budgets, turned: Turn) -> None:
+def _take(found: Budgets, turned: SentenceState) -> None:
     def budget(key: str) -> int:
         steps = next(each.attentions for each in found.variants if each.attentions[0].key == key)
         return _set(steps[turned.steps[key]]) or 0
@@ -140,5 +140,5 @@ def _way(text: str) -> str:
         causal=False,
         special=False,
     )
-    query.pop(Visit.variants.name, None)
+    query.pop(SharedOptions.variants.name, None)
     return "matrices" + url.query_string(query)

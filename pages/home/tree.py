@@ -20,13 +20,13 @@ N = SAMPLE.spec.n
 
 def show() -> None:
     """Draw every tree, the largest first."""
-    told = paragraph(
+    text = paragraph(
         _("What stands under a variant is that variant at the settings named."),
         _("The number is the largest difference between the two matrices on the same {n} random tokens.", n=N),
     )
     roots = "".join(root(tree) for tree in family_tree.trees())
     with st.container(key="family-tree"):
-        st.markdown(f":small[{told}]\n\n{roots}", unsafe_allow_html=True)
+        st.markdown(f":small[{text}]\n\n{roots}", unsafe_allow_html=True)
 
 
 def root(tree: Branch) -> str:
@@ -51,8 +51,8 @@ def line(edge: Edge) -> str:
 
 def also(edge: Edge) -> str:
     """Return another variant that this one equals at other settings, as HTML."""
-    told = _("also {name}: {conditions}", name=_(edge.special.title), conditions=conditions(edge))
-    return f"<br><small>{html.escape(told)} · {html.escape(distance(apart(edge)))}</small> {_both(edge)}"
+    text = _("also {name}: {conditions}", name=_(edge.special.title), conditions=conditions(edge))
+    return f"<br><small>{html.escape(text)} · {html.escape(distance(apart(edge)))}</small> {_both(edge)}"
 
 
 def conditions(edge: Edge) -> str:
@@ -83,7 +83,7 @@ def distance(apart: float) -> str:
 
 def apart(edge: Edge) -> float:
     """Return the largest difference of the two variants' matrices on the gallery's tokens."""
-    return cached.apart(SAMPLE, *edge.both(N), causal=_causal(edge))
+    return cached.special_case_distance(SAMPLE, *edge.both(N), causal=_causal(edge))
 
 
 def _causal(edge: Edge) -> bool:

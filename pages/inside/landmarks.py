@@ -107,9 +107,9 @@ def _told(seen: Seen, found: dict[str, np.ndarray], *, means: bool) -> str:
     vectors = membership.sides(seen.qkv, seen.head)
     gone = {name: membership.lost(vectors[name], of) for name, of in found.items()}
     if means:
-        told = pooled(m, n, sizes["query"].min(), sizes["query"].max())
+        text = pooled(m, n, sizes["query"].min(), sizes["query"].max())
     else:
-        told = _(
+        text = _(
             "{m} landmarks stand for {n} tokens; each is the mean of tokens that are alike, at most {query} queries or "
             "{key} keys. Each token is shown at its nearest landmark; moved to the means of these, they would move by "
             "{drift:.1%}.",
@@ -125,7 +125,7 @@ def _told(seen: Seen, found: dict[str, np.ndarray], *, means: bool) -> str:
         query=gone["query"],
         key=gone["key"],
     )
-    return paragraph(told, forgotten)
+    return paragraph(text, forgotten)
 
 
 def _settings(seen: Seen) -> tuple[int, str]:

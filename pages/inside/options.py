@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app.state import url
-from app.state.controls import choice, kept, listed_whole, place
-from app.state.session import HashOptions, of_variant
+from app.state.controls import choice, link_only_option, listed_whole, place
+from app.state.session import HashOptions, variant_field
 from app.words.i18n import N_
 from attention_core.analysis.state.gau import CHANNELS
 from attention_core.limits import current
@@ -21,8 +21,8 @@ class InsideOptions(HashOptions):
     Until the visitor picks a ``query`` or ``feature``, its value is ``None`` and the step uses its own default.
     """
 
-    attention = kept(lambda: of_variant(lambda variant: variant.key in discover(), FIRST), link="inside")
-    step = kept(lambda: url.whole(1, 1, MOST_STEPS), N_("Step"), widget=st.segmented_control)
+    attention = link_only_option(lambda: variant_field(lambda variant: variant.key in discover(), FIRST), link="inside")
+    step = link_only_option(lambda: url.whole(1, 1, MOST_STEPS), N_("Step"), widget=st.segmented_control)
     query = place(lambda: current().matrix_tokens, N_("Query"))
     # A feature map has at most two features for each entry of a key.
     feature = place(lambda: 2 * current().head_size, N_("One feature's map"))

@@ -4,22 +4,22 @@ from dataclasses import replace
 
 import attention_core as ac
 from app.page import Page
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.ui import input_panel
-from app.ui.input_panel import Chosen
+from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_
 from pages.inside import steps, variant
 from pages.inside.options import InsideOptions
 
 
-def top() -> Chosen:
+def top() -> ChosenInput:
     """Draw the choice of variant and return the chosen input."""
     variant.choose()
     return input_panel.chosen()
 
 
-def scope(chosen: Chosen) -> Scope:
+def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the steps: the chosen variant on a single head.
 
     Head 0 is used if the visitor chose the average over heads. The causal mask is off if the variant cannot be causal.
@@ -29,7 +29,7 @@ def scope(chosen: Chosen) -> Scope:
         input_panel.scope(chosen),
         head=chosen.head or 0,
         variants=(attention.word,),
-        causal=Visit.causal.value and attention.variant.causal_reason is None,
+        causal=SharedOptions.causal.value and attention.variant.causal_reason is None,
     )
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.figures.categories import PRIMITIVES
 from app.matrix_board import Category, Panel, matrix_board
-from app.words.i18n import N_, _, literal, paragraph
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.isolation import isolated
 from app.words.labels import tokens
 from attention_core.analysis.low_rank import factors
@@ -32,7 +32,7 @@ def name(seen: Seen, pool: Pool) -> str:
 
 def told(seen: Seen, pool: Pool) -> str:
     """Return the name of a pool for a sentence, with the positions of its first and last token."""
-    words = _("“{name}”", name=literal(name(seen, pool)))
+    words = _("“{name}”", name=escape_markdown(name(seen, pool)))
     first, last = pool
     return (
         _("{words} (token {first})", words=words, first=first)
@@ -135,7 +135,7 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
     )
 
     def draw(key: str) -> None:
-        query = InsideOptions.query.draw_among(otherwise=int(i), key=f"{key}.query", **tokens(seen.labels))
+        query = InsideOptions.query.draw_with_options(otherwise=int(i), key=f"{key}.query", **tokens(seen.labels))
         draw_strip(seen, left[query])
         st.caption(_("The pools, shaded by the weight that this query gives each."))
         title = _("Left factor: softmax over these keys")
@@ -193,23 +193,23 @@ def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float, *, 
         error: the error of the actual weights.
         queries: whether queries are mixed.
     """
-    told = {"rank": rank, "n": n, "kinds": kinds, "floor": floor, "error": error}
+    values = {"rank": rank, "n": n, "kinds": kinds, "floor": floor, "error": error}
     if rank == n:
         return _(
             "With as many independent mixtures as tokens nothing has to be blurred: the best weights would come within "
             "{floor:.0%} of softmax, the actual ones are {error:.0%} off.",
-            **told,
+            **values,
         )
     if queries:
         return _(
             "The product has rank {rank} of {n} and {kinds} different rows. That blur alone makes it **{floor:.0%}** "
             "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
-            **told,
+            **values,
         )
     return _(
         "The product has rank {rank} of {n} and {kinds} different columns. That blur alone makes it **{floor:.0%}** "
         "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
-        **told,
+        **values,
     )
 
 

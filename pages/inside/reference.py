@@ -26,7 +26,7 @@ def beside_reference(seen: Seen, sentence: str = "") -> Later:
 def _beside(seen: Seen, sentence: str) -> Step:
     reference, own = reference_name(seen.attention), seen.attention.variant.reference is not None
     difference, sums = seen.weights - seen.reference, seen.weights.sum(-1)
-    told = _(
+    text = _(
         "The matrix of **{name}** is off by {error:.0%} from {reference}'s, where looking everywhere alike would be "
         "off by {zero:.0%}.",
         name=label(seen.attention),
@@ -36,8 +36,8 @@ def _beside(seen: Seen, sentence: str) -> Step:
     )
     if rows_are_distributions(sums.min(), sums.max(), np.maximum(-seen.weights, 0).sum() / len(sums)):
         wrong = np.abs(difference).sum(-1).mean() / 2
-        told = paragraph(
-            told,
+        text = paragraph(
+            text,
             _(
                 "It puts {wrong:.0%} of a row's mass on other tokens than {reference} does.",
                 wrong=wrong,
@@ -58,6 +58,6 @@ def _beside(seen: Seen, sentence: str) -> Step:
     return Step(
         formula=seen.attention.variant.formula,
         shapes={r"A": (n, n), "S" if own else r"\operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},
-        sentence=paragraph(told, sentence),
+        sentence=paragraph(text, sentence),
         draw=draw,
     )

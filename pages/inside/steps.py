@@ -7,8 +7,8 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached
-from app.state.session import Visit
-from app.ui.input_panel import Chosen
+from app.state.session import SharedOptions
+from app.ui.input_panel import ChosenInput
 from app.words.i18n import _, paragraph
 from app.words.labels import computing
 from attention_core.inputs.labels import number_repeats
@@ -18,10 +18,10 @@ from pages.inside.stories import discover
 from pages.inside.story import Later, Seen, Step
 
 
-def show(chosen: Chosen) -> None:
+def show(chosen: ChosenInput) -> None:
     """Compute the chosen variant on the chosen input and draw the current step of its story."""
     attention: ac.Attention = InsideOptions.attention.value
-    causal = Visit.causal.value
+    causal = SharedOptions.causal.value
     if causal and attention.variant.causal_reason:
         hidden = chosen.qkv.causal and chosen.qkv.n > 1
         share = cached.future_share(chosen.source, head=chosen.head or 0) if hidden else None
@@ -59,14 +59,14 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
         future_share: the share of softmax's mass on later tokens if the model itself hides them, otherwise None.
         head: the head in which that share is measured.
     """
-    told = _(
+    text = _(
         "{name} cannot be causal: {reason} It is shown without.",
         name=_(attention.title),
         reason=_(attention.variant.causal_reason or ""),
     )
     if future_share is not None:
-        told = paragraph(
-            told,
+        text = paragraph(
+            text,
             _(
                 "The model hides the future: {share:.0%} of softmax's mass in head {head} then lies on later tokens, "
                 "which it never sees.",
@@ -74,12 +74,12 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
                 head=head,
             ),
         )
-    return told
+    return text
 
 
 def _pick(titles: Sequence[str]) -> int:
     """Draw the step picker with the buttons "Previous" and "Next", and return the number of the current step."""
-    shown = InsideOptions.step.fit(range(1, len(titles) + 1))
+    shown = InsideOptions.step.restrict_to(range(1, len(titles) + 1))
     names = {i: f"{i} · {title}" for i, title in enumerate(titles, 1)}
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="inside.steps"):
         for name, icon, way, by in (

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, SupportsIndex
 import numpy as np
 
 import attention_core as ac
-from app.words.i18n import _, literal
+from app.words.i18n import _, escape_markdown
 from attention_core.inputs.source import Source
 
 
@@ -50,7 +50,7 @@ class Seen:
 
     def token(self, i: SupportsIndex) -> str:
         """Return a token's label, escaped for a sentence."""
-        return literal(self.labels[i])
+        return escape_markdown(self.labels[i])
 
     @property
     def last_word(self) -> int:

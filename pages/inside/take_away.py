@@ -7,17 +7,17 @@ import streamlit as st
 import attention_core as ac
 from app.jobs import cached
 from app.ui import about, chart, export
-from app.ui.input_panel import Chosen
-from app.ui.lazy import fold
+from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_expander
 from app.words.i18n import _
 from attention_core.inputs.source import Source
 from pages.inside.story import Seen
 
 
-def show(seen: Seen, chosen: Chosen) -> None:
+def show(seen: Seen, chosen: ChosenInput) -> None:
     """Draw the folds with the variant's formula and code, and with the downloads of the shown numbers."""
-    fold(_("Formula and code"), partial(about.show, seen.attention, chosen), key="inside.about")
-    fold(_("Take away"), partial(_files, seen), key="inside.files")
+    lazy_expander(_("Formula and code"), partial(about.show, seen.attention, chosen), key="inside.about")
+    lazy_expander(_("Take away"), partial(_files, seen), key="inside.files")
 
 
 def _files(seen: Seen) -> None:

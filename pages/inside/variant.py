@@ -5,9 +5,9 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app.state.session import Visit, opens_causal
-from app.ui.lazy import form
-from app.ui.variant_picker import knobs, turned
+from app.state.session import SharedOptions, opens_causal
+from app.ui.lazy import lazy_popover
+from app.ui.variant_picker import knobs, with_setting
 from app.words.i18n import _
 from app.words.labels import family_title, label
 from attention_core.variant import Value
@@ -19,10 +19,10 @@ def choose() -> None:
     """Draw the menu of variants that have a story, the settings of the current variant, and its summary."""
     attention = InsideOptions.attention.value
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="inside.variants"):
-        form(_("Another variant"), partial(_menu, attention), key="inside.menu", icon=":material/biotech:")
+        lazy_popover(_("Another variant"), partial(_menu, attention), key="inside.menu", icon=":material/biotech:")
         if attention.variant.params.settings():
             draw = partial(knobs, attention, _turn, place="inside.knob")
-            form(label(attention), draw, key="inside.settings", icon=":material/tune:")
+            lazy_popover(label(attention), draw, key="inside.settings", icon=":material/tune:")
         st.markdown(f"**{_(attention.title)}:** {_(attention.variant.summary)}", width="content")
 
 
@@ -50,8 +50,8 @@ def _take_variant(menu: str) -> None:
         InsideOptions.attention.set(ac.get(key))
         InsideOptions.step.set(1)
         if opens_causal(ac.variant(key)):
-            Visit.causal.set(True)
+            SharedOptions.causal.set(True)
 
 
 def _turn(name: str, value: Value) -> None:
-    InsideOptions.attention.set(turned(InsideOptions.attention.value, name, value))
+    InsideOptions.attention.set(with_setting(InsideOptions.attention.value, name, value))

@@ -15,7 +15,7 @@ from app.lessons.screen import Screen
 from app.page import discover
 from app.state.session import REFERENCE
 from app.ui import export
-from app.words.i18n import N_, _, literal, sentence
+from app.words.i18n import N_, _, escape_markdown, sentence
 from pages.lessons.options import LessonsOptions
 
 KINDS = {
@@ -48,7 +48,7 @@ def show() -> None:
         _text(_("Title"), "title", found.title, LENGTHS["title"], partial(_take_title, found))
         for i, step in enumerate(found.steps):
             st.button(
-                f"{i + 1}. {_(discover()[step.page].title)} · {literal((step.ask or step.say or '…')[:TOLD])}",
+                f"{i + 1}. {_(discover()[step.page].title)} · {escape_markdown((step.ask or step.say or '…')[:TOLD])}",
                 key=f"lessons.step.{i}",
                 type="primary" if i == place else "tertiary",
                 on_click=_open,
@@ -64,7 +64,7 @@ def _hand_out(found: Lesson) -> None:
     try:
         whole = lesson.read(lesson.write(found).encode())
     except ac.LabError as error:
-        st.warning(literal(sentence(error)), icon=":material/edit_note:")
+        st.warning(escape_markdown(sentence(error)), icon=":material/edit_note:")
         return
     name = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-") or "lesson"
     export.download(_("Download lesson"), partial(_file, whole), f"{name}.toml")
@@ -88,13 +88,13 @@ def _step(step: Step, place: int, count: int) -> None:
     """Draw the fields of a step: its text, its task and its question."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{_('Step {place} of {count}', place=place + 1, count=count)}**", width="stretch")
-        for by, icon, told, off in (
+        for by, icon, message, off in (
             (-1, "arrow_upward", _("Earlier"), place == 0),
             (1, "arrow_downward", _("Later"), place == count - 1),
         ):
             key = f"lessons.move.{by}"
             st.button(
-                told,
+                message,
                 icon=f":material/{icon}:",
                 key=key,
                 disabled=off,
@@ -150,14 +150,14 @@ def _take_kind(step: Step, place: int) -> None:
     kind = st.session_state["lessons.kind"]
     ask = step.ask or _("What do you expect?")
     if kind == "none":
-        draft.put(place, ask="", answer="", choices=(), bounds=(), right=0)
+        draft.update_step(place, ask="", answer="", choices=(), bounds=(), right=0)
     elif kind == "choice":
-        draft.put(
+        draft.update_step(
             place, ask=ask, answer="", bounds=(), choices=step.choices or (_("yes"), _("no")), right=step.right or 1
         )
     else:
         # No number is preselected, because a preselected one would answer a question that the author did not ask.
-        draft.put(place, ask=ask, choices=(), bounds=(), right=0, answer="" if kind == "number" else kind)
+        draft.update_step(place, ask=ask, choices=(), bounds=(), right=0, answer="" if kind == "number" else kind)
 
 
 def _keys(step: Step) -> list[str]:
@@ -204,7 +204,7 @@ def _warn(step: Step, place: int) -> None:
     if found is not None and found.key not in ("", REFERENCE):
         name = _(ac.variant(found.key).title)
         label = _("Hide {name} until the answer", name=name)
-        st.button(label, key="lessons.hide", type="tertiary", on_click=draft.hide, args=(place,))
+        st.button(label, key="lessons.hide", type="tertiary", on_click=draft.remove_asked_variant, args=(place,))
 
 
 def _take_measure(place: int, kind: str, key: str) -> None:
@@ -213,11 +213,11 @@ def _take_measure(place: int, kind: str, key: str) -> None:
         return
     each = discover()[found.steps[place].page].measures[word]
     own = f"{word} {key}" if each.of_variant else word
-    draft.put(place, answer=f"{kind} {word}" if kind in ("least", "most") else own)
+    draft.update_step(place, answer=f"{kind} {word}" if kind in ("least", "most") else own)
 
 
 def _take_variant(place: int, word: str) -> None:
-    draft.put(place, answer=f"{word} {st.session_state['lessons.variant']}")
+    draft.update_step(place, answer=f"{word} {st.session_state['lessons.variant']}")
 
 
 def _choices(step: Step, place: int) -> None:
@@ -246,11 +246,11 @@ def _choices(step: Step, place: int) -> None:
 
 def _take_choices(place: int, key: str) -> None:
     lines = [" ".join(line.split())[:CHOICE] for line in st.session_state[key].splitlines() if line.strip()]
-    draft.put(place, choices=tuple(lines[:MOST_CHOICES]), right=1)
+    draft.update_step(place, choices=tuple(lines[:MOST_CHOICES]), right=1)
 
 
 def _take_right(place: int) -> None:
-    draft.put(place, right=int(st.session_state["lessons.right"]) + 1)
+    draft.update_step(place, right=int(st.session_state["lessons.right"]) + 1)
 
 
 def _reveal(step: Step, place: int) -> None:
@@ -258,7 +258,7 @@ def _reveal(step: Step, place: int) -> None:
     found = draft.draft()
     others = [i for i, each in enumerate(found.steps) if i != place and each.page == step.page] if found else []
     st.caption(
-        _("Showing the answer changes the screen: {changes}", changes=literal(step.reveal))
+        _("Showing the answer changes the screen: {changes}", changes=escape_markdown(step.reveal))
         if step.reveal
         else _("Showing the answer does not change the screen.")
     )
@@ -267,13 +267,15 @@ def _reveal(step: Step, place: int) -> None:
             for i in others:
                 at = found.steps[i].at if found else ""
                 label = _("Show the answer on the screen of step {place}", place=i + 1)
-                st.button(label, key=f"lessons.reveal.{i}", type="tertiary", on_click=draft.reveals, args=(at, place))
+                st.button(
+                    label, key=f"lessons.reveal.{i}", type="tertiary", on_click=draft.set_reveal, args=(at, place)
+                )
             if step.reveal:
                 st.button(
                     _("Show the answer on the same screen"),
                     key="lessons.own",
                     type="tertiary",
-                    on_click=partial(draft.put, place, reveal=""),
+                    on_click=partial(draft.update_step, place, reveal=""),
                 )
 
 
@@ -282,7 +284,7 @@ def _words(step: Step, place: int, name: str, label: str) -> None:
 
 
 def _take_words(place: int, name: str, words: str) -> None:
-    draft.put(place, **{name: words})
+    draft.update_step(place, **{name: words})
 
 
 def _take_title(found: Lesson, words: str) -> None:

@@ -5,7 +5,7 @@ import streamlit as st
 import attention_core as ac
 from app.lessons import card, draft, lesson
 from app.lessons.lesson import MOST_BYTES
-from app.words.i18n import _, literal, sentence
+from app.words.i18n import _, escape_markdown, sentence
 
 
 def show() -> None:
@@ -18,10 +18,10 @@ def show() -> None:
     try:
         found = lesson.read(sent.getvalue() if sent.size <= MOST_BYTES else b"x" * (MOST_BYTES + 1))
     except ac.LabError as error:
-        st.error(literal(sentence(error)), icon=":material/error:")
+        st.error(escape_markdown(sentence(error)), icon=":material/error:")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{literal(found.title)}** · {card.length(found)}", width="content")
+        st.markdown(f"**{escape_markdown(found.title)}** · {card.length(found)}", width="content")
         begun = st.button(_("Begin"), type="primary", icon=":material/play_arrow:", key="lessons.begin")
         st.button(_("Edit it"), icon=":material/edit:", key="lessons.edit", on_click=draft.keep, args=(found,))
 

@@ -2,11 +2,11 @@
 
 from app.lessons.draft import DRAFT
 from app.lessons.options import is_lesson, read_lesson, write_lesson
-from app.state.controls import Options, kept
+from app.state.controls import Options, link_only_option
 from app.state.url import Field
 
 
 class LessonsOptions(Options):
     """The options that a link to this page carries in addition to those of all pages."""
 
-    draft = kept(lambda: Field(None, read_lesson, write_lesson, accepts=is_lesson), link=DRAFT)
+    draft = link_only_option(lambda: Field(None, read_lesson, write_lesson, accepts=is_lesson), link=DRAFT)

@@ -23,7 +23,7 @@ def show(found: Found) -> None:
         return
     attention, hashed = next(iter(hashes.items()))
     if number >= hashed.rounds:
-        number = MasksOptions.hash_round.fit(range(hashed.rounds))
+        number = MasksOptions.hash_round.restrict_to(range(hashed.rounds))
         hashed = _sorted(found, attention, number) or hashed
     with st.container(horizontal=True, vertical_alignment="bottom"):
         MasksOptions.hash_order.draw()

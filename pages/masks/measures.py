@@ -59,7 +59,7 @@ MEASURES = {
         high=100,
         step=1,
         digits=1,
-        near=4,
+        tolerance=4,
     ),
     "depth": Measure(
         title=N_("number of layers of {name} that connect every pair"),
@@ -69,8 +69,8 @@ MEASURES = {
         high=_tokens,
         step=1,
         digits=0,
-        near=1,
-        none=N_("No number of these layers connects every pair."),
+        tolerance=1,
+        missing_message=N_("No number of these layers connects every pair."),
     ),
     "connected": Measure(
         title=N_("share of pairs that this stack connects"),
@@ -80,8 +80,8 @@ MEASURES = {
         high=100,
         step=1,
         digits=1,
-        near=5,
-        none=N_("The stack is empty. Add a layer."),
+        tolerance=5,
+        missing_message=N_("The stack is empty. Add a layer."),
     ),
     "complete": Measure(
         title=N_("number of layers after which this stack connects every pair"),
@@ -92,7 +92,7 @@ MEASURES = {
         high=_tokens,
         step=1,
         digits=0,
-        near=1,
-        none=N_("This stack never connects every pair."),
+        tolerance=1,
+        missing_message=N_("This stack never connects every pair."),
     ),
 }

@@ -4,8 +4,8 @@ import streamlit as st
 
 import attention_core as ac
 from app.matrix_board import BoardEvent
-from app.state.controls import choice, kept, place, whole
-from app.state.session import REFERENCE, HashOptions, Visit, as_chosen
+from app.state.controls import choice, link_only_option, place, whole
+from app.state.session import REFERENCE, HashOptions, SharedOptions, with_chosen_settings
 from app.state.url import CutError, Field
 from app.words.i18n import N_, _
 from attention_core.analysis.masks.pattern import has_pattern
@@ -42,12 +42,12 @@ class MasksOptions(HashOptions):
         widget=st.selectbox,
         help=N_("Click a row of a board, or pick a token here."),
     )
-    stack = kept(
+    stack = link_only_option(
         lambda: Field(
             ("local", "atrous"),
             _read_stack,
             lambda stack: list(stack) or ["none"],
-            takes=lambda: _("up to {n} layers", n=current().stack_layers),
+            describe_allowed=lambda: _("up to {n} layers", n=current().stack_layers),
         )
     )
     stack_depth = whole(
@@ -80,4 +80,4 @@ def show_add_all() -> None:
 
 def _add_all() -> None:
     wanted = [v.key for v in ac.all_variants() if v.key == REFERENCE or has_pattern(v)]
-    Visit.variants.set(tuple(map(as_chosen, wanted[: current().compared_variants])))
+    SharedOptions.variants.set(tuple(map(with_chosen_settings, wanted[: current().compared_variants])))

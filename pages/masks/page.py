@@ -4,27 +4,27 @@ from dataclasses import replace
 
 from app.page import Page
 from app.ui import input_panel, variant_picker
-from app.ui.input_panel import Chosen
+from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_
 from pages.masks import hashed_order, numbers, patterns, reach
 from pages.masks.measures import MEASURES
 from pages.masks.options import MasksOptions, show_add_all
-from pages.masks.reach import Followed
+from pages.masks.reach import StackReach
 
 
-def top() -> Followed:
+def top() -> StackReach:
     """Draw the variant picker, the patterns, and next to them the reach of the stack."""
     variant_picker.show()
-    followed = reach.follow(patterns.of(input_panel.chosen()))
-    reach.beside(followed)
+    followed = reach.compute_reach(patterns.of(input_panel.chosen()))
+    reach.draw_patterns_and_reach(followed)
     MasksOptions.below.draw()
     return followed
 
 
-def scope(chosen: Chosen) -> Scope:
+def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the patterns: one head, or all heads side by side."""
-    return replace(input_panel.scope(chosen), joined="each")
+    return replace(input_panel.scope(chosen), aggregation="each")
 
 
 PAGE = Page(
@@ -34,7 +34,7 @@ PAGE = Page(
     rank=2,
     question=N_("Who may look at whom, and how far?"),
     options=MasksOptions,
-    at_once=True,
+    runs_as_fragment=True,
     measures=MEASURES,
     header=show_add_all,
     top=top,

@@ -10,10 +10,10 @@ from app.jobs import cached
 from app.jobs.cached import View
 from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.ui import variant_picker
-from app.ui.input_panel import Chosen
-from app.words.i18n import _, literal, paragraph
+from app.ui.input_panel import ChosenInput
+from app.words.i18n import _, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
@@ -40,11 +40,11 @@ class Found:
         return {a: p for a, p in self.patterns.items() if has_pattern(a.variant)}
 
 
-def of(chosen: Chosen) -> Found:
+def of(chosen: ChosenInput) -> Found:
     """Return the pattern of every chosen variant."""
-    view = View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=True)
-    MasksOptions.front.fit(range(chosen.qkv.n))
-    patterns = variant_picker.of_each(
+    view = View(source=chosen.source, head=chosen.head, causal=SharedOptions.causal.value, special=True)
+    MasksOptions.front.restrict_to(range(chosen.qkv.n))
+    patterns = variant_picker.compute_for_each_variant(
         lambda attention: cached.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)
     )
     return Found(view, patterns, number_repeats(chosen.qkv.tokens))
@@ -81,7 +81,7 @@ def show(found: Found) -> None:
     )
     open_ = [label(a) for a in found.patterns if not has_pattern(a.variant)]
     if open_:
-        st.caption(_("Every pair may look, so nothing to draw: {names}.", names=literal(", ".join(open_))))
+        st.caption(_("Every pair may look, so nothing to draw: {names}.", names=escape_markdown(", ".join(open_))))
 
 
 def caption(pattern: Pattern, *, every_head: bool) -> str:
@@ -97,13 +97,13 @@ def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
     if not drawn:
         return ""
     sparsest, pattern = min(drawn.items(), key=lambda item: item[1].pairs)
-    told = {"name": label(sparsest), "possible": pattern.possible, "share": pattern.pairs / pattern.possible}
+    fields = {"name": label(sparsest), "possible": pattern.possible, "share": pattern.pairs / pattern.possible}
     if pattern.possible == 1:
         return _("A single token sees itself. Give more of them to see patterns.")
     if len(drawn) == 1:
-        fewest = _("**{name}** lets {share:.1%} of {possible:,} pairs look.", **told)
+        fewest = _("**{name}** lets {share:.1%} of {possible:,} pairs look.", **fields)
     else:
-        fewest = _("**{name}** lets the fewest of {possible:,} pairs look, {share:.1%}.", **told)
+        fewest = _("**{name}** lets the fewest of {possible:,} pairs look, {share:.1%}.", **fields)
     deep = {a: p.diameter for a, p in drawn.items() if p.diameter is not None}
     least = min(deep.values(), default=0)
     soonest = ", ".join(label(a) for a, depth in deep.items() if depth == least)

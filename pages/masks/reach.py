@@ -15,11 +15,11 @@ from app.jobs import cached
 from app.jobs.cached import View
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import hide_future
-from app.state.session import as_chosen
+from app.state.session import with_chosen_settings
 from app.ui import chart, palette
 from app.ui.animation import Animation
-from app.ui.lazy import fold
-from app.words.i18n import _, _n, literal, paragraph
+from app.ui.lazy import lazy_expander
+from app.words.i18n import _, _n, escape_markdown, paragraph
 from app.words.labels import label, tokens
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
@@ -30,7 +30,7 @@ from pages.masks.stack import compose
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class StackReach:
     """A stack of patterns and its reach.
 
     Attributes:
@@ -57,23 +57,23 @@ class Followed:
         return np.where(self.whole.first > self.depth, -1, self.whole.first)
 
 
-def follow(found: Found) -> Followed:
+def compute_reach(found: Found) -> StackReach:
     """Return the chosen stack and its reach."""
-    stack = list(map(as_chosen, MasksOptions.stack.value))
+    stack = list(map(with_chosen_settings, MasksOptions.stack.value))
     refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in refused]
     with cached.spinner(_("Following the stack …")):
         whole = _follow(found.view, stack) if stack else None
-    return Followed(found, stack, refused, whole)
+    return StackReach(found, stack, refused, whole)
 
 
-def beside(followed: Followed) -> None:
+def draw_patterns_and_reach(followed: StackReach) -> None:
     """Draw the patterns and next to them the reach of the stack, whose depth can be animated."""
     most = current().stack_layers
     complete = followed.whole.complete if followed.whole else None
     play = Animation(key="masks", option=MasksOptions.stack_depth, first=1, last=min(most, complete or most))
-    if play.going:
-        st.fragment(_beside, run_every=play.clock)(play, followed, True)
+    if play.is_running:
+        st.fragment(_beside, run_every=play.tick_interval)(play, followed, True)
         return
     # While no animation runs, the views below depend on these widgets, so a fragment would be too small. A fragment
     # draws into its own container: without this container the boards would be removed and drawn again at each start.
@@ -81,7 +81,7 @@ def beside(followed: Followed) -> None:
         _beside(play, followed, False)
 
 
-def _beside(play: Animation, followed: Followed, ticking: bool) -> None:
+def _beside(play: Animation, followed: StackReach, ticking: bool) -> None:
     found = followed.found
     if ticking:
         play.step(ticking)
@@ -106,10 +106,10 @@ def _beside(play: Animation, followed: Followed, ticking: bool) -> None:
             st.info(_("The stack is empty. Add a layer below, or take one of the presets."), icon=":material/layers:")
         else:
             _board(found, followed.first, followed.depth, followed.whole.shares[followed.depth])
-    play.settle(ticking)
+    play.rerun_if_changed(ticking)
 
 
-def show(followed: Followed) -> None:
+def show(followed: StackReach) -> None:
     """Draw the editor of the stack, the curves, and the reach of one token."""
     compose()
     if followed.whole is None:
@@ -117,7 +117,7 @@ def show(followed: Followed) -> None:
     found, first, depth = followed.found, followed.first, followed.depth
     _curves(found, followed.stack)
     _front(found, first, depth)
-    fold(_("How reach is computed"), _explained, key="reach.explained")
+    lazy_expander(_("How reach is computed"), _explained, key="reach.explained")
 
 
 def _explained() -> None:
@@ -235,7 +235,7 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
     first = all_first[:, token] if heard else all_first[token]
     dark = st.context.theme.type == "dark"
     colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in steps(depth))]
-    st.markdown(held(found.labels[token], first, depth, heard=heard))
+    st.markdown(connected_counts(found.labels[token], first, depth, heard=heard))
     chart.show(
         front(
             first,
@@ -253,7 +253,7 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
     )
 
 
-def held(token: str, first: np.ndarray, depth: int, *, heard: bool) -> str:
+def connected_counts(token: str, first: np.ndarray, depth: int, *, heard: bool) -> str:
     """Return how many tokens one token is connected with, layer by layer, as Markdown.
 
     Args:
@@ -263,7 +263,7 @@ def held(token: str, first: np.ndarray, depth: int, *, heard: bool) -> str:
         heard: whether to count the tokens that hold information of this token, instead of the reverse.
     """
     counts = ", ".join(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
-    told = {"token": literal(token), "counts": counts, "n": len(first)}
+    values = {"token": escape_markdown(token), "counts": counts, "n": len(first)}
     if heard:
-        return _("Tokens that hold something of “{token}” after 0, 1, … layers: {counts} of {n}.", **told)
-    return _("Tokens of which “{token}” holds something after 0, 1, … layers: {counts} of {n}.", **told)
+        return _("Tokens that hold something of “{token}” after 0, 1, … layers: {counts} of {n}.", **values)
+    return _("Tokens of which “{token}” holds something after 0, 1, … layers: {counts} of {n}.", **values)

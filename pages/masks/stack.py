@@ -5,8 +5,8 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app.state.session import as_chosen
-from app.ui.lazy import form
+from app.state.session import with_chosen_settings
+from app.ui.lazy import lazy_popover
 from app.words.i18n import _
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
@@ -39,13 +39,13 @@ def compose() -> None:
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         for place, key in enumerate(options.stack):
             st.button(
-                label(as_chosen(key)),
+                label(with_chosen_settings(key)),
                 icon=":material/close:",
                 key=f"reach.layer.{place}",
                 on_click=partial(_drop, place),
                 help=_("Take this layer out"),
             )
-        form(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
+        lazy_popover(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
 
 
 def _add_layer() -> None:
@@ -55,7 +55,7 @@ def _add_layer() -> None:
     for variant in ac.all_variants():
         if has_pattern(variant):
             st.button(
-                label(as_chosen(variant.key)),
+                label(with_chosen_settings(variant.key)),
                 key=f"reach.add.{variant.key}",
                 on_click=partial(_append, variant.key),
                 type="tertiary",

@@ -10,9 +10,9 @@ import attention_core as ac
 from app.jobs import cached, dispatch
 from app.jobs.cached import View
 from app.matrix_board import BoardEvent, Knob, Panel, matrix_board
-from app.state.session import AUTOMATIC, REFERENCE, Visit
+from app.state.session import AUTOMATIC, REFERENCE, SharedOptions
 from app.ui import variant_picker
-from app.ui.input_panel import Chosen, shown_tokens
+from app.ui.input_panel import ChosenInput, shown_tokens
 from app.words.i18n import _
 from app.words.labels import label, readable
 from attention_core.analysis.matrix.compare import Compared
@@ -37,7 +37,7 @@ class Found:
         difference: whether to show the difference from each variant's reference (softmax for nearly all).
     """
 
-    chosen: Chosen
+    chosen: ChosenInput
     view: View
     matrices: dict[ac.Attention, Compared]
     words: tuple[str, ...]
@@ -75,18 +75,18 @@ class Found:
         return _values(self.matrices[attention], difference=self.difference)
 
 
-def of(chosen: Chosen) -> Found:
+def of(chosen: ChosenInput) -> Found:
     """Compute the matrices of all chosen variants."""
-    special = Visit.special.value
-    view = View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=special)
-    matrices = variant_picker.of_each(partial(cached.matrix, view))
+    special = SharedOptions.special.value
+    view = View(source=chosen.source, head=chosen.head, causal=SharedOptions.causal.value, special=special)
+    matrices = variant_picker.compute_for_each_variant(partial(cached.matrix, view))
     qkv = chosen.qkv
     words = qkv.tokens if special else shown_tokens(qkv)
-    MatricesOptions.row.fit((None, *range(len(words))))
+    MatricesOptions.row.restrict_to((None, *range(len(words))))
     row: int | None = MatricesOptions.row.value
     if row == AUTOMATIC:
         first = next((attention for attention in matrices if attention.key == REFERENCE), None)
-        row = None if first is None else cached.telling_row(view, first)
+        row = None if first is None else cached.most_informative_row(view, first)
     return Found(chosen, view, matrices, words, number_repeats(words), row, MatricesOptions.view.value == "difference")
 
 
@@ -123,10 +123,10 @@ def show(found: Found) -> None:
 
 def _redraw(view: View, n: int, key: str, *, difference: bool) -> Panel | None:
     """Return one panel drawn with its variant's current settings; None if the variant has been removed."""
-    attention = next((each for each in Visit.variants.value if each.key == key), None)
+    attention = next((each for each in SharedOptions.variants.value if each.key == key), None)
     if attention is None:
         return None
-    with cached.drawing().turn(dispatch.visitor()):
+    with cached.page_lock().acquired(dispatch.visitor()):
         return _panel(attention, cached.matrix(view, attention), n, difference=difference)
 
 
@@ -155,4 +155,4 @@ def _pin(event: BoardEvent) -> None:
 
 
 def _turn(key: str, value: object, held: bool) -> None:
-    variant_picker.turn_budget(key, value)
+    variant_picker.set_budget(key, value)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.state.session import REFERENCE, Visit
+from app.state.session import REFERENCE, SharedOptions
 from app.ui import about
 from app.words.i18n import _
 from pages.matrices.comparison import Found
@@ -12,9 +12,9 @@ from pages.matrices.words import in_one_sentence
 
 def show(found: Found) -> None:
     """Draw the choice of the variant, its effect on this input, its formula and its code."""
-    attentions = {a.key: a for a in Visit.variants.value}
+    attentions = {a.key: a for a in SharedOptions.variants.value}
     titles = {key: _(a.title) for key, a in attentions.items()}
-    key = MatricesOptions.explained.draw_among(
+    key = MatricesOptions.explained.draw_with_options(
         list(titles), REFERENCE, key="explain.variant", widget=st.pills, format_func=titles.__getitem__, required=True
     )
     attention = attentions[key]

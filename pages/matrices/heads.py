@@ -3,9 +3,9 @@
 import streamlit as st
 
 from app.jobs import cached
-from app.matrix_board import Named, thumbnail_board
+from app.matrix_board import HeadLabel, thumbnail_board
 from app.state import url
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.ui import input_panel
 from app.words.i18n import _
 from attention_core.analysis.matrix.head_scores import HeadScores, ranked
@@ -37,7 +37,7 @@ def open_all() -> None:
 def show(found: Found) -> None:
     """Draw the choice of the order, the pictures, and the table of scores; a click on a picture selects its head."""
     source = found.chosen.source
-    model, causal, special = source.at_layer(0), Visit.causal.value, Visit.special.value
+    model, causal, special = source.at_layer(0), SharedOptions.causal.value, SharedOptions.special.value
     pictures = cached.head_miniatures(model, causal, special, CELLS)
     scores = cached.head_scores(model, causal, special)
     order = MatricesOptions.head_order.draw()
@@ -46,24 +46,24 @@ def show(found: Found) -> None:
         st.markdown(leading(ranking, order))
     thumbnail_board(
         pictures,
-        selected=(Visit.layer.value if source.layer_count > 1 else 0, Visit.head.value),
+        selected=(SharedOptions.layer.value if source.layer_count > 1 else 0, SharedOptions.head.value),
         key="heads.large",
         on_choose=input_panel.take_head,
         height=HEIGHT,
         largest=SIDE,
         names=[
-            Named(
+            HeadLabel(
                 each.layer,
                 each.head,
                 note=""
                 if order == "layer"
                 else f"L{each.layer} H{each.head} · {format_readable(getattr(each, order), 2)}",
-                told=head_in_words(each),
+                description=head_in_words(each),
             )
             for each in (ranking if order == "layer" else ranking[:SHOWN])
         ],
         in_order=order != "layer",
-        reveal=st.session_state.pop(REVEAL, False) or url.arrived(),
+        reveal=st.session_state.pop(REVEAL, False) or url.is_new_link(),
     )
     st.caption(
         _(

@@ -43,7 +43,7 @@ MEASURES = {
         high=lambda screen: math.log(max(_shown(screen), 1)),
         step=0.1,
         digits=2,
-        near=0.3,
+        tolerance=0.3,
     ),
     "effective_rank": Measure(
         title=N_("effective rank of the matrix of {name}"),
@@ -52,7 +52,7 @@ MEASURES = {
         high=_shown,
         step=1,
         digits=1,
-        near=5,
+        tolerance=5,
         in_table=True,
     ),
     "matrix_error": Measure(
@@ -61,7 +61,7 @@ MEASURES = {
         high=3,
         step=0.05,
         digits=2,
-        near=0.1,
+        tolerance=0.1,
     ),
     "misplaced": Measure(
         title=N_("share of its weight that {name} puts on other keys than its reference (total variation)"),
@@ -70,7 +70,7 @@ MEASURES = {
         high=100,
         step=1,
         digits=0,
-        near=8,
+        tolerance=8,
     ),
     "output_error": Measure(
         title=N_("output error of {name}"),
@@ -79,7 +79,7 @@ MEASURES = {
         high=200,
         step=1,
         digits=0,
-        near=8,
+        tolerance=8,
     ),
     "sink": Measure(
         title=N_("weight that softmax gives to the first token in this head, averaged over queries"),
@@ -89,7 +89,7 @@ MEASURES = {
         high=100,
         step=1,
         digits=0,
-        near=8,
-        none=N_("This screen shows the average of all heads. Choose one head to see this number."),
+        tolerance=8,
+        missing_message=N_("This screen shows the average of all heads. Choose one head to see this number."),
     ),
 }

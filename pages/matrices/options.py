@@ -4,9 +4,9 @@ from typing import Literal
 
 import attention_core as ac
 from app.state import url
-from app.state.controls import Control, Options, choice, kept, switch
-from app.state.session import AUTOMATIC, PINNED, Visit
-from app.ui.lazy import form
+from app.state.controls import Control, Options, choice, link_only_option, switch
+from app.state.session import AUTOMATIC, PINNED, SharedOptions
+from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _
 from attention_core.limits import current
 
@@ -38,8 +38,8 @@ class MatricesOptions(Options):
     tone: Control[Literal["linear", "sqrt", "log"]] = choice(
         {"linear": N_("linear"), "sqrt": N_("square root"), "log": N_("log")}, N_("Colour"), default="sqrt"
     )
-    row: Control[int | None] = kept(_row, N_("Pinned query"), link=PINNED)
-    coloured = kept(_one_variant)  # The variant whose strip shows the whole text.
+    row: Control[int | None] = link_only_option(_row, N_("Pinned query"), link=PINNED)
+    coloured = link_only_option(_one_variant)  # The variant whose strip shows the whole text.
     below = choice(
         {
             "numbers": N_("Numbers"),
@@ -68,16 +68,16 @@ class MatricesOptions(Options):
         },
         N_("Heads in order of"),
     )
-    explained = kept(_one_variant, N_("Variant"))
+    explained = link_only_option(_one_variant, N_("Variant"))
 
 
 def show_display() -> None:
     """Draw the choice of weights or difference, and the form with the display options."""
     MatricesOptions.view.draw()
-    form(_("Display"), _display, key="matrices.display", icon=":material/tune:", type="tertiary")
+    lazy_popover(_("Display"), _display, key="matrices.display", icon=":material/tune:", type="tertiary")
 
 
 def _display() -> None:
     MatricesOptions.tone.draw()
     MatricesOptions.scale.draw()
-    Visit.special.draw()
+    SharedOptions.special.draw()

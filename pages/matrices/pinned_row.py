@@ -34,7 +34,7 @@ def show(found: Found) -> None:
             width=240,
             **tokens(found.labels),
         )
-    MatricesOptions.coloured.fit(found.shown)
+    MatricesOptions.coloured.restrict_to(found.shown)
     several = found.row is not None and len(found.drawn) > 1  # Without a pinned query the text is shown once.
     # app/page_script/style.css reserves the height while the strips load, so that the board does not move.
     with st.container(key="matrices.room.several" if several else "matrices.room.one"):

@@ -4,7 +4,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.ui import export
 from app.words.i18n import _
 from pages.matrices import comparison
@@ -37,7 +37,7 @@ def show(found: Found) -> None:
         'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'
         + "".join(
             f"{a.key} = ac.get({a.key!r}{''.join(f', {k}={getattr(a.params, k)!r}' for k in a.params.changed())})"
-            f".weights(qkv.q, qkv.k, causal={Visit.causal.value and a.variant.causal_reason is None})\n"
-            for a in Visit.variants.value
+            f".weights(qkv.q, qkv.k, causal={SharedOptions.causal.value and a.variant.causal_reason is None})\n"
+            for a in SharedOptions.variants.value
         )
     )

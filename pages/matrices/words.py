@@ -41,7 +41,7 @@ def in_one_sentence(attention: Attention, found: Compared) -> str:
             count=numbers.perplexity,
             entropy=numbers.entropy,
         )
-    told = {
+    fields = {
         "name": name,
         "reference": reference_name(attention),
         "wrong": numbers.total_variation,
@@ -53,14 +53,14 @@ def in_one_sentence(attention: Attention, found: Compared) -> str:
         return _(
             "**{name}** puts {wrong:.0%} of its mass on other tokens than {reference} does; its output is off by "
             "{error:.0%} (the plain mean of the values by {zero:.0%}).",
-            **told,
+            **fields,
         )
     signed = numbers.negative_mass > NEGATIVE
     return paragraph(
         _(
             "The matrix of **{name}** is off by {matrix:.0%} from {reference}'s, its output by {error:.0%} (the plain "
             "mean of the values by {zero:.0%}).",
-            **told,
+            **fields,
         ),
         _("{share:.1%} of its mass is negative.", share=numbers.negative_mass) if signed else "",
     )
@@ -73,8 +73,8 @@ def overall(matrices: Mapping[Attention, Compared]) -> str:
         if attention.word != REFERENCE:
             rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
             groups.setdefault(reference_name(attention), []).append(rival)
-    told = paragraph(*(headline(against, rivals) for against, rivals in groups.items() if rivals))
-    return told or _("Add a variant to compare it with softmax on the same queries, keys and values.")
+    text = paragraph(*(headline(against, rivals) for against, rivals in groups.items() if rivals))
+    return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
 
 
 def headline(against: str, rivals: Sequence[Rival]) -> str:
@@ -111,7 +111,7 @@ def _ranked(against: str, rivals: Sequence[Rival]) -> str:
     """Return the ranking of variants with finite errors next to a finite error of the plain mean of the values."""
     errors = [_shown(rival.error) for rival in rivals]
     low, high, zero = min(errors), max(errors), rivals[0].zero
-    told = {
+    fields = {
         "against": against,
         "zero": zero,
         "error": min(rival.error for rival in rivals),
@@ -120,31 +120,31 @@ def _ranked(against: str, rivals: Sequence[Rival]) -> str:
         "last": ", ".join(rival.name for rival, error in zip(rivals, errors, strict=True) if error == high),
     }
     if low == high and len(rivals) > 1:
-        told["first"] = _("all of these")
+        fields["first"] = _("all of these")
     better = low < _shown(zero)
     if low == high and better:
         words = _(
             "On this input the output of **{first}** is off by {error:.0%} from {against}'s; the plain mean of the "
             "values would be off by {zero:.0%}.",
-            **told,
+            **fields,
         )
     elif low == high:
         words = _(
             "On this input the output of **{first}** is off by {error:.0%} from {against}'s: no closer than the plain "
             "mean of the values, which is off by {zero:.0%}.",
-            **told,
+            **fields,
         )
     elif better:
         words = _(
             "On this input the output closest to {against}'s is that of **{first}**, off by {error:.0%}; the farthest "
             "that of **{last}**, off by {most:.0%}. The plain mean of the values would be off by {zero:.0%}.",
-            **told,
+            **fields,
         )
     else:
         words = _(
             "On this input no output comes closer to {against}'s than the plain mean of the values, which is off by "
             "{zero:.0%}: that of **{first}** is off by {error:.0%}, that of **{last}**, the farthest, by {most:.0%}.",
-            **told,
+            **fields,
         )
     return words
 
@@ -170,15 +170,15 @@ def caption(attention: Attention, found: Compared, *, difference: bool, hidden: 
     entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy).replace(" ", "\N{NO-BREAK SPACE}")
     if attention.word == REFERENCE:
         return entropy
-    told = {"error": numbers.relative_error, "output": found.output_error, "reference": reference_name(attention)}
+    values = {"error": numbers.relative_error, "output": found.output_error, "reference": reference_name(attention)}
     if hidden:
-        words = _("matrix error {error:.2f} (shown tokens) · output error {output:.2f} (all tokens)", **told)
+        words = _("matrix error {error:.2f} (shown tokens) · output error {output:.2f} (all tokens)", **values)
     else:
-        words = _("matrix error {error:.2f} · output error {output:.2f}", **told)
+        words = _("matrix error {error:.2f} · output error {output:.2f}", **values)
     if difference:
-        words = _("minus {reference} · {errors}", errors=words, **told)
+        words = _("minus {reference} · {errors}", errors=words, **values)
     elif attention.variant.reference is not None:
-        words = _("{errors} · compared with {reference}", errors=words, **told)
+        words = _("{errors} · compared with {reference}", errors=words, **values)
     words += f" · {entropy}"
     if not rows_of_one(numbers.row_sum_min, numbers.row_sum_max):
         words += " · " + _("rows sum to {sums}", sums=span(numbers.row_sum_min, numbers.row_sum_max, ".3g"))
@@ -212,11 +212,11 @@ def _keys(shares: Sequence[Share], labels: Sequence[str], form: str) -> str:
 
 def head_in_words(scores: HeadScores) -> str:
     """Return a head's position and all its scores, in words."""
-    told = ", ".join(
+    text = ", ".join(
         f"{_(column.label)} {format_readable(getattr(scores, name), 2)}"
         for name, column in HeadScores.columns().items()
     )
-    return _("layer {layer}, head {head}: {scores}", layer=scores.layer, head=scores.head, scores=told)
+    return _("layer {layer}, head {head}: {scores}", layer=scores.layer, head=scores.head, scores=text)
 
 
 def leading(ranking: Sequence[HeadScores], by: str) -> str:
@@ -235,28 +235,28 @@ def leading(ranking: Sequence[HeadScores], by: str) -> str:
         )
     if math.isnan(value):
         return _("One token alone has no token before it and no other to look at: {score} is not told.", score=_(score))
-    told = {"layer": first.layer, "head": first.head, "value": format_readable(value, 2)}
+    values = {"layer": first.layer, "head": first.head, "value": format_readable(value, 2)}
     meaning = {
         "induction": _(
             "**Layer {layer}, head {head}** comes first: a repeated token gives {value} of its weight, in the mean, to "
             "what followed it before.",
-            **told,
+            **values,
         ),
         "previous": _(
             "**Layer {layer}, head {head}** comes first: it gives {value} of its weight, in the mean, to the token "
             "just before.",
-            **told,
+            **values,
         ),
         "sink": _(
             "**Layer {layer}, head {head}** comes first: it gives {value} of its weight, in the mean, to the first "
             "token shown.",
-            **told,
+            **values,
         ),
         "entropy": _(
-            "**Layer {layer}, head {head}** is the most decided: an entropy of {value} nats, in the mean.", **told
+            "**Layer {layer}, head {head}** is the most decided: an entropy of {value} nats, in the mean.", **values
         ),
         "distance": _(
-            "**Layer {layer}, head {head}** stays closest: it looks {value} tokens away, in the mean.", **told
+            "**Layer {layer}, head {head}** stays closest: it looks {value} tokens away, in the mean.", **values
         ),
     }
     return meaning[by]

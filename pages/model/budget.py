@@ -75,14 +75,14 @@ def in_one_sentence(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> st
     if read is None or copy is None:
         return ""
     keeps = copy.copied + words.COPIED * (copy.first - copy.copied)
-    told = []
+    sentences = []
     for word, pairs in lines.items():
         attention = registry.from_word(word)
         assert attention.variant.budget is not None
         reads = least(pairs, "perplexity", words.SAME * read)
         copies = least(pairs, "copied", keeps)
         names = {"name": _(attention.title), "knob": _(attention.variant.budget.name.replace("_", " "))}
-        told.append(
+        sentences.append(
             paragraph(
                 _("**{name}** reads as before from {knob} {value:g} on.", value=reads, **names)
                 if reads is not None
@@ -92,7 +92,7 @@ def in_one_sentence(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> st
                 else _("It copies at none."),
             )
         )
-    return paragraph(*told)
+    return paragraph(*sentences)
 
 
 def least(pairs: Sequence[Both], name: str, most: float) -> float | None:
@@ -119,8 +119,8 @@ def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     if drawn and drawn[0].x:
         title = _("loss (nats a token), mean of {n}", n=SMOOTH)
         figure = curves(drawn, x_title=_("position in the text (tokens)"), y_title=title, height=340)
-        told = _("Lines: the loss against the position in the text")
-        chart.show(figure, key=f"{key}.position", name="loss-by-position", alt=told)
+        message = _("Lines: the loss against the position in the text")
+        chart.show(figure, key=f"{key}.position", name="loss-by-position", alt=message)
 
 
 def running_mean(values: Sequence[float], width: int) -> list[float]:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.jobs import runs
 from app.ui import export
-from app.words.i18n import _, literal, paragraph
+from app.words.i18n import _, escape_markdown, paragraph
 from attention_core.experiments import continuation
 from attention_core.experiments.continuation import ContinuationRow, first_difference
 from attention_core.formatting import memory
@@ -45,7 +45,7 @@ def show(question: Question) -> None:
             )
         )
 
-    rows = runs.at_once(
+    rows = runs.run_immediately(
         "continuation",
         continuation.tasks(question.text, question.words, question.layers, seed=SEED),
         draw,
@@ -65,30 +65,30 @@ def line(row: ContinuationRow, first: ContinuationRow) -> str:
     parts = first_difference(first, row)
     same, other = row.written[:parts], () if parts is None else row.written[parts:]
     bold = plain(other).strip()
-    told = f"{plain(same)} **{bold}**" if bold else plain(same)
-    return f"{literal(name_of(row))}: *…*{told}"
+    text = f"{plain(same)} **{bold}**" if bold else plain(same)
+    return f"{escape_markdown(name_of(row))}: *…*{text}"
 
 
 def plain(pieces: Sequence[str]) -> str:
     """Return tokens as one line of text, escaped for Markdown."""
-    return literal(" ".join("".join(pieces).split(" ")).replace("\n", " ↵ ").replace("\r", " "))
+    return escape_markdown(" ".join("".join(pieces).split(" ")).replace("\n", " ↵ ").replace("\r", " "))
 
 
 def in_one_sentence(rows: Sequence[ContinuationRow]) -> str:
     """Return after how many tokens each model diverges from the original model."""
     first: Mapping[int | None, ContinuationRow] = {row.seed: row for row in rows if not row.layers}
-    told = []
+    sentences = []
     for row in rows:
         if row.layers and row.seed is None and None in first:
             at = first_difference(first[None], row)
-            told.append(
+            sentences.append(
                 _("**{name}** writes the same {n} tokens.", name=name_of(row), n=len(row.ids))
                 if at is None
                 else _("**{name}** parts at the first token.", name=name_of(row))
                 if at == 0
                 else _("**{name}** parts after {n} of {all} tokens.", name=name_of(row), n=at, all=len(row.ids))
             )
-    return paragraph(*told)
+    return paragraph(*sentences)
 
 
 def numbers(rows: Sequence[ContinuationRow]) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import streamlit as st
 from app.figures.curves import Curve, curves, guide
 from app.figures.theme import GREY
 from app.ui import chart, palette
-from app.ui.export import explained
+from app.ui.export import formula_expander
 from app.words.i18n import _
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, SwapRow
@@ -34,8 +34,8 @@ def show(question: Question) -> None:
             height=430,
             top=None,
         )
-        told = _("Lines: the loss of each token that is said again, of the model as it is and of each variant")
-        chart.show(figure, key=f"{key}.chart", name="copying", alt=told)
+        message = _("Lines: the loss of each token that is said again, of the model as it is and of each variant")
+        chart.show(figure, key=f"{key}.chart", name="copying", alt=message)
         st.caption(
             _(
                 "{period} random common tokens, repeated once; the mean of {n} draws, bands from the lowest to the "
@@ -49,7 +49,7 @@ def show(question: Question) -> None:
 
     rows = sweep.at_once(reading.tasks(question), draw, key="model.copying")
     reading.take_away(rows)
-    explained(
+    formula_expander(
         _("What the numbers are"),
         r"\text{perplexity} = \exp\Big(\tfrac{1}{n-1}\sum_{i>1} -\log p(x_i \mid x_{<i})\Big)",
         _(

@@ -60,12 +60,12 @@ def show(question: Question) -> None:
             height=400,
             x_ticks=range(1, 1 + len(SENTENCES)),
         )
-        told = _("Lines: the cosine of each sentence with the query, for every variant")
-        chart.show(figure, key=f"{key}.chart", name="similarity", alt=told)
+        text = _("Lines: the cosine of each sentence with the query, for every variant")
+        chart.show(figure, key=f"{key}.chart", name="similarity", alt=text)
         st.caption(_("Rank of each sentence by its cosine with the query; 1 is the most similar."))
         st.table(ranking(rows), hide_index=True)  # Unlike a data frame, it wraps the sentences on a narrow screen.
 
-    rows = runs.at_once(
+    rows = runs.run_immediately(
         "embedding",
         embedding.tasks(question.options.query, SENTENCES, question.options.encoders, layers),
         draw,
@@ -81,13 +81,13 @@ def in_words(rows: Sequence[EmbeddingRow]) -> str:
 
 
 def _verdict(row: EmbeddingRow) -> str:
-    told = {"name": called(row.word), "drift": number(row.drift, 2), "tau": number(row.tau, 2)}
-    drift = _("With **{name}** embeddings drift by {drift}.", **told)
+    values = {"name": called(row.word), "drift": number(row.drift, 2), "tau": number(row.tau, 2)}
+    drift = _("With **{name}** embeddings drift by {drift}.", **values)
     if row.tau >= KEPT:
-        return paragraph(drift, _("The ranking of the sentences stays the same, with Kendall's τ of {tau}.", **told))
+        return paragraph(drift, _("The ranking of the sentences stays the same, with Kendall's τ of {tau}.", **values))
     if row.tau >= CLOSE:
-        return paragraph(drift, _("The ranking of the sentences stays similar, with Kendall's τ of {tau}.", **told))
-    return paragraph(drift, _("The ranking of the sentences changes, with Kendall's τ of {tau}.", **told))
+        return paragraph(drift, _("The ranking of the sentences stays similar, with Kendall's τ of {tau}.", **values))
+    return paragraph(drift, _("The ranking of the sentences changes, with Kendall's τ of {tau}.", **values))
 
 
 def ranks(similarities: Sequence[float]) -> np.ndarray:

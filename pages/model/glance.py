@@ -7,7 +7,7 @@ import attention_core as ac
 from app.figures.bars import row_multiples
 from app.jobs import dispatch, runs
 from app.ui import chart
-from app.words.i18n import _, literal, sentence
+from app.words.i18n import _, escape_markdown, sentence
 from app.words.labels import computing
 from attention_core.experiments import glance
 from attention_core.experiments.glance import NextTokenRow
@@ -24,10 +24,10 @@ def show(question: Question, word: str, token: int) -> None:
     try:
         with computing(name):
             [row] = dispatch.rows(
-                "glance", task, runs.unchanged(lambda standing: place.caption(runs.in_line(standing)))
+                "glance", task, runs.on_status_change(lambda standing: place.caption(runs.queue_text(standing)))
             )
     except ac.LabError as error:
-        st.info(literal(sentence(error)))
+        st.info(escape_markdown(sentence(error)))
         return
     place.empty()
     st.markdown(in_words(row, name))
@@ -35,10 +35,10 @@ def show(question: Question, word: str, token: int) -> None:
     with left:
         st.dataframe(
             {
-                _("As it is"): [shown(told) for told, chance in row.before],
-                _("chance"): [chance for told, chance in row.before],
-                _("Changed"): [shown(told) for told, chance in row.after],
-                _("its chance"): [chance for told, chance in row.after],
+                _("As it is"): [shown(message) for message, chance in row.before],
+                _("chance"): [chance for message, chance in row.before],
+                _("Changed"): [shown(message) for message, chance in row.after],
+                _("its chance"): [chance for message, chance in row.after],
             },
             hide_index=True,
             column_config={
@@ -49,8 +49,10 @@ def show(question: Question, word: str, token: int) -> None:
     with right:
         rows = {_("As it is"): np.array(row.row_before), name: np.array(row.row_after)}
         figure = row_multiples(rows, row.context, key_title=_("looked at"), value_title=_("weight"), most=24)
-        told = _("Bars: where the token before it looks in layer {layer}, head {head}.", layer=row.layer, head=row.head)
-        chart.show(figure, key="model.row", name="attention-row", alt=told)
+        message = _(
+            "Bars: where the token before it looks in layer {layer}, head {head}.", layer=row.layer, head=row.head
+        )
+        chart.show(figure, key="model.row", name="attention-row", alt=message)
 
 
 def shown(token: str) -> str:
@@ -60,12 +62,12 @@ def shown(token: str) -> str:
 
 def in_words(row: NextTokenRow, name: str) -> str:
     """Return how a token's probability changed, and in which head the previous token's attention row changed most."""
-    told = {
-        "token": literal(row.label),
+    values = {
+        "token": escape_markdown(row.label),
         "before": percent(row.chances[0]),
         "after": percent(row.chances[1]),
         "name": name,
-        "last": literal(row.context[-1]),
+        "last": escape_markdown(row.context[-1]),
         "layer": row.layer,
         "head": row.head,
         "moved": percent(row.moved),
@@ -73,5 +75,5 @@ def in_words(row: NextTokenRow, name: str) -> str:
     return _(
         "“{token}” had a chance of {before} and has {after} with {name}. Of the layers replaced, the row of “{last}” "
         "changed most in layer {layer}, head {head}: {moved} of its weight lies elsewhere.",
-        **told,
+        **values,
     )

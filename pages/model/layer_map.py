@@ -82,5 +82,5 @@ def _empty() -> tuple[np.ndarray, list[str]]:
 def _show(rows: Sequence[Row], ticks: Mapping[float, str], scale: str, key: str) -> None:
     x_title, dark = _("the layer that is replaced"), st.context.theme.type == "dark"
     figure = heat(rows, ticks, dark=dark, x_title=x_title, scale=scale)
-    told = _("Map: {measure}, a row for each variant, a cell for each layer", measure=scale)
-    chart.show(figure, key=key, name="model-layers", alt=told)
+    text = _("Map: {measure}, a row for each variant, a cell for each layer", measure=scale)
+    chart.show(figure, key=key, name="model-layers", alt=text)

@@ -36,17 +36,17 @@ def show(question: Question) -> None:
 
 def _held_against(single: bool) -> str:
     """Return the caption on the two baselines, which attend to nothing, and on the copy test."""
-    told = {"mean": called(FLOORS[0]), "random": called(FLOORS[1]), "n": swap.PERIOD}
+    values = {"mean": called(FLOORS[0]), "random": called(FLOORS[1]), "n": swap.PERIOD}
     if single:
         return _(
             "{mean} and {random} look at nothing; who is no better might as well not attend. Copying is one draw of "
             "{n} random tokens.",
-            **told,
+            **values,
         )
     return _(
         "Grey and broken: {mean} and {random}, which look at nothing; who is no better might as well not attend. "
         "Copying is one draw of {n} random tokens.",
-        **told,
+        **values,
     )
 
 
@@ -62,13 +62,13 @@ def in_one_sentence(lines: dict[str, list[Both]], rows: Sequence[SwapRow], edge:
     copy = next((row for row in rows if isinstance(row, CopyRow) and not row.layers), None)
     if read is None or copy is None:
         return ""
-    told, floors = [], [lines[floor] for floor in FLOORS if floor in lines]
+    sentences, floors = [], [lines[floor] for floor in FLOORS if floor in lines]
     for word, pairs in lines.items():
         if word not in FLOORS and edge == "single":
-            told.append(paragraph(_single(called(word), pairs, read, copy), _beaten(pairs, floors)))
+            sentences.append(paragraph(_single(called(word), pairs, read, copy), _beaten(pairs, floors)))
         elif word not in FLOORS:
-            told.append(_several(called(word), pairs, read, copy))
-    return "  \n".join(filter(None, told))
+            sentences.append(_several(called(word), pairs, read, copy))
+    return "  \n".join(filter(None, sentences))
 
 
 def _half(copy: CopyRow) -> float:
@@ -79,7 +79,7 @@ def _half(copy: CopyRow) -> float:
 def _several(name: str, pairs: Sequence[Both], read: float, copy: CopyRow) -> str:
     reads = [p.x for p in pairs if p.perplexity is not None and p.perplexity > words.WORSE * read]
     copies = [p.x for p in pairs if p.copied is not None and p.copied > _half(copy)]
-    told = {
+    values = {
         "name": name,
         "worse": words.WORSE,
         "reads": f"{min(reads, default=0):.0f}",
@@ -89,24 +89,24 @@ def _several(name: str, pairs: Sequence[Both], read: float, copy: CopyRow) -> st
         return _(
             "**{name}**: {reads} is the first number of layers tried at which perplexity is more than {worse:g}× "
             "what it was, {copies} the first at which more than half of copying is gone.",
-            **told,
+            **values,
         )
     if copies:
         return _(
             "**{name}**: perplexity stays below {worse:g}× what it was at every number of layers tried, and "
             "{copies} is the first at which more than half of copying is gone.",
-            **told,
+            **values,
         )
     if reads:
         return _(
             "**{name}**: {reads} is the first number of layers tried at which perplexity is more than {worse:g}× "
             "what it was, and more than half of copying stays at every one.",
-            **told,
+            **values,
         )
     return _(
         "**{name}**: at every number of layers tried perplexity stays below {worse:g}× what it was, and more than "
         "half of copying stays.",
-        **told,
+        **values,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import cast
 
 import attention_core as ac
-from app.lessons import swept
+from app.lessons import sweep_results
 from app.lessons.lesson import LessonError
 from app.lessons.screen import Screen
 from app.measures import Measure
@@ -24,7 +24,7 @@ def _question(screen: Screen) -> Question:
 def _rows(tasks: Sequence[SwapTask]) -> list[SwapRow]:
     """Return the rows of tasks: recorded rows if available, else rows that the page has computed."""
     found = [(task, None if task.live else swap.known(task)) for task in tasks]
-    return [row or cast(SwapRow, swept.rows("swap", [task])[0]) for task, row in found]
+    return [row or cast(SwapRow, sweep_results.rows("swap", [task])[0]) for task, row in found]
 
 
 def _scores(screen: Screen) -> tuple[Score, Score]:
@@ -64,7 +64,7 @@ MEASURES = {
         high=10,
         step=0.1,
         digits=1,
-        near=0.2,
+        tolerance=0.2,
     ),
     "copied": Measure(
         title=N_("loss per copied token with the selected variant"),
@@ -74,7 +74,7 @@ MEASURES = {
         high=14,
         step=0.1,
         digits=1,
-        near=0.5,
+        tolerance=0.5,
     ),
     "forecast": Measure(
         title=N_("rank correlation of output error with perplexity"),
@@ -84,6 +84,6 @@ MEASURES = {
         high=1,
         step=0.01,
         digits=2,
-        near=0.05,
+        tolerance=0.05,
     ),
 }

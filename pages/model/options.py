@@ -6,10 +6,10 @@ from functools import partial
 
 import streamlit as st
 
-from app.reading_board import Look
+from app.reading_board import ReadingState
 from app.state import presets, url
-from app.state.controls import Control, Options, choice, kept, place, selection, switch, whole
-from app.state.session import Visit, read_text, write_text
+from app.state.controls import Control, Options, choice, link_only_option, place, selection, switch, whole
+from app.state.session import SharedOptions, read_text, write_text
 from app.state.url import CutError, Field
 from app.ui.export_metadata import shortened
 from app.ui.scope import Scope
@@ -67,7 +67,7 @@ def layers_of(count: Callable[[], int]) -> Control[tuple[int, int]]:
             return False
         return 0 <= value[0] <= value[1] < count()
 
-    return kept(
+    return link_only_option(
         lambda: Field((0, count() - 1), read, lambda ends: [f"{ends[0]}-{ends[1]}"], accepts=accepts),
         N_("Layers"),
         widget=st.slider,
@@ -83,12 +83,12 @@ def words_of(first: tuple[str, ...], *, causal: bool) -> Control[tuple[str, ...]
         first: words of a first visit.
         causal: whether only causal variants are allowed.
     """
-    return kept(
+    return link_only_option(
         lambda: Field(
             first,
             partial(read_words, causal=causal),
             lambda words: list(words) or ["none"],
-            takes=lambda: _("up to {n}, each once", n=current().swap_variants),
+            describe_allowed=lambda: _("up to {n}, each once", n=current().swap_variants),
         )
     )
 
@@ -134,7 +134,7 @@ class ModelOptions(Options, prefix="m_"):
     )
     encoders = words_of(ENCODERS, causal=False)
     encoder_layers = layers_of(encoder_depth)
-    query = kept(
+    query = link_only_option(
         lambda: Field(QUERY, read_text, write_text, accepts=lambda text: isinstance(text, str)),
         N_("Query sentence"),
         help=N_("Ten fixed sentences are ranked by the cosine of their embeddings with this sentence's embedding."),
@@ -170,7 +170,7 @@ class Question:
 
 def question() -> Question:
     """Return the measurement that the current options describe."""
-    return asked(ModelOptions.now(), Visit.text.value)
+    return asked(ModelOptions.now(), SharedOptions.text.value)
 
 
 def asked(now: ModelOptions, own: str) -> Question:
@@ -191,13 +191,13 @@ def scope() -> Scope:
     now, titles = ModelOptions.now(), {info.key: info.title for info in models.BUILT_IN}
     if now.view == "encoder":
         low, high = now.encoder_layers
-        told = {"text": shortened(now.query), "model": titles[embedding.ENCODER], "layers": f"{low}-{high}"}
-        return Scope(variants=tuple(now.encoders), causal=False, told=told)
+        values = {"text": shortened(now.query), "model": titles[embedding.ENCODER], "layers": f"{low}-{high}"}
+        return Scope(variants=tuple(now.encoders), causal=False, facts=values)
     found = question()
-    told = {"text": shortened(found.text), "model": titles[swap.MODEL]}
+    values = {"text": shortened(found.text), "model": titles[swap.MODEL]}
     if now.view != "layers":  # It varies the layers, which its rows name.
-        told["layers"] = f"{found.layers[0]}-{found.layers[-1]}"
-    return Scope(variants=tuple(found.words), causal=True, told=told)
+        values["layers"] = f"{found.layers[0]}-{found.layers[-1]}"
+    return Scope(variants=tuple(found.words), causal=True, facts=values)
 
 
 def layers_in_words(layers: Sequence[int]) -> str:
@@ -220,7 +220,7 @@ def called(word: str) -> str:
     return " · ".join([_(attention.title), *values])
 
 
-def take_look(look: Look) -> None:
+def take_look(look: ReadingState) -> None:
     """Select another variant's reading, or another token."""
     ModelOptions.shown.set(look.shown)
     ModelOptions.token.set(look.token if look.token >= 0 else None)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.page import Page
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.words.i18n import N_
 from pages.model import budget, continuation, copying, encoder, layers, places, predicts, reading
 from pages.model.measures import MEASURES
@@ -23,7 +23,7 @@ def top() -> Question:
     if embeds:
         ModelOptions.query.draw(width=420)
     elif ModelOptions.text.value == OWN:
-        Visit.text.draw(height=100)
+        SharedOptions.text.draw(height=100)
     places.show(causal=not embeds)
     return question()
 
@@ -54,7 +54,7 @@ PAGE = Page(
         "encoder": encoder.show,
     },
     header=header,
-    switch=False,
+    has_causal_switch=False,
     uses_input=False,
     scope=scope,
 )

@@ -7,7 +7,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.ui import variant_picker
-from app.ui.lazy import form
+from app.ui.lazy import lazy_popover
 from app.words.i18n import _
 from attention_core import registry
 from attention_core.limits import current
@@ -52,7 +52,7 @@ def show(*, causal: bool) -> None:
                 on_click=_open,
                 args=(None if place == opened else place,),
             )
-        form(_("Add"), partial(_menu, causal), key="model.menu", icon=":material/add:", type="tertiary")
+        lazy_popover(_("Add"), partial(_menu, causal), key="model.menu", icon=":material/add:", type="tertiary")
     if opened is not None and opened < len(words):
         _settings(causal, opened, words[opened])
 
@@ -82,7 +82,7 @@ def _turn(causal: bool, place: int, key: str, name: str, value: Value) -> None:
     words = list(_now(causal))
     if place >= len(words) or (attention := registry.from_word(words[place])).key != key:
         return  # The variant was removed before the change arrived.
-    turned = variant_picker.turned(attention, name, value).word
+    turned = variant_picker.with_setting(attention, name, value).word
     if turned not in words:  # A duplicate is not added.
         words[place] = turned
         _take(causal, tuple(words))

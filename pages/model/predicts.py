@@ -55,8 +55,8 @@ def show(question: Question) -> None:
             x_title = _("mean relative error of the outputs")
             figure = scatter(clouds, x_title=x_title, y_title=title, diagonal="", log=True, height=400)
             with place:
-                told = _("Points: {measure} against {axis}", measure=title, axis=x_title)
-                chart.show(figure, key=f"{key}.{name}", name=f"forecast-{name}", alt=told)
+                message = _("Points: {measure} against {axis}", measure=title, axis=x_title)
+                chart.show(figure, key=f"{key}.{name}", name=f"forecast-{name}", alt=message)
         st.caption(
             paragraph(
                 _(
@@ -106,13 +106,13 @@ def in_one_sentence(found: Sequence[Point]) -> str:
         return _("Too few points yet to speak of an order.")
     errors = [p.output for p in found]
     keys = [registry.from_word(p.word).key for p in found]
-    told = []
+    sentences = []
     for name, values in ((_("perplexity"), [p.perplexity for p in found]), (_("copying"), [p.copied for p in found])):
         rho = metrics.rank_correlation(errors, values)
         off = metrics.farthest_off(errors, values)
-        told.append(_order(name, rho, called(found[off].word), len(found)))
-        told.append(_between(name, *metrics.same_order(errors, values, keys)))
-    return paragraph(*told)
+        sentences.append(_order(name, rho, called(found[off].word), len(found)))
+        sentences.append(_between(name, *metrics.same_order(errors, values, keys)))
+    return paragraph(*sentences)
 
 
 def _between(name: str, same: int, pairs: int) -> str:
@@ -132,15 +132,20 @@ def _order(name: str, rho: float, who: str, n: int) -> str:
     """Return how well the output error orders another measure, and the variant that fits worst."""
     if math.isnan(rho):
         return _("The output's error cannot be held against {name}: one of the two never changes.", name=name)
-    told = {"name": name, "rho": number(rho, 2), "n": n}
+    values = {"name": name, "rho": number(rho, 2), "n": n}
     if rho >= CLOSE:
-        order = _("The output's error puts {name} in order, with a rank correlation of {rho} over {n} points.", **told)
+        order = _(
+            "The output's error puts {name} in order, with a rank correlation of {rho} over {n} points.", **values
+        )
     elif rho >= LOOSE:
         order = _(
-            "The output's error puts {name} roughly in order, with a rank correlation of {rho} over {n} points.", **told
+            "The output's error puts {name} roughly in order, with a rank correlation of {rho} over {n} points.",
+            **values,
         )
     else:
-        order = _("The output's error does not predict {name}: its rank correlation is {rho} over {n} points.", **told)
+        order = _(
+            "The output's error does not predict {name}: its rank correlation is {rho} over {n} points.", **values
+        )
     return paragraph(order, _("**{who}** lies farthest off.", who=who))
 
 

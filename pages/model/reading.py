@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.reading_board import Look, Reading, reading_board
+from app.reading_board import Reading, ReadingState, reading_board
 from app.ui import chart, export
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
@@ -80,7 +80,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
             for word, each in zip(question.words, changed, strict=True)
         ],
         [_("Perplexity"), _("times"), _("Copying, nats a token")],
-        Look(question.options.shown, -1 if question.options.token is None else question.options.token),
+        ReadingState(question.options.shown, -1 if question.options.token is None else question.options.token),
         key=f"{key}.board",
         on_look=take_look,
     )

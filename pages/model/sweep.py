@@ -25,11 +25,11 @@ class Both:
 
 
 def at_once(tasks: Sequence[SwapTask], draw: Callable[[list[SwapRow], str], None], *, key: str) -> list[SwapRow]:
-    """Run tasks and draw their rows, with the arguments of ``runs.at_once``; recorded rows need no worker."""
+    """Run tasks and draw their rows, with the arguments of ``runs.run_immediately``; recorded rows need no worker."""
     for task in tasks:
         if not task.live and (row := swap.known(task)) is not None:
             dispatch.keep("swap", task, (row,))
-    return runs.at_once("swap", tasks, draw, key=key)
+    return runs.run_immediately("swap", tasks, draw, key=key)
 
 
 def pairs(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[Both]:
@@ -85,8 +85,8 @@ def draw(
             drawn.append(guide(_("The model as it is"), span, level[:1] * 2))
         figure = curves(drawn, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=380, x_ticks=x_ticks)
         with place:
-            told = _("Lines: {measure} against {axis}", measure=title, axis=x_title)
-            chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=told)
+            message = _("Lines: {measure} against {axis}", measure=title, axis=x_title)
+            chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=message)
 
 
 def _curve(title: str, word: str, found: Sequence[Both], name: str, colour: int) -> Curve:

@@ -119,7 +119,7 @@ def verdict(original: Score, each: Score) -> str:
         return ""
     ratio = each.perplexity / original.perplexity
     lost = lost_share(original, each)
-    told = {
+    values = {
         "name": each.name,
         "before": number(original.perplexity, 3),
         "after": number(each.perplexity, 3),
@@ -132,22 +132,22 @@ def verdict(original: Score, each: Score) -> str:
             "**{name}** attends to the only token of the text, like softmax, so perplexity stays {after}.",
             "**{name}** attends to all {n} tokens of the text, like softmax, so perplexity stays {after}.",
             n=each.covered,
-            **told,
+            **values,
         )
     elif ratio > SAME:
-        reads = _("With **{name}** perplexity rises from {before} to {after}, {ratio}× the original.", **told)
+        reads = _("With **{name}** perplexity rises from {before} to {after}, {ratio}× the original.", **values)
     elif ratio < 1 / SAME:
-        reads = _("With **{name}** perplexity falls from {before} to {after}, {ratio}× the original.", **told)
+        reads = _("With **{name}** perplexity falls from {before} to {after}, {ratio}× the original.", **values)
     else:
         reads = _(
-            "With **{name}** perplexity stays within {same:.0%}: from {before} to {after}.", same=SAME - 1, **told
+            "With **{name}** perplexity stays within {same:.0%}: from {before} to {after}.", same=SAME - 1, **values
         )
     if lost <= COPIED:
-        copies = _("Copying is kept: {copied} nats a token, {whole} in the original.", **told)
+        copies = _("Copying is kept: {copied} nats a token, {whole} in the original.", **values)
     elif lost < LOST:
-        copies = _("Copying gets worse: {copied} nats a token, {whole} in the original.", **told)
+        copies = _("Copying gets worse: {copied} nats a token, {whole} in the original.", **values)
     else:
-        copies = _("Copying is lost: {copied} nats a token, {whole} in the original.", **told)
+        copies = _("Copying is lost: {copied} nats a token, {whole} in the original.", **values)
     return paragraph(reads, copies)
 
 
@@ -163,11 +163,11 @@ def origin(rows: Sequence[SwapRow]) -> str:
     live = sum(not row.recorded for row in rows)
     if not stamps:
         return _("Live: computed on this machine.")
-    told = _("Recorded on {stamps}.", stamps="; ".join(stamps))
+    text = _("Recorded on {stamps}.", stamps="; ".join(stamps))
     if not live:
-        return told
+        return text
     return paragraph(
-        told,
+        text,
         _n(
             "{n} of {all} results was computed here.", "{n} of {all} results were computed here.", n=live, all=len(rows)
         ),

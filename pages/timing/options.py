@@ -4,10 +4,10 @@ import streamlit as st
 
 import attention_core as ac
 from app.state import url
-from app.state.controls import Options, choice, kept, selection, switch, whole
-from app.state.session import Visit
+from app.state.controls import Options, choice, link_only_option, selection, switch, whole
+from app.state.session import SharedOptions
 from app.ui import chart
-from app.ui.lazy import form
+from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
 from app.words.labels import label
@@ -42,7 +42,7 @@ class TimingOptions(Options, prefix="t_"):
     device = choice({"cpu": "CPU", "cuda": "CUDA"}, N_("On"))
     dtype = choice({name: name for name in DTYPES}, N_("Numbers"))
     first = selection(lambda: {n: str(n) for n in doublings()}, N_("From tokens"), default=SIZES[0], link="t_from")
-    last = kept(
+    last = link_only_option(
         lambda: url.one_of(min(SIZES[-1], current().timed_tokens), doublings()),
         N_("To tokens, doubling"),
         link="t_to",
@@ -55,30 +55,32 @@ class TimingOptions(Options, prefix="t_"):
         5, 1, MOST_ROUNDS, N_("Rounds"), widget=st.slider, help=N_("Samples of each variant at each length.")
     )
     side = choice(SIDES, N_("Beside the time"))
-    masked = kept(
+    masked = link_only_option(
         lambda: url.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
         N_("Mask on the full matrix (dotted)"),
         help=N_("Every pair is computed and the pattern only hides some: beside it, what the pattern's own way saves."),
     )
     form = choice(FORMS, N_("A mask is laid on"))
     columns = switch(False, N_("All columns"))
-    recorded = kept(lambda: url.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run (dashed)"), link="t_beside")
+    recorded = link_only_option(
+        lambda: url.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run (dashed)"), link="t_beside"
+    )
 
 
 def show() -> TimingSpec:
     """Draw the controls, and return the specification of the run."""
-    TimingOptions.device.fit(devices())
+    TimingOptions.device.restrict_to(devices())
     TimingOptions.mode.draw()
     if len(devices()) > 1:
         TimingOptions.device.draw()
-    form(_("Set-up"), _set_up, key="timing.set_up", icon=":material/tune:", type="tertiary")
+    lazy_popover(_("Set-up"), _set_up, key="timing.set_up", icon=":material/tune:", type="tertiary")
     options = TimingOptions.now()
     first, last = sorted((options.first, options.last))
     return TimingSpec(
         variants=tuple(attention.word for attention in subjects()),
         sizes=tuple(n for n in doublings() if first <= n <= last),
         mode=options.mode,
-        causal=Visit.causal.value and options.mode != "decode",
+        causal=SharedOptions.causal.value and options.mode != "decode",
         device=options.device,
         dtype=options.dtype,
         heads=options.heads,
@@ -107,7 +109,7 @@ def _set_up() -> None:
 
 def scope() -> Scope:
     """Return the scope of the page: the timed variants, and whether they are causal in the chosen mode."""
-    causal = Visit.causal.value and TimingOptions.mode.value != "decode"
+    causal = SharedOptions.causal.value and TimingOptions.mode.value != "decode"
     return Scope(variants=tuple(attention.word for attention in subjects()), causal=causal)
 
 
@@ -115,23 +117,23 @@ def subjects() -> tuple[ac.Attention, ...]:
     """Return the timed variants: the chosen ones and, if chosen, one variant's mask on the full matrix."""
     able, masked = _maskable(), TimingOptions.masked.value
     if not able or masked == NONE:
-        return Visit.variants.value
+        return SharedOptions.variants.value
     laid = able.get(masked) or next(iter(able.values()))
-    return (*Visit.variants.value, Masked(laid.variant, laid.params, TimingOptions.form.value))
+    return (*SharedOptions.variants.value, Masked(laid.variant, laid.params, TimingOptions.form.value))
 
 
 def _maskable() -> dict[str, ac.Attention]:
     """Return the chosen variants whose mask is known in advance, by key; empty if a decode step is timed."""
     if TimingOptions.mode.value == "decode":
         return {}
-    return {a.key: a for a in Visit.variants.value if a.variant.mask is not None}
+    return {a.key: a for a in SharedOptions.variants.value if a.variant.mask is not None}
 
 
 def _show_masked() -> None:
     """Draw the choice of the variant whose mask is applied to the full matrix."""
     if able := _maskable():
         options = [*able, NONE]
-        TimingOptions.masked.draw_among(
+        TimingOptions.masked.draw_with_options(
             options,
             options[0],
             key="timing.masked",

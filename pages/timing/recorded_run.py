@@ -6,10 +6,10 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs.timing_runs import measured
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.ui import export
-from app.ui.lazy import form
-from app.words.i18n import _, literal, sentence
+from app.ui.lazy import lazy_popover
+from app.words.i18n import _, escape_markdown, sentence
 from attention_core.benchmarking.records import Run
 from attention_core.benchmarking.run_file import from_json, recorded, to_json
 from attention_core.benchmarking.timing import TimingSpec
@@ -26,7 +26,7 @@ def show(spec: TimingSpec) -> Run | None:
     known: dict[str, Run] = {**recorded(), **({LOADED: state[FILE]} if FILE in state else {})}
     fitting = {name: run for name, run in known.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)}
     options = [*sorted(fitting, key=lambda name: name != LOADED), NONE]
-    picked = TimingOptions.recorded.draw_among(
+    picked = TimingOptions.recorded.draw_with_options(
         options,
         options[0],
         key="timing.beside",
@@ -34,7 +34,7 @@ def show(spec: TimingSpec) -> Run | None:
         width=300,
         help=None if fitting else _("No recorded run measured this; run it here, or load one."),
     )
-    form(_("Save and load"), _files, key="timing.files", icon=":material/folder_open:", type="tertiary")
+    lazy_popover(_("Save and load"), _files, key="timing.files", icon=":material/folder_open:", type="tertiary")
     return fitting.get(picked)
 
 
@@ -68,7 +68,7 @@ def _files() -> None:
         on_change=_load,
     )
     if "timing.refused" in state:
-        st.error(literal(state["timing.refused"]), icon=":material/error:")
+        st.error(escape_markdown(state["timing.refused"]), icon=":material/error:")
     st.caption(_("A run from another machine, a GPU among them:"))
     st.code("python -m attention_core bench --device cuda --out timing.json", language="bash", wrap_lines=True)
 
@@ -87,4 +87,4 @@ def _load() -> None:
     state[FILE] = run
     TimingOptions.recorded.set(LOADED)
     TimingOptions.mode.set(run.spec.mode)
-    Visit.causal.set(run.spec.causal)
+    SharedOptions.causal.set(run.spec.causal)

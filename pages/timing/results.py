@@ -7,12 +7,12 @@ import streamlit as st
 
 import attention_core as ac
 from app.figures.curves import Curve, curves
-from app.figures.theme import GREY, SERIES, ruled
-from app.figures.timing import stamped
-from app.jobs.timing_runs import Series, faster_from, in_one_sentence, stamp_lines
+from app.figures.theme import GREY, SERIES, add_line
+from app.figures.timing import add_machine_stamp
+from app.jobs.timing_runs import Series, crossing_text, stamp_lines, summary_text
 from app.ui import chart, export, palette
 from app.ui.about import what_is_counted
-from app.words.i18n import N_, _, _n, literal
+from app.words.i18n import N_, _, _n, escape_markdown
 from app.words.labels import label
 from attention_core.benchmarking.masked import Masked, attention_from_word
 from attention_core.benchmarking.records import Run
@@ -36,7 +36,7 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
         st.info(_("Nothing measured yet: press “Run on this machine”."), icon=":material/timer:")
         return
     first = [line for line in found if line.live] or found
-    st.markdown(in_one_sentence(first))
+    st.markdown(summary_text(first))
     if masked := masking(first):
         st.markdown(masked)
     left, right = st.columns([11, 9])
@@ -49,9 +49,9 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
         st.markdown("## " + _(SIDES[side]), anchors=False)
         _chart(side_lines(side, found), _(UNITS[side]), runs, found, f"{key}.{side}", side)
     names = {attention.key: name(attention) for attention in subjects()}
-    told = [each for run, on in runs for each in (*left_out(run, names, live=on), *otherwise(run, live=on))]
-    if told:
-        st.caption("  \n".join(f":material/block: {each}" for each in told))
+    sentences = [each for run, on in runs for each in (*left_out(run, names, live=on), *otherwise(run, live=on))]
+    if sentences:
+        st.caption("  \n".join(f":material/block: {each}" for each in sentences))
     rows = [row(line) for line in found]
     shown = list(rows[0]) if TimingOptions.columns.value else first_columns()
     st.dataframe(rows, hide_index=True, key=f"{key}.table", column_config=_columns(), column_order=shown)
@@ -100,7 +100,7 @@ def crossovers(found: Sequence[Series]) -> list[Curve]:
             group=line.name,
             hollow=True,
             size=15,
-            listed=False,
+            name_at_end=False,
             notes=[crossover_in_words(line.name, at)],
         )
         for line in found
@@ -110,12 +110,12 @@ def crossovers(found: Sequence[Series]) -> list[Curve]:
 
 def crossover_in_words(name: str, at: Overtaking) -> str:
     """Return where a variant overtakes softmax, and both times at the two nearest lengths, as HTML for Plotly."""
-    told = [
+    sentences = [
         _("{n:,} tokens: {own:.3g} ms, softmax {full:.3g} ms", n=n, own=own, full=full)
         for n, own, full in (at.before, at.after)
     ]
     return "<br>".join(
-        [_("{name} overtakes softmax at {n} tokens", name=name, n=format_interpolated(at.tokens)), *told]
+        [_("{name} overtakes softmax at {n} tokens", name=name, n=format_interpolated(at.tokens)), *sentences]
     )
 
 
@@ -153,7 +153,7 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], fou
         colour=line.colour,
         dash=dash[not line.live],
         group=line.name,
-        listed=line.live or line.name not in solid,
+        name_at_end=line.live or line.name not in solid,
         label=end_name(line),
         hollow=not line.live,
     )
@@ -173,13 +173,13 @@ def _chart(
     sizes = sorted({point.n for line in found for point in line.points})
     figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=sizes, height=HEIGHT)
     if name == "ratio":
-        ruled(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
-    told = _("Lines: {what} against the number of tokens", what=_(SIDES[name]) if name in SIDES else _("time"))
+        add_line(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
+    text = _("Lines: {what} against the number of tokens", what=_(SIDES[name]) if name in SIDES else _("time"))
     chart.show(
-        stamped(figure, [part for run, on in runs for part in stamp_lines(run, live=on)]),
+        add_machine_stamp(figure, [part for run, on in runs for part in stamp_lines(run, live=on)]),
         key=key,
         name=f"timing-{name}",
-        alt=told,
+        alt=text,
     )
 
 
@@ -196,7 +196,7 @@ def row(line: Series) -> dict[str, object]:
     return {
         _("variant"): line.name,
         _("run"): _("live") if line.live else _("recorded"),
-        _("faster from"): "—" if line.is_reference else faster_from(line),
+        _("faster from"): "—" if line.is_reference else crossing_text(line),
         _("time ∝ n^"): time and time.exponent,
         "R²": time and time.r2,
         _("work ∝ n^"): work and work.exponent,
@@ -230,8 +230,8 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str]) -> s
     for column, reason in why.items():
         if column in shown and any(row[column] in (None, "") for row in rows):
             reasons.setdefault(reason, []).append(column)
-    told = "; ".join(f"{', '.join(columns)}: {reason}" for reason, columns in reasons.items())
-    return _("Empty cells: {reasons}.", reasons=told) if told else ""
+    text = "; ".join(f"{', '.join(columns)}: {reason}" for reason, columns in reasons.items())
+    return _("Empty cells: {reasons}.", reasons=text) if text else ""
 
 
 def _columns() -> dict[str, Any]:
@@ -258,7 +258,7 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
     missing: dict[tuple[int, str], list[str]] = {}
     for left in run.left_out:
         if (key := left.variant.partition("~")[0]) in names:
-            missing.setdefault((left.n, _(left.reason, **left.fields)), []).append(literal(names[key]))
+            missing.setdefault((left.n, _(left.reason, **left.fields)), []).append(escape_markdown(names[key]))
     return [
         _n(
             "{names} ({run}) is left out from {tokens:,} tokens on: {reason}",
@@ -267,7 +267,7 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
             names=", ".join(gathered),
             run=_("live") if live else _("recorded"),
             tokens=tokens,
-            reason=literal(reason),
+            reason=escape_markdown(reason),
         )
         for (tokens, reason), gathered in missing.items()
     ]
@@ -284,9 +284,13 @@ def otherwise(run: Run, *, live: bool) -> list[str]:
     measured: dict[str, list[str]] = {}
     for word in run.spec.variants:
         measured.setdefault(word.partition("~")[0], []).append(word)
-    missing = [literal(name(each)) for each in subjects() if each.key not in measured]
+    missing = [escape_markdown(name(each)) for each in subjects() if each.key not in measured]
     others = [
-        _("{own} instead of {chosen}", own=literal(name(attention_from_word(words[0]))), chosen=literal(name(each)))
+        _(
+            "{own} instead of {chosen}",
+            own=escape_markdown(name(attention_from_word(words[0]))),
+            chosen=escape_markdown(name(each)),
+        )
         for each in subjects()
         if (words := measured.get(each.key)) and each.word not in words
     ]

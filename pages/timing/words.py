@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.jobs.timing_runs import Series
-from app.ui.lazy import form
-from app.words.i18n import _, literal
+from app.ui.lazy import lazy_popover
+from app.words.i18n import _, escape_markdown
 from attention_core.benchmarking.summary import TAIL, Ratio
 from pages.timing.options import FORMS
 
@@ -31,23 +31,23 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
         masked: time with the mask, divided by softmax's time.
         own: time of the variant's own algorithm, divided by softmax's time, at the same length.
     """
-    told = {"name": literal(name), "form": form, "masked": masked.middle, "n": masked.n, "own": own.middle}
+    values = {"name": escape_markdown(name), "form": form, "masked": masked.middle, "n": masked.n, "own": own.middle}
     if masked.high < 1:
         return _(
             "**Here even a mask saves time:** that of {name}, laid on the full matrix ({form}), takes {masked:.2g}× "
             "softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g}×.",
-            **told,
+            **values,
         )
     if masked.low < 1:  # The quartiles lie on both sides of 1.
         return _(
             "**Whether a mask saves time cannot be told here:** that of {name}, laid on the full matrix ({form}), "
             "takes {masked:.2g}× softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g}×.",
-            **told,
+            **values,
         )
     return _(
         "**A mask saves nothing:** that of {name}, laid on the full matrix ({form}), takes {masked:.2g}× "
         "softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g}×.",
-        **told,
+        **values,
     )
 
 
@@ -76,4 +76,4 @@ def show_method() -> None:
             )
         )
 
-    form(_("How it is measured"), draw, key="timing.method", icon=":material/menu_book:", type="tertiary")
+    lazy_popover(_("How it is measured"), draw, key="timing.method", icon=":material/menu_book:", type="tertiary")

@@ -4,7 +4,7 @@ from driver import chosen, open_page, spoken
 
 import attention_core as ac
 from app.ui.about import cost_in_words, sources, what_is_counted
-from app.words.i18n import literal
+from app.words.i18n import escape_markdown
 from attention_core.variant import Paper
 
 
@@ -35,7 +35,7 @@ def test_the_cost_on_a_page_is_that_of_its_own_input():
 
 
 def cited(paper: Paper) -> str:
-    return f"[{literal(paper.heading)} ({paper.year})]({paper.url})"
+    return f"[{escape_markdown(paper.heading)} ({paper.year})]({paper.url})"
 
 
 def test_sources_are_cited_with_what_else_there_is():

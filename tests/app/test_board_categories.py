@@ -5,7 +5,7 @@ import pytest
 from driver import joined
 
 from app.figures.categories import PRIMITIVES, steps
-from app.figures.theme import DARK, LIGHT, along
+from app.figures.theme import DARK, LIGHT, sample_ramp
 from app.matrix_board import Panel
 from app.matrix_board.board import pack
 from app.matrix_board.pair_kinds import Kinds
@@ -109,7 +109,7 @@ RAMPS = [pytest.param(LIGHT, (255, 255, 255), id="light"), pytest.param(DARK, (2
 @pytest.mark.parametrize("kind", DEFICIENT_OR_NOT)
 def test_a_negative_weight_is_never_taken_for_a_positive_one(ramps, page, kind):
     places = np.linspace(0, 1, 33)
-    positive, negative = (seen_by(kind, along(ramp, places)) for ramp in (ramps.positive, ramps.negative))
+    positive, negative = (seen_by(kind, sample_ramp(ramp, places)) for ramp in (ramps.positive, ramps.negative))
     apart = np.linalg.norm(negative[:, None] - positive[None], axis=-1)
     assert apart[places >= 0.2].min() > 10
     for arm in (positive, negative):
@@ -119,7 +119,7 @@ def test_a_negative_weight_is_never_taken_for_a_positive_one(ramps, page, kind):
 @pytest.mark.parametrize(("ramps", "page"), RAMPS)
 def test_equal_steps_of_a_ramp_look_equal_and_nothing_masked_outshines_a_weight(ramps, page):
     for ramp in (ramps.positive, ramps.negative):
-        lightness = seen_by("none", along(ramp, np.linspace(0, 1, 9)))[:, 0]
+        lightness = seen_by("none", sample_ramp(ramp, np.linspace(0, 1, 9)))[:, 0]
         steps = np.abs(np.diff(lightness))
         assert steps.max() < 2 * steps.min()
     paper, masked, zero = (seen_by("none", colour)[0, 0] for colour in (page, ramps.masked, ramps.positive[0]))

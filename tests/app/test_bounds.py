@@ -11,7 +11,7 @@ from transformers import BertConfig
 
 import attention_core as ac
 from app.state import url
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from attention_core import limits
 from attention_core.benchmarking.counting import Counts
 from attention_core.benchmarking.records import Skipped
@@ -151,7 +151,7 @@ CASES = {
     ),
     "compared_variants": (
         3,
-        lambda n: opened(Visit, "variants")([v.key for v in ac.all_variants()][:n]),
+        lambda n: opened(SharedOptions, "variants")([v.key for v in ac.all_variants()][:n]),
         "it takes up to 3",
     ),
     "stack_layers": (3, lambda n: opened(MasksOptions, "stack")(["local"] * n), "it takes up to 3 layers"),

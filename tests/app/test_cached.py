@@ -53,10 +53,10 @@ def test_settings_head_and_source_are_told_apart_and_a_repeated_question_is_not_
 @pytest.mark.parametrize("places", [1, 2])
 def test_who_is_alone_may_read_records_and_nobody_waits_for_ever(places, monkeypatch):
     gate, log = FairLock(places), []
-    monkeypatch.setattr(cached, "gate", lambda: gate)
+    monkeypatch.setattr(cached, "compute_lock", lambda: gate)
 
     def alone(seed):
-        with gate.alone():
+        with gate.exclusive():
             source = SyntheticSource(SyntheticSpec(n=8, d=4, heads=1, seed=seed))
             cached.record(source)
             cached.causal_weights(source, ac.get("softmax"), head=0)
@@ -68,7 +68,7 @@ def test_who_is_alone_may_read_records_and_nobody_waits_for_ever(places, monkeyp
     for thread in threads:
         thread.join(10)
     assert len(log) == 4
-    with gate.alone(), gate.turn():
+    with gate.exclusive(), gate.acquired():
         pass
 
 
@@ -80,7 +80,7 @@ def test_what_is_known_is_looked_at_by_all_at_once_and_changed_by_nobody(monkeyp
     view = cached.View(source=source, head=None, causal=False, special=True)
     softmax, local = ac.get("softmax"), ac.get("local")
     drawing = FairLock(1)
-    monkeypatch.setattr(cached, "drawing", lambda: drawing)
+    monkeypatch.setattr(cached, "page_lock", lambda: drawing)
 
     def look():
         return [
@@ -93,8 +93,8 @@ def test_what_is_known_is_looked_at_by_all_at_once_and_changed_by_nobody(monkeyp
     first = look()
     looked = len(made)
     assert looked
-    monkeypatch.setattr(drawing, "away", lambda: pytest.fail("nobody waits for what is there"))
-    with drawing.turn():
+    monkeypatch.setattr(drawing, "released", lambda: pytest.fail("nobody waits for what is there"))
+    with drawing.acquired():
         assert all(one is other for one, other in zip(first, look(), strict=True))
     assert len(made) == looked
     compared, pattern, reach, pictures = first
@@ -167,7 +167,16 @@ def test_the_caches_share_their_bytes_and_no_more(monkeypatch):
     resources = {
         name for module in (cached, dispatch) for name, each in vars(module).items() if hasattr(each, "lasting")
     }
-    bounded_otherwise = {"gate", "drawing", "uploads", "records", "line", "workers", "_cluster", "_here"}
+    bounded_otherwise = {
+        "compute_lock",
+        "page_lock",
+        "uploads",
+        "records",
+        "scheduler_for",
+        "workers",
+        "_cluster",
+        "_here",
+    }
     assert resources == bounded_otherwise  # They hold no results, or bound their own size.
 
 
@@ -178,16 +187,19 @@ def test_all_that_a_class_sweeps_is_kept_and_as_much_again():
     heads = execution.Records(2**30).load(source).heads * source.layer_count
     pages = 2  # the Entropy page, and the other three together need no more
     assert heads == 72
-    assert 2 * pages * heads * one_head < limits.HOSTED.cached_bytes * dispatch.ROWS // cached.PARTS
+    assert 2 * pages * heads * one_head < limits.HOSTED.cached_bytes * dispatch.ROWS // cached.CACHE_PARTS
 
 
 def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does_not_queue_again(monkeypatch):
     drawing, stepped = FairLock(1), []
-    monkeypatch.setattr(cached, "drawing", lambda: drawing)
-    away = drawing.away
-    monkeypatch.setattr(drawing, "away", lambda: stepped.append(1) or away())
-    few, many = (SyntheticSource(SyntheticSpec(n=n, d=4, heads=1, seed=9)) for n in (cached.LIGHT, cached.LIGHT + 1))
-    with drawing.turn():
+    monkeypatch.setattr(cached, "page_lock", lambda: drawing)
+    away = drawing.released
+    monkeypatch.setattr(drawing, "released", lambda: stepped.append(1) or away())
+    few, many = (
+        SyntheticSource(SyntheticSpec(n=n, d=4, heads=1, seed=9))
+        for n in (cached.SHORT_INPUT_TOKENS, cached.SHORT_INPUT_TOKENS + 1)
+    )
+    with drawing.acquired():
         for source in (few, many):
             cached.record(source)  # recorded outside the counted turns
         assert len(stepped) == 2
@@ -199,15 +211,15 @@ def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does
 
 def test_a_page_that_looks_at_many_long_inputs_waits_behind_others_once(monkeypatch):
     gate, drawing, order = FairLock(1), FairLock(2), []
-    monkeypatch.setattr(cached, "gate", lambda: gate)
-    monkeypatch.setattr(cached, "drawing", lambda: drawing)
+    monkeypatch.setattr(cached, "compute_lock", lambda: gate)
+    monkeypatch.setattr(cached, "page_lock", lambda: drawing)
     begun, go_on = threading.Event(), threading.Event()
 
     def draw(name):
-        with drawing.turn():
+        with drawing.acquired():
             begun.set()
             assert name != "first" or go_on.wait(10)  # it shows other things first
-            with cached._turn(cached.LIGHT + 1):
+            with cached._compute_turn(cached.SHORT_INPUT_TOKENS + 1):
                 order.append(name)
 
     def queued(count):
@@ -215,7 +227,7 @@ def test_a_page_that_looks_at_many_long_inputs_waits_behind_others_once(monkeypa
             time.sleep(0.01)
 
     first, second = (threading.Thread(target=draw, args=(name,), daemon=True) for name in ("first", "second"))
-    with gate.turn():
+    with gate.acquired():
         first.start()
         assert begun.wait(10)
         second.start()
@@ -250,10 +262,10 @@ def test_a_refusal_takes_what_was_computed_before_it_along():
 
 
 def test_two_who_ask_for_the_same_while_one_of_them_is_drawn_both_get_it():
-    source, found = SyntheticSource(SyntheticSpec(n=cached.LIGHT + 2, d=4, heads=1, seed=10)), []
+    source, found = SyntheticSource(SyntheticSpec(n=cached.SHORT_INPUT_TOKENS + 2, d=4, heads=1, seed=10)), []
 
     def draw():
-        with cached.drawing().turn():
+        with cached.page_lock().acquired():
             found.append(cached.causal_weights(source, ac.get("softmax"), head=0))
 
     threads = [threading.Thread(target=draw, daemon=True) for _ in range(6)]
@@ -404,7 +416,9 @@ def test_pictures_of_heads_and_the_telling_row_know_the_causal_mask_and_the_head
     assert not np.array_equal(*both)
     np.testing.assert_array_equal(cached.head_miniatures(source, False, size=6), both[0])
     found = {
-        (head, causal): cached.telling_row(cached.View(source=source, head=head, causal=causal, special=True), softmax)
+        (head, causal): cached.most_informative_row(
+            cached.View(source=source, head=head, causal=causal, special=True), softmax
+        )
         for head in (0, 1, 2, None)
         for causal in (False, True)
     }

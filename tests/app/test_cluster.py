@@ -12,7 +12,7 @@ from distributed import LocalCluster
 from toy_experiment import Trial
 
 from app.jobs import dispatch
-from app.jobs.executors import Cluster, Workers
+from app.jobs.executors import ClusterExecutor, WorkerExecutor
 from attention_core.errors import InputError, SettingError, WorkerError
 from attention_core.experiments import entropy_length
 from attention_core.inputs import SyntheticSource, SyntheticSpec
@@ -76,20 +76,20 @@ def test_a_bug_in_a_task_is_not_blamed_on_memory_or_the_network(cluster):
 
 def test_what_is_timed_stays_on_this_machine(cluster, monkeypatch):
     monkeypatch.setattr(dispatch, "workers", lambda: None)
-    assert isinstance(dispatch.executor(Trial(what="square")), Cluster)
-    assert isinstance(dispatch.executor(Trial(what="square", timed=True)), dispatch.Here)
-    monkeypatch.setattr(dispatch, "workers", lambda: Workers(1))
-    assert isinstance(dispatch.executor(Trial(what="square", timed=True)), Workers)
+    assert isinstance(dispatch.executor(Trial(what="square")), ClusterExecutor)
+    assert isinstance(dispatch.executor(Trial(what="square", timed=True)), dispatch.ThreadExecutor)
+    monkeypatch.setattr(dispatch, "workers", lambda: WorkerExecutor(1))
+    assert isinstance(dispatch.executor(Trial(what="square", timed=True)), WorkerExecutor)
     monkeypatch.delenv("ATTENTION_LAB_SCHEDULER")
-    assert isinstance(dispatch.executor(Trial(what="square")), Workers)
+    assert isinstance(dispatch.executor(Trial(what="square")), WorkerExecutor)
 
 
 def test_a_scheduler_that_does_not_answer_is_one_sentence():
     with pytest.raises(WorkerError, match="No Dask scheduler answers at the address in ATTENTION_LAB_SCHEDULER; start"):
-        Cluster("tcp://127.0.0.1:1").places()
+        ClusterExecutor("tcp://127.0.0.1:1").places()
 
 
 def test_without_dask_the_sentence_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(SettingError, match=r"pip install attention-lab\[cluster\]"):
-        Cluster("tcp://127.0.0.1:1").places()
+        ClusterExecutor("tcp://127.0.0.1:1").places()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 
 from app.figures.curves import Curve, curves, guide
-from app.figures.ends import LINE, PREFIX, apart, narrowed, written
+from app.figures.ends import LINE, PREFIX, spread_positions, with_legend_below, wrap_name
 
 PLACES = st.floats(-50, 150, allow_nan=False)
 
@@ -17,7 +17,7 @@ PLACES = st.floats(-50, 150, allow_nan=False)
 @given(st.lists(st.tuples(PLACES, st.floats(1, 9)), min_size=1, max_size=11), st.randoms())
 def test_names_stand_apart_in_their_order_and_no_other_places_are_nearer(wishes, chance):
     wanted, sizes = map(list, zip(*wishes, strict=True))
-    found = apart(wanted, sizes, 0, 100)
+    found = spread_positions(wanted, sizes, 0, 100)
     order = sorted(range(len(wanted)), key=lambda i: (wanted[i], found[i]))
 
     def stand(places):
@@ -38,14 +38,14 @@ def test_names_stand_apart_in_their_order_and_no_other_places_are_nearer(wishes,
 
 
 def test_names_that_have_room_stay_at_their_ends():
-    assert apart([80.0, 10.0, 40.0], [9, 9, 9], 0, 100) == [80.0, 10.0, 40.0]
-    assert apart([10.0, 10.0], [8, 8], 0, 100) == [6.0, 14.0]
-    assert apart([0.0, 100.0], [8, 8], 0, 100) == [4.0, 96.0]
+    assert spread_positions([80.0, 10.0, 40.0], [9, 9, 9], 0, 100) == [80.0, 10.0, 40.0]
+    assert spread_positions([10.0, 10.0], [8, 8], 0, 100) == [6.0, 14.0]
+    assert spread_positions([0.0, 100.0], [8, 8], 0, 100) == [4.0, 96.0]
 
 
 @pytest.mark.parametrize(("high", "fits"), [(16, True), (15.9, False)])
 def test_names_without_room_have_no_places(high, fits):
-    assert (apart([3.0, 3.0], [8, 8], 0, high) is not None) is fits
+    assert (spread_positions([3.0, 3.0], [8, 8], 0, high) is not None) is fits
 
 
 def names(figure):
@@ -83,7 +83,7 @@ def test_a_name_stands_where_its_line_ends_even_if_its_last_value_is_none():
 
 def test_a_line_that_is_not_listed_has_no_name_and_one_that_has_a_shorter_name_has_that():
     figure = curves(
-        [Curve("Local · window 3", [1], [1.0], label="Local"), Curve("floor", [1], [0.5], listed=False)],
+        [Curve("Local · window 3", [1], [1.0], label="Local"), Curve("floor", [1], [0.5], name_at_end=False)],
         x_title="",
         y_title="",
     )
@@ -98,11 +98,11 @@ def test_lines_too_many_for_their_names_have_a_legend():
 
 
 def test_a_number_stays_with_the_word_before_it():
-    assert written("Nyström · landmarks 8") == ["Nyström ·", "landmarks 8"]
+    assert wrap_name("Nyström · landmarks 8") == ["Nyström ·", "landmarks 8"]
 
 
 def test_a_long_name_takes_several_lines_and_the_margin_is_as_wide_as_the_longest():
-    assert written("Expectation maximisation") == ["Expectation", "maximisation"]
+    assert wrap_name("Expectation maximisation") == ["Expectation", "maximisation"]
     margins = [
         curves([Curve(name, [1], [1.0])], x_title="", y_title="")["layout"]["margin"]["r"]
         for name in ("short", "somewhat longer")
@@ -112,7 +112,7 @@ def test_a_long_name_takes_several_lines_and_the_margin_is_as_wide_as_the_longes
 
 def test_on_a_narrow_screen_the_names_stand_in_a_legend_beneath():
     wide = curves(lines(3), x_title="", y_title="", mark=2.0, log_x=True)
-    narrow = narrowed(wide)
+    narrow = with_legend_below(wide)
     assert ("dtick" in wide["layout"]["xaxis"], "dtick" in narrow["layout"]["xaxis"]) == (True, False)
     Figure(narrow)
     assert not names(narrow)
@@ -121,10 +121,12 @@ def test_on_a_narrow_screen_the_names_stand_in_a_legend_beneath():
     assert narrow["layout"]["height"] > wide["layout"]["height"]
     assert narrow["layout"]["margin"]["r"] < wide["layout"]["margin"]["r"]
     assert names(wide), "the other is as it was"
-    stamped = narrowed({**wide, "layout": {**wide["layout"], "margin": {**wide["layout"]["margin"], "b": 100}}})
+    stamped = with_legend_below(
+        {**wide, "layout": {**wide["layout"], "margin": {**wide["layout"]["margin"], "b": 100}}}
+    )
     assert stamped["layout"]["margin"]["b"] - 100 == narrow["layout"]["height"] - wide["layout"]["height"]
     other = {"data": [], "layout": {"annotations": [{"text": "mine"}]}}
-    assert narrowed(other) is other
+    assert with_legend_below(other) is other
 
 
 def bands(figure):
@@ -138,8 +140,8 @@ def test_bands_are_never_piled_on_bands():
 
 
 def test_a_point_may_lead_on():
-    line = Curve("a", [1, 2], [1.0, 2.0], notes=["one", "two"], ways=["1", "2"])
-    figure = curves([line], x_title="", y_title="", way="page?v=")
+    line = Curve("a", [1, 2], [1.0, 2.0], notes=["one", "two"], links=["1", "2"])
+    figure = curves([line], x_title="", y_title="", link_prefix="page?v=")
     Figure(figure)
     assert figure["layout"]["meta"] == {"way": "page?v="}
     assert figure["data"][0]["meta"] == {"ways": ["1", "2"]}

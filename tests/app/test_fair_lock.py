@@ -17,20 +17,20 @@ def test_a_sample_waits_until_heavy_work_has_ended_and_heavy_work_waits_for_the_
     inside, go = threading.Event(), threading.Event()
 
     def heavy():
-        with gate.turn():
+        with gate.acquired():
             inside.set()
             go.wait(5)
             log.append("heavy ends")
 
     def timed():
-        with gate.alone():
+        with gate.exclusive():
             log.append("sample")
             late.start()
             time.sleep(0.2)
             log.append("sample ends")
 
     def after():
-        with gate.turn():
+        with gate.acquired():
             log.append("late")
 
     late = threading.Thread(target=after)
@@ -64,13 +64,13 @@ def test_one_visitors_sweep_does_not_keep_another_waiting_until_its_end():
 
     def sweep():
         for i in range(20):
-            with gate.turn():
+            with gate.acquired():
                 started.set()
                 time.sleep(0.02)
                 order.append(i)
 
     def other():
-        with gate.turn():
+        with gate.acquired():
             order.append("other")
 
     threads = threading.Thread(target=sweep), threading.Thread(target=other)
@@ -87,7 +87,7 @@ def test_two_timings_at_once_do_not_wait_for_ever():
     gate._places = SlowPlaces(2)
 
     def timed():
-        with gate.alone():
+        with gate.exclusive():
             done.append(1)
 
     threads = [threading.Thread(target=timed, daemon=True) for _ in range(3)]
@@ -103,7 +103,7 @@ def test_heavy_work_passes_between_two_samples(monkeypatch):
 
     def work():
         begun = time.monotonic()
-        with cached.gate().turn():
+        with cached.compute_lock().acquired():
             waits.append(time.monotonic() - begun)
 
     other = threading.Thread(target=work)
@@ -126,20 +126,20 @@ def test_who_stepped_out_comes_back_before_those_who_have_not_been_in():
     gate, log, out, come_back = FairLock(1), [], threading.Event(), threading.Event()
 
     def draw():
-        with gate.turn():
-            with gate.away():
+        with gate.acquired():
+            with gate.released():
                 out.set()
                 come_back.wait(5)
             log.append("came back")
 
     def begin():
-        with gate.turn():
+        with gate.acquired():
             log.append("began")
 
     drawing, others = threading.Thread(target=draw), [threading.Thread(target=begin) for _ in range(2)]
     drawing.start()
     assert out.wait(5)
-    with gate.turn():
+    with gate.acquired():
         for other in others:
             other.start()
         wait_for(lambda: len(gate._places._waiting) == 2)
@@ -167,15 +167,15 @@ def served(asked):
     one = FairLock(1, lambda: now[0])
 
     def hold():
-        with one.turn():
+        with one.acquired():
             go.wait(5)
 
     def ask(visitor):
-        with one.turn(visitor):
+        with one.acquired(visitor):
             order.append(visitor)
 
     for visitor, seconds in asked:
-        with one.turn(visitor):
+        with one.acquired(visitor):
             now[0] += seconds
     threads = [threading.Thread(target=hold)]
     threads[0].start()
@@ -195,7 +195,7 @@ def served(asked):
     ("asked", "order"),
     [
         ([("a", 0), ("b", 0), ("c", 0)], "abc"),
-        ([("a", fair_lock.AT_ONCE), ("b", 0), ("c", 0)], "abc"),  # one interaction, and one more
+        ([("a", fair_lock.BURST_SECONDS), ("b", 0), ("c", 0)], "abc"),  # one interaction, and one more
         ([("sweep", 1), ("b", 0), ("c", 0)], ["b", "c", "sweep"]),
         ([("sweep", 60), *((each, 0) for each in "bcdefgh")], [*"bcde", "sweep", *"fgh"]),  # three seconds at most
         ([("sweep", 60), ("other", 60)], ["sweep", "other"]),
@@ -208,18 +208,18 @@ def test_who_has_been_inside_much_goes_after_others_but_not_for_long(asked, orde
 def test_what_a_visitor_took_is_gained_again_with_time_and_forgotten_once_that_is_so():
     now = [0.0]
     one = FairLock(1, lambda: now[0])
-    with one.turn("sweep"):
+    with one.acquired("sweep"):
         now[0] += 60
-    for i in range(fair_lock.MANY + 1):
-        with one.turn(i):
+    for i in range(fair_lock.MAX_ACCOUNTS + 1):
+        with one.acquired(i):
             pass
     assert "sweep" in one._accounts
-    now[0] += fair_lock.AT_ONCE / fair_lock.SHARE + fair_lock.LATE
-    for i in range(fair_lock.MANY + 1):
-        with one.turn(i):
+    now[0] += fair_lock.BURST_SECONDS / fair_lock.RECOVERY_RATE + fair_lock.MAX_DELAY
+    for i in range(fair_lock.MAX_ACCOUNTS + 1):
+        with one.acquired(i):
             pass
     assert "sweep" not in one._accounts
-    assert len(one._accounts) <= fair_lock.MANY
+    assert len(one._accounts) <= fair_lock.MAX_ACCOUNTS
 
 
 def test_a_long_run_lets_others_go_first_each_time_it_comes_back(monkeypatch):
@@ -228,21 +228,21 @@ def test_a_long_run_lets_others_go_first_each_time_it_comes_back(monkeypatch):
     out, back = threading.Event(), threading.Event()
 
     def sweep():
-        with one.turn("sweep"):
+        with one.acquired("sweep"):
             now[0] += 1
-            with one.away():
+            with one.released():
                 out.set()
                 back.wait(5)
             order.append("sweep")
 
     def move():
-        with one.turn("student"):
+        with one.acquired("student"):
             order.append("student")
 
     threads = threading.Thread(target=sweep), threading.Thread(target=move)
     threads[0].start()
     assert out.wait(5)
-    with one.turn():
+    with one.acquired():
         back.set()
         wait_for(lambda: len(one._places._waiting) == 1)
         threads[1].start()
@@ -264,7 +264,7 @@ def drawn(first, then, seconds):
     one = FairLock(1, lambda: now[0])
 
     def draw(visitor, count):
-        with one.turn(visitor):
+        with one.acquired(visitor):
             for i in range(count):
                 now[0] += seconds
                 order.append(visitor)
@@ -274,7 +274,7 @@ def drawn(first, then, seconds):
                 one.give_way()
 
     for visitor, spent in (first, then):
-        with one.turn(visitor):
+        with one.acquired(visitor):
             now[0] += spent
     now[0] += 0.5
     threads = [threading.Thread(target=draw, args=(visitor, count)) for (visitor, _), count in ((first, 3), (then, 1))]
@@ -304,6 +304,6 @@ def test_who_has_taken_much_gives_way_between_two_things_and_nobody_else_does(fi
 def test_who_is_not_inside_gives_no_way():
     gate = FairLock(1)
     gate.give_way()
-    with gate.alone():
+    with gate.exclusive():
         gate.give_way()
     assert gate._places._free == 1

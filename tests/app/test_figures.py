@@ -24,7 +24,7 @@ from app.figures.measurements import measurements
 from app.figures.picture import picture
 from app.figures.spread import spread
 from app.figures.whiskers import whiskers
-from app.ui.chart import Drawn
+from app.ui.chart import RawFigure
 
 
 def test_bars_show_each_variants_own_weights_under_their_tokens():
@@ -173,14 +173,14 @@ def test_a_map_has_orange_for_worse_blue_for_better_and_titles_between_its_rows(
         ramps = theme.DARK if dark else theme.LIGHT
         first, last = (cells.colorscale[i][1] for i in (0, -1))
         assert last == "rgb({},{},{})".format(*ramps.negative[-1])
-        assert first == "rgb({:.0f},{:.0f},{:.0f})".format(*theme.along(ramps.positive, 0.5))
+        assert first == "rgb({:.0f},{:.0f},{:.0f})".format(*theme.sample_ramp(ramps.positive, 0.5))
         assert [each.text for each in figure.layout.annotations] == ["A", "B"]
     assert Figure(heat([], {}, dark=False, x_title="", scale="")).data[0].zmin == 0
 
 
 def test_a_figure_is_sent_as_plotly_itself_would_send_it():
     values = {"y": np.array([0.5, np.nan]), "z": np.array([[1, 2], [3, 4]], np.float32), "empty": np.empty(0)}
-    sent = json.loads(to_json(Drawn({"data": [{"type": "bar", **values}], "layout": {}}), validate=False))
+    sent = json.loads(to_json(RawFigure({"data": [{"type": "bar", **values}], "layout": {}}), validate=False))
     assert sent["data"] == [
         {
             "type": "bar",
@@ -190,7 +190,7 @@ def test_a_figure_is_sent_as_plotly_itself_would_send_it():
         }
     ]
     plain = {"data": [{"type": "heatmap", "z": values["z"]}], "layout": {"height": 300}}
-    sent, own = (json.loads(to_json(made, validate=False)) for made in (Drawn(plain), Figure(plain)))
+    sent, own = (json.loads(to_json(made, validate=False)) for made in (RawFigure(plain), Figure(plain)))
     assert sent == own
     assert "template" not in plain["layout"]
 

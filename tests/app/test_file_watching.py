@@ -26,7 +26,7 @@ def set_to(monkeypatch, kind):
 
 def test_a_session_that_comes_back_watches_nothing(session, monkeypatch):
     set_to(monkeypatch, "none")
-    assert file_watching.keep_off()
+    assert file_watching.disable_watchers()
     AppSession.register_file_watchers(session)
     assert session._local_sources_watcher is None
 
@@ -34,7 +34,7 @@ def test_a_session_that_comes_back_watches_nothing(session, monkeypatch):
 def test_where_files_are_watched_they_still_are(session, monkeypatch):
     before = AppSession.register_file_watchers
     set_to(monkeypatch, "auto")
-    assert file_watching.keep_off()
+    assert file_watching.disable_watchers()
     assert AppSession.register_file_watchers is before
 
 
@@ -42,7 +42,7 @@ def test_a_streamlit_that_does_it_otherwise_is_left_alone(session, monkeypatch):
     set_to(monkeypatch, "none")
     monkeypatch.setattr(AppSession, "register_file_watchers", lambda self, folders: None)
     before = AppSession.register_file_watchers
-    assert not file_watching.keep_off()
+    assert not file_watching.disable_watchers()
     assert AppSession.register_file_watchers is before
 
 

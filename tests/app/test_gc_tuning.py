@@ -34,7 +34,7 @@ def test_a_page_is_set_aside_once_whoever_opens_it(frozen):
         open_page("home")
         open_page("masks", input="synthetic", n=8).run()
     assert frozen == ["frozen"] * 2
-    assert gc.get_threshold()[2] == gc_tuning.OLD
+    assert gc.get_threshold()[2] == gc_tuning.FULL_COLLECTION_THRESHOLD
 
 
 def test_what_a_session_leaves_behind_is_freed(frozen):

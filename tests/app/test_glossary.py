@@ -14,7 +14,7 @@ WANTED = {
 
 
 def forms():
-    return [form for _told, known in glossary.spoken() for form in known]
+    return [form for _told, known in glossary.translated_entries() for form in known]
 
 
 def test_every_word_that_pages_use_of_the_field_is_told():
@@ -25,11 +25,11 @@ def test_a_spelling_has_one_definition():
     lowered = [form.lower() for form in forms()]
     assert len(set(lowered)) == len(lowered)
     assert all(form.strip() == form and form for form in forms())
-    assert len({told for told, _forms in glossary.spoken()}) == len(glossary.ENTRIES)
+    assert len({told for told, _forms in glossary.translated_entries()}) == len(glossary.ENTRIES)
 
 
 def test_definitions_are_sentences_that_do_not_begin_with_the_word_itself():
-    for told, known in glossary.spoken():
+    for told, known in glossary.translated_entries():
         assert told[0].isupper()
         assert told.endswith(".")
         assert not told.lower().startswith(tuple(form.lower() for form in known))
@@ -38,12 +38,12 @@ def test_definitions_are_sentences_that_do_not_begin_with_the_word_itself():
 def test_words_and_definitions_are_those_of_the_visitors_language(monkeypatch):
     class Spoken(gettext.NullTranslations):
         def gettext(self, message):
-            return {"logit|logits": "Logit|Logits", glossary.ENTRIES[0].told: "Einer von mehreren."}.get(
+            return {"logit|logits": "Logit|Logits", glossary.ENTRIES[0].definition: "Einer von mehreren."}.get(
                 message, message
             )
 
-    monkeypatch.setattr(i18n, "_spoken", Spoken)
-    told = glossary.spoken()
+    monkeypatch.setattr(i18n, "_catalogue_for_visitor", Spoken)
+    told = glossary.translated_entries()
     assert told[0][0] == "Einer von mehreren."
     assert ["Logit", "Logits"] in [known for _told, known in told]
 
@@ -55,5 +55,5 @@ def test_no_run_sends_a_definition_beside_the_script():
     ]
     assert len(scripts) == 1
     shown = chain.from_iterable((each.value for each in kind) for kind in (at.markdown, at.caption))
-    assert not any(told in words for words in shown for told, _forms in glossary.spoken())
-    assert glossary.ENTRIES[0].told not in scripts[0].json
+    assert not any(told in words for words in shown for told, _forms in glossary.translated_entries())
+    assert glossary.ENTRIES[0].definition not in scripts[0].json

@@ -43,7 +43,7 @@ def test_what_a_widget_no_longer_offers_changes_nothing_and_stays_out_of_the_add
     assert dict(at.query_params) == before or kind.startswith(BOUNDED)
     known = at.session_state[LINK]
     assert url.read_link(known.written, known.fields)[1] == ()
-    assert all(field.holds(at.session_state[name]) for name, field in known.fields.items())
+    assert all(field.is_allowed(at.session_state[name]) for name, field in known.fields.items())
 
 
 def longest_of(at):
@@ -66,7 +66,7 @@ def test_a_choice_called_otherwise_by_now_stays_made():
 
 def test_it_does_not_matter_what_a_run_that_was_overtaken_undoes(monkeypatch):
     """Check that a concurrent run of a session, which has its own lock, may empty state that this run has just set."""
-    use = url.use
+    use = url.register_fields
 
     def undone(fields):
         use(fields)
@@ -77,7 +77,7 @@ def test_it_does_not_matter_what_a_run_that_was_overtaken_undoes(monkeypatch):
     at = open_page("entropy", LONG)
     called = longest_of(at).options[-1]
     send(at, text=presets.texts()["long"][:1200])
-    monkeypatch.setattr(url, "use", undone)
+    monkeypatch.setattr(url, "register_fields", undone)
     send(at, h_longest=called, h_unit=["bits"])
     assert not at.exception
     assert called not in at.query_params.get("h_longest", "")
@@ -129,4 +129,4 @@ def test_of_many_addresses_in_flight_the_latest_are_remembered(monkeypatch):
         for name, words in first.items():  # the browser still shows the first address
             at.query_params[name] = words
         send(at, h_factor=[factor])
-    assert [each["h_factor"] for each in at.session_state[LINK].overtaken] == [["2.0"], ["8.0"]]
+    assert [each["h_factor"] for each in at.session_state[LINK].pending_queries] == [["2.0"], ["8.0"]]

@@ -9,7 +9,14 @@ from driver import board, go, open_page, visit
 import attention_core as ac
 from app.jobs import cached
 from app.state import presets
-from app.ui.input_panel import UPLOAD, biased_in_words, placed_in_words, shown_tokens, size_in_words, unmasked
+from app.ui.input_panel import (
+    UPLOAD,
+    describe_alibi,
+    describe_positions,
+    future_share_message,
+    shown_tokens,
+    size_in_words,
+)
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
@@ -40,9 +47,9 @@ def test_one_token_is_not_called_several():
 
 
 def test_a_mask_that_is_off_is_named_with_its_head():
-    assert "64% of softmax's mass in head 3 lies on later tokens" in unmasked(0.64, 3)
-    assert "64% of softmax's mass, the mean of all heads, lies on later tokens" in unmasked(0.64, None)
-    assert all("Switch **Causal** on" in unmasked(0.1, head) for head in (None, 0))
+    assert "64% of softmax's mass in head 3 lies on later tokens" in future_share_message(0.64, 3)
+    assert "64% of softmax's mass, the mean of all heads, lies on later tokens" in future_share_message(0.64, None)
+    assert all("Switch **Causal** on" in future_share_message(0.1, head) for head in (None, 0))
 
 
 def test_a_file_stands_where_all_visitors_files_do_and_one_that_made_room_is_asked_for_again(monkeypatch):
@@ -82,12 +89,12 @@ def test_every_page_begins_with_what_it_looks_at(query, told):
 def test_positions_are_named_where_they_are_not_the_inputs_own():
     turned, plain = (SyntheticSource(SyntheticSpec(n=4, rope=rope)) for rope in (True, False))
     told = {
-        (source.spec.rope, positions): placed_in_words(dataclasses.replace(source, positions=positions))
+        (source.spec.rope, positions): describe_positions(dataclasses.replace(source, positions=positions))
         for source in (turned, plain)
         for positions in (OWN, NONE, ROPE)
     }
     assert all(
-        placed_in_words(dataclasses.replace(each, positions=ALIBI)) == ["with ALiBi"] for each in (turned, plain)
+        describe_positions(dataclasses.replace(each, positions=ALIBI)) == ["with ALiBi"] for each in (turned, plain)
     )
     assert told[True, NONE] == ["without RoPE"]
     assert told[False, ROPE] == ["with RoPE"]
@@ -131,7 +138,7 @@ def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(
     ],
 )
 def test_for_whom_two_coordinates_are_alibi_is_said(alone, others, told):
-    said = biased_in_words(alone, others)
+    said = describe_alibi(alone, others)
     assert said.startswith("**ALiBi** takes 2^(−8h/H) off every score")
     assert all(words in said for words in told)
     assert (("alone:" in said), ("no such bias" in said)) == (bool(alone), bool(others))
@@ -145,7 +152,7 @@ def test_alibi_is_chosen_with_the_future_hidden_and_says_for_whom_it_is_its_bias
     assert not at.exception
     assert at.toggle(key="causal").value
     assert any("· 24 tokens · with ALiBi](#input)" in told for told in captions(at))
-    assert biased_in_words(["Softmax"], ["Linear"]) in captions(at)
+    assert describe_alibi(["Softmax"], ["Linear"]) in captions(at)
     q, k, _v = SyntheticSource(spec).load().tensors
     alibi = ac.get("alibi", slope=2**-4)  # the slope of the first of two heads
     found = board(at, "matrices.board")[1]["softmax"][1]

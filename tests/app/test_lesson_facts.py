@@ -310,7 +310,7 @@ def test_no_step_shows_its_answer_before_it_is_asked_for(key, place):
     at, name = begun(key, place), label(after.variant(found.key)) if found.key else ""
     shown = " ".join(str(each.value) for each in (*at.markdown, *at.caption))
     try:
-        told = found.measure.written(found.number(after)) if not found.rank else None
+        told = found.measure.format(found.number(after)) if not found.rank else None
     except ac.LabError:  # the number comes from a sweep that only the answer's page runs
         told = None
     assert told is None or told not in shown or (name and name not in shown)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from app.lessons import answer, telling
+from app.lessons import answer, answer_text
 from app.lessons.card import address, length
 from app.lessons.lesson import LINK_LESSON, MOST_BYTES, MOST_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
 from app.lessons.screen import Screen
@@ -154,12 +154,12 @@ def test_what_a_step_reveals_is_what_its_page_shows(key, place):
     at = press(at, ".show")
     assert not at.exception
     screen = Screen.of(step.at, step.reveal)
-    for one in found.rivals(screen) if found.rank else [found.key]:
+    for one in found.candidates(screen) if found.rank else [found.key]:
         number = found.number(screen, one)
         assert agree(found.measure, number, SHOWN[name](at, screen.variant(one) if one else None))
-        assert found.measure.written(number).replace("\N{NO-BREAK SPACE}", " ") in card(at)
+        assert found.measure.format(number).replace("\N{NO-BREAK SPACE}", " ") in card(at)
     if found.rank:
-        assert ac.variant(found.first(screen)).title in card(at)
+        assert ac.variant(found.winner(screen)).title in card(at)
     assert "With your settings" not in card(at)
     assert step.then[:20].replace("'", "&#x27;") in card(at)
 
@@ -266,7 +266,14 @@ def test_the_last_step_and_steps_beyond_it():
 
 
 MEASURE = Measure(
-    title="t", find=lambda screen, attention: 1.0, unit="%", high=100, step=1, digits=0, near=5, none="No."
+    title="t",
+    find=lambda screen, attention: 1.0,
+    unit="%",
+    high=100,
+    step=1,
+    digits=0,
+    tolerance=5,
+    missing_message="No.",
 )
 
 
@@ -293,13 +300,13 @@ def test_a_difference_of_percentages_is_in_points_and_others_keep_their_unit():
 
 @pytest.mark.parametrize(("number", "place"), [(-1.0, 0), (0.0, 1), (0.5, 1), (1.0, 2), (7.0, 2)])
 def test_a_number_between_bounds(number, place):
-    assert telling.between((0.0, 1.0), number) == place
+    assert answer_text.interval_index((0.0, 1.0), number) == place
 
 
 def test_a_choice_in_words():
-    assert telling.choice_verdict("A", None) == "Answer: A."
-    assert telling.choice_verdict("A", "A") == "Right: A."
-    assert telling.choice_verdict("A", "B") == "Not B: A."
+    assert answer_text.choice_verdict("A", None) == "Answer: A."
+    assert answer_text.choice_verdict("A", "A") == "Right: A."
+    assert answer_text.choice_verdict("A", "B") == "Not B: A."
 
 
 def test_the_length_of_a_lesson_in_words():

@@ -13,7 +13,7 @@ import attention_core as ac
 from app.page import discover
 from app.state import session, url
 from app.state.controls import Control, Options
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from app.state.url import LINK
 
 ROOT = Path(__file__).parent.parent.parent
@@ -148,7 +148,7 @@ def test_every_value_travels_in_a_link(page):
             link = url.link_of({name: value}, {name: kind})
             assert link[name]
             assert url.read_link(link, {name: kind}) == ({name: value}, ()), (name, value)
-            assert kind.holds(value)
+            assert kind.is_allowed(value)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -304,7 +304,7 @@ def asked(monkeypatch):
         return noted
 
     monkeypatch.setattr("pages.timing.options.devices", lambda: ("cpu", "cuda"))  # one device has no menu
-    for name in ("draw", "draw_among"):
+    for name in ("draw", "draw_with_options"):
         monkeypatch.setattr(Control, name, noting(getattr(Control, name)))
     return found
 
@@ -342,7 +342,7 @@ def test_whatever_is_set_on_a_page_is_in_its_link(page, asked):
             values, refused = url.read_link(link.written, link.fields)
             assert refused == ()
             assert all(at.session_state[name] == value for name, value in values.items())
-    of_page = PAGES[page].options.controls | (Visit.controls if page == "matrices" else {})
+    of_page = PAGES[page].options.controls | (SharedOptions.controls if page == "matrices" else {})
     unasked = {name for name, control in of_page.items() if control.name not in asked}
     assert unasked <= set_elsewhere(), "options that nothing on any of these addresses asks for"
 
@@ -352,6 +352,6 @@ def test_a_notice_stands_through_a_run_that_nobody_asked_for_and_no_longer():
     [told] = [each.value for each in at.warning]
     assert "t_from is" in told
     assert "does not know" in told
-    at.session_state[LINK].stays = True  # as the browser does when it reports its width
+    at.session_state[LINK].keep_notice = True  # as the browser does when it reports its width
     assert [each.value for each in at.run().warning] == [told]
     assert not at.run().warning

@@ -12,7 +12,7 @@ from streamlit.web.server.starlette import starlette_websocket
 from streamlit.web.server.starlette.starlette_websocket import StarletteSessionClient
 
 from app.streamlit_patches import message_cache
-from app.streamlit_patches.message_cache import Held
+from app.streamlit_patches.message_cache import BrowserMessageCache
 from benchmarks.load.screen import Screen
 
 WRITE, RESET = StarletteSessionClient.write_forward_msg, ScriptRunContext.reset
@@ -49,8 +49,8 @@ def ended(parts=(), status=ForwardMsg.FINISHED_SUCCESSFULLY, run="run"):
 
 def sent(held, message):
     """Return the result of ``named`` for a message that is written immediately."""
-    found = held.named(message)
-    held.read(found)
+    found = held.shortened(message)
+    held.record(found)
     return found
 
 
@@ -59,7 +59,7 @@ def kinds(held, *messages):
 
 
 def test_what_is_held_is_named_with_its_place_and_comes_whole_again_once_it_is_gone():
-    held = Held(OLDEST)
+    held = BrowserMessageCache(OLDEST)
     assert kinds(held, large("a"), ended(), ended()) == ["delta", "script_finished", "script_finished"]
     named = sent(held, large("a", place=7))
     assert (named.ref_hash, [*named.metadata.delta_path]) == ("a", [0, 7])
@@ -68,7 +68,7 @@ def test_what_is_held_is_named_with_its_place_and_comes_whole_again_once_it_is_g
 
 
 def test_a_run_of_one_part_lets_go_of_nothing_else_and_one_broken_off_of_nothing():
-    held = Held(OLDEST)
+    held = BrowserMessageCache(OLDEST)
     kinds(held, large("page"), large("one", "one"), large("other", "other"))
     kinds(held, *[ended(["one"], ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)] * 5)
     assert kinds(held, large("page"), large("one", "one"), large("other", "other")) == ["ref_hash", "delta", "ref_hash"]
@@ -77,7 +77,7 @@ def test_a_run_of_one_part_lets_go_of_nothing_else_and_one_broken_off_of_nothing
 
 
 def test_small_messages_go_as_they_are():
-    held, small = Held(OLDEST), large("a")
+    held, small = BrowserMessageCache(OLDEST), large("a")
     small.metadata.cacheable = False
     assert kinds(held, small, small) == ["delta", "delta"]
 
@@ -90,7 +90,7 @@ def test_what_was_too_large_to_be_sent_is_held_by_nobody(monkeypatch):
 
     wrote, client = [], SimpleNamespace()
     monkeypatch.setattr(StarletteSessionClient, "write_forward_msg", write)
-    assert message_cache.mirror()
+    assert message_cache.track_cache()
     for name in ("huge", "huge", "fits", "fits"):
         StarletteSessionClient.write_forward_msg(client, large(name))
     assert wrote == ["delta", "delta", "delta", "ref_hash"]
@@ -109,7 +109,7 @@ RUNS = st.lists(
 @given(RUNS)
 @settings(max_examples=300)
 def test_a_browser_never_misses_what_it_is_named_and_is_sent_nothing_that_it_holds(runs):
-    held, screen = Held(OLDEST), Screen("http://127.0.0.1/")
+    held, screen = BrowserMessageCache(OLDEST), Screen("http://127.0.0.1/")
     for number, (parts, names, whole) in enumerate(runs):
         run = str(number)
         screen.read(begun(parts, run).SerializeToString())
@@ -133,7 +133,7 @@ def test_every_connection_has_its_own_and_what_browsers_tell_is_not_asked(monkey
         told.append((query_string, cached_message_hashes))
 
     monkeypatch.setattr(ScriptRunContext, "reset", reset)
-    assert message_cache.mirror()
+    assert message_cache.track_cache()
     for client in (one := SimpleNamespace(), SimpleNamespace(), one):
         StarletteSessionClient.write_forward_msg(client, large("a"))
     assert [message.WhichOneof("type") for message in wrote] == ["delta", "delta", "ref_hash"]
@@ -153,5 +153,5 @@ def test_every_connection_has_its_own_and_what_browsers_tell_is_not_asked(monkey
 def test_a_streamlit_that_does_it_otherwise_is_left_alone(monkeypatch, place, name, other):
     monkeypatch.setattr(place, name, other)
     before = StarletteSessionClient.write_forward_msg, ScriptRunContext.reset
-    assert not message_cache.mirror()
+    assert not message_cache.track_cache()
     assert (StarletteSessionClient.write_forward_msg, ScriptRunContext.reset) == before

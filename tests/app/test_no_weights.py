@@ -7,7 +7,7 @@ import pytest
 from driver import visit
 
 from app.jobs import cached, dispatch
-from app.jobs.executors import Workers
+from app.jobs.executors import WorkerExecutor
 from app.jobs.scheduler import FairScheduler
 from app.page import discover
 from app.state.session import write_text
@@ -28,7 +28,7 @@ def environment(tmp_path_factory):
     for weights in (minilm.WEIGHTS, smollm2.WEIGHTS):
         (folder / weights.package).mkdir()
         (folder / weights.package / "__init__.py").touch()
-    # Workers run only while a processor is idle, which takes minutes when other tests use both cores.
+    # WorkerExecutor run only while a processor is idle, which takes minutes when other tests use both cores.
     (folder / "sitecustomize.py").write_text("import os\n\nos.sched_setscheduler = lambda *_: None\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
@@ -41,7 +41,7 @@ def environment(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def workers(environment):
-    found = Workers(1)
+    found = WorkerExecutor(1)
     found.start()
     yield found
     found._process.kill()
@@ -52,7 +52,7 @@ def in_workers(workers, monkeypatch):
     line = FairScheduler(workers)
     monkeypatch.setattr(dispatch, "_rows", cached.cache())
     monkeypatch.setattr(dispatch, "executor", lambda task: workers)
-    monkeypatch.setattr(dispatch, "line", lambda executor: line)
+    monkeypatch.setattr(dispatch, "scheduler_for", lambda executor: line)
 
 
 def said(at):
@@ -66,11 +66,11 @@ def test_with_the_weights_an_empty_address_opens_on_a_text():
 def test_a_worker_computes_what_needs_no_model_and_names_the_packages_for_what_does(workers):
     line, source = FairScheduler(workers), SyntheticSource(SyntheticSpec(n=24, d=4, heads=2))
     [task] = entropy_length.tasks(source, ("softmax",), longest=24)[:1]
-    ticket = line.ask("one", "entropy_length", task, object())
+    ticket = line.submit("one", "entropy_length", task, object())
     assert ticket.wait(120)
     assert ticket.rows()
     [task] = entropy_length.tasks(TextSource("weights are missing"), ("softmax",), longest=3)[:1]
-    ticket = line.ask("one", "entropy_length", task, object())
+    ticket = line.submit("one", "entropy_length", task, object())
     assert ticket.wait(60)
     with pytest.raises(ModelError, match=f"pip install --no-deps {PACKAGES}"):
         ticket.rows()

@@ -7,7 +7,7 @@ from driver import links, spoken, visit
 
 import pages
 from app import page as frame
-from app.state.controls import Options, choice, kept, place, stops, switch, whole
+from app.state.controls import Options, choice, link_only_option, place, stops, switch, whole
 from app.state.url import LINK, Field
 
 TOY = '''
@@ -105,7 +105,7 @@ class First(Options, prefix="a_"):
 class Both(First, prefix="b_"):
     on = switch(True, "On")
     token = place(lambda: 5)
-    free = kept(lambda: Field("", lambda given: given[0], lambda value: [value]))
+    free = link_only_option(lambda: Field("", lambda given: given[0], lambda value: [value]))
 
 
 def test_options_are_named_by_their_class_and_inherited():

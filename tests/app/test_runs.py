@@ -31,7 +31,7 @@ def draw(rows, key):
         raise RuntimeError("the chart failed")
     st.markdown(f"found {rows}")
 
-rows = runs.at_once("squares", tasks, draw, key="page.squares")
+rows = runs.run_immediately("squares", tasks, draw, key="page.squares")
 st.caption(f"returned {rows}")
 """
 ON_BUTTON = """
@@ -50,7 +50,7 @@ def draw(found, key):
         raise RuntimeError("the chart failed")
     st.markdown(f"{key}: {found and found.rows}")
 
-found = runs.on_button(
+found = runs.run_on_button(
     "squares", asked, following, key="page", row=st.container(), draw=draw,
     label="Measure", icon=":material/timer:", button="page.measure",
     progress=lambda found: (found.done / asked[1], f"{found.done} done"),
@@ -81,7 +81,7 @@ def calls(monkeypatch):
 
     module.run = compute
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(runs, "TOLD", 0.0)
+    monkeypatch.setattr(runs, "MESSAGE_INTERVAL", 0.0)
     counted.before = module.before
     return counted
 
@@ -152,7 +152,7 @@ def test_a_run_that_was_stopped_while_it_was_drawn_again_has_lost_nothing(calls,
     calls.before[3] = end_of_script
     script = AT_ONCE.replace('if state["broken"]:', 'if state["broken"]:\n        st.stop()')
     at = opened(script, "again").run()
-    monkeypatch.setattr(runs, "FIRST", -1.0)
+    monkeypatch.setattr(runs, "FIRST_DRAW", -1.0)
     at.session_state["broken"] = True
     at.run()  # a newer script ends at its first drawing
     at.session_state["broken"] = False
@@ -181,7 +181,7 @@ def test_a_task_that_refuses_says_why_and_the_others_go_on(calls):
 def test_a_drawing_that_fails_loses_nothing(calls, slow):
     name = f"broken {slow}"
     if slow:
-        calls.before[1] = lambda: time.sleep(runs.FIRST + 0.1)  # The first drawing then happens in the middle.
+        calls.before[1] = lambda: time.sleep(runs.FIRST_DRAW + 0.1)  # The first drawing then happens in the middle.
     at = opened(AT_ONCE, name)
     at.session_state["broken"] = True
     assert at.run().exception
@@ -191,7 +191,7 @@ def test_a_drawing_that_fails_loses_nothing(calls, slow):
 
 
 def test_a_chart_is_not_drawn_for_every_task(calls, monkeypatch):
-    monkeypatch.setattr(runs, "REDRAW", 10.0)
+    monkeypatch.setattr(runs, "MIN_REDRAW", 10.0)
     for i in range(4):
         calls.before[i] = lambda: time.sleep(0.15)
     keys = "draws = state.setdefault('draws', []); draws.append(key)"
@@ -202,11 +202,11 @@ def test_a_chart_is_not_drawn_for_every_task(calls, monkeypatch):
 
 
 def test_a_chart_that_is_dear_to_draw_is_drawn_more_seldom():
-    assert runs.pause(0.0) == runs.pause(runs.REDRAW * runs.SHARE) == runs.REDRAW
+    assert runs.pause(0.0) == runs.pause(runs.MIN_REDRAW * runs.SHARE) == runs.MIN_REDRAW
     assert runs.pause(0.2) == pytest.approx(1.6)
-    assert runs.pause(60.0) == runs.SELDOM
+    assert runs.pause(60.0) == runs.MAX_REDRAW
     assert runs.pause(0.2, runs=2) == pytest.approx(3.2)  # running computations share the drawing time
-    assert runs.pause(0.01, runs=2) == runs.REDRAW
+    assert runs.pause(0.01, runs=2) == runs.MIN_REDRAW
 
 
 @pytest.mark.parametrize(("others", "cost", "every"), [(0, 0.4, 3.6), (1, 0.2, 3.4), (1, 0.4, 5.4)])
@@ -226,7 +226,7 @@ def test_drawing_takes_an_eighth_of_all_runs_and_the_last_one_comes_at_once(monk
     with ExitStack() as stack:
         for _ in range(others):
             stack.enter_context(runs._under_way())
-        runs._take(runs.Run("clock"), [], found(), tell=lambda done: None, draw=draw, first=runs.FIRST)
+        runs._take(runs.Run("clock"), [], found(), tell=lambda done: None, draw=draw, first=runs.FIRST_DRAW)
     assert 60 / (every + 0.1) - 1 <= len(drawings) <= 60 / every + 1
     assert drawings[0] == pytest.approx(0.3)
     assert not runs._runs
@@ -234,7 +234,7 @@ def test_drawing_takes_an_eighth_of_all_runs_and_the_last_one_comes_at_once(monk
 
 def test_what_is_cached_is_not_counted_on_screen(calls, monkeypatch):
     told, progress = [], DeltaGenerator.progress
-    monkeypatch.setattr(runs, "TOLD", 10.0)
+    monkeypatch.setattr(runs, "MESSAGE_INTERVAL", 10.0)
     monkeypatch.setattr(DeltaGenerator, "progress", lambda *a, **k: told.append(a) or progress(*a, **k))
     assert returned(opened(AT_ONCE, "counted", 40).run()).endswith("1521]")
     assert len(told) == 1
@@ -394,12 +394,12 @@ def test_a_measurement_whose_worker_is_lost_can_go_on(calls):
 class Slow:
     """An executor that works ahead and records the tasks it receives."""
 
-    abreast = 3
+    max_in_flight = 3
 
     def __init__(self, standing):
         self.asked, self.standing, self.left = [], standing, []
 
-    def ask(self, visitor, experiment, task, key):
+    def submit(self, visitor, experiment, task, key):
         self.asked.append(task.i)
         return SlowTicket(self, task)
 
@@ -412,20 +412,20 @@ class SlowTicket:
         self.waited += 1
         return self.waited > 3
 
-    def standing(self):
+    def status(self):
         return self.slow.standing
 
     def rows(self):
         return (self.task.i**2,)
 
-    def leave(self):
+    def withdraw(self):
         self.slow.left.append(self.task.i)
 
 
 def slow(monkeypatch, **standing):
     found = Slow(TaskStatus(**standing))
     monkeypatch.setattr(dispatch, "executor", lambda task: found)
-    monkeypatch.setattr(dispatch, "line", lambda executor: executor)
+    monkeypatch.setattr(dispatch, "scheduler_for", lambda executor: executor)
     return found
 
 
@@ -453,7 +453,7 @@ def test_the_place_in_line_is_told_while_a_task_waits(calls, monkeypatch, standi
     monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text: shown.append(text))
     at = opened(AT_ONCE, f"line {standing}").run()
     assert returned(at) == "returned [0, 1, 4, 9]"
-    assert runs.in_line(TaskStatus(**standing)) == told
+    assert runs.queue_text(TaskStatus(**standing)) == told
     assert shown.count(told) == (1 if told else 0), "once for each change"
 
 
@@ -466,7 +466,7 @@ def test_the_place_in_line_is_told_while_a_task_waits(calls, monkeypatch, standi
     ],
 )
 def test_how_far_a_run_is(steps, share, words):
-    assert runs._so_far(1, 4, steps, "about 7 s left") == (share, words)
+    assert runs._progress_text(1, 4, steps, "about 7 s left") == (share, words)
 
 
 def test_a_sweep_asks_for_as_many_tasks_as_run_at_once_and_takes_back_what_it_does_not_need(calls, monkeypatch):

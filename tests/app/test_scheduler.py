@@ -11,7 +11,7 @@ import pytest
 
 from app.jobs import cached
 from app.jobs import scheduler as line_module
-from app.jobs.executors import Here
+from app.jobs.executors import ThreadExecutor
 from app.jobs.scheduler import FairScheduler, TaskStatus
 from attention_core.runtime import progress as task_steps
 from attention_core.runtime.progress import StoppedError
@@ -20,7 +20,7 @@ from attention_core.runtime.progress import StoppedError
 class Steps:
     """An executor whose tasks end when the test ends them."""
 
-    abreast = 1
+    max_in_flight = 1
 
     def __init__(self, places=1):
         self.count, self.ran, self.ended, self.closed = places, [], [], 0
@@ -78,7 +78,7 @@ def steps():
 @pytest.fixture
 def ask(steps):
     line = FairScheduler(steps)
-    return lambda who, task: line.ask(who, "trial", task, task)
+    return lambda who, task: line.submit(who, "trial", task, task)
 
 
 def until(true):
@@ -104,15 +104,15 @@ def test_the_place_in_line_counts_visitors_and_not_tasks(steps, ask):
     running = ask("first", "a")
     until(lambda: steps.ran)
     waiting = {who: [ask(who, f"{who} {i}") for i in range(3)] for who in ("second", "third")}
-    assert running.standing() == TaskStatus(ahead=None, held=False, timed=False)
-    assert [ticket.standing().ahead for ticket in waiting["second"]] == [0, 0, 0]
-    assert [ticket.standing().ahead for ticket in waiting["third"]] == [1, 1, 1]
+    assert running.status() == TaskStatus(ahead=None, held=False, timed=False)
+    assert [ticket.status().ahead for ticket in waiting["second"]] == [0, 0, 0]
+    assert [ticket.status().ahead for ticket in waiting["third"]] == [1, 1, 1]
 
 
 def test_equal_tasks_run_once_and_who_leaves_takes_it_from_nobody(steps, ask):
     one, other = ask("one", "same"), ask("other", "same")
     until(lambda: steps.ran)
-    one.leave()
+    one.withdraw()
     time.sleep(3 * line_module.GRACE)
     steps.finish("same")
     assert other.wait(5)
@@ -121,7 +121,7 @@ def test_equal_tasks_run_once_and_who_leaves_takes_it_from_nobody(steps, ask):
     late = ask("late", "same")  # the other ticket has not released it yet
     assert late.wait(5)
     for ticket in (other, late):
-        ticket.leave()
+        ticket.withdraw()
     ask("later", "same")
     until(lambda: len(steps.ran) == 2)
 
@@ -131,7 +131,7 @@ def test_a_task_that_two_wait_for_takes_the_first_turn_of_either(steps, ask):
     until(lambda: steps.ran)
     ask("one", "b"), ask("other", "c")
     shared = ask("one", "same"), ask("other", "same")
-    assert [ticket.standing().ahead for ticket in shared] == [0, 0]
+    assert [ticket.status().ahead for ticket in shared] == [0, 0]
     for task in ("a", "b", "c", "same"):
         until(lambda task=task: steps.ran[-1] == task)
         steps.finish(task)
@@ -142,9 +142,9 @@ def test_a_task_that_two_wait_for_takes_the_first_turn_of_either(steps, ask):
 def test_what_nobody_waits_for_is_dropped_or_ended_and_hits_nobody_else(steps, ask):
     running, dropped, kept = ask("one", "running"), ask("two", "dropped"), ask("three", "kept")
     until(lambda: steps.ran)
-    dropped.leave()
-    assert kept.standing().ahead == 0
-    running.leave()
+    dropped.withdraw()
+    assert kept.status().ahead == 0
+    running.withdraw()
     until(lambda: steps.ran == ["running", "kept"])
     assert steps.ended == ["running"]
     steps.finish("kept")
@@ -156,9 +156,9 @@ def test_who_leaves_a_task_that_waits_leaves_it_to_the_others(steps, ask):
     ask("running", "a")
     until(lambda: steps.ran)
     one, other = ask("one", "same"), ask("other", "same")
-    one.leave()
+    one.withdraw()
     third = ask("third", "same")
-    assert [ticket.standing().ahead for ticket in (other, third)] == [0, 0]
+    assert [ticket.status().ahead for ticket in (other, third)] == [0, 0]
     for task in ("a", "same"):
         steps.finish(task)
     assert other.wait(5)
@@ -169,7 +169,7 @@ def test_who_leaves_a_task_that_waits_leaves_it_to_the_others(steps, ask):
 def test_who_comes_back_at_once_finds_the_task_still_running(steps, ask):
     first = ask("one", "same")
     until(lambda: steps.ran)
-    first.leave()
+    first.withdraw()
     again = ask("one", "same")
     time.sleep(3 * line_module.GRACE)
     steps.finish("same")
@@ -193,7 +193,7 @@ def test_as_many_run_at_once_as_there_are_places_and_a_place_without_tasks_is_gi
     monkeypatch.setattr(line_module, "IDLE", 0.1)
     steps = Steps(2)
     line = FairScheduler(steps)
-    tickets = [line.ask("one", "trial", i, i) for i in range(3)]
+    tickets = [line.submit("one", "trial", i, i) for i in range(3)]
     until(lambda: len(steps.ran) == 2)
     time.sleep(0.05)
     assert len(steps.ran) == 2
@@ -201,15 +201,15 @@ def test_as_many_run_at_once_as_there_are_places_and_a_place_without_tasks_is_gi
         steps.finish(i)
     assert all(ticket.wait(5) for ticket in tickets)
     until(lambda: steps.closed == 2)
-    again = line.ask("one", "trial", 4, 4)
+    again = line.submit("one", "trial", 4, 4)
     steps.finish(4)
     assert again.wait(5)
 
 
 def test_a_task_says_that_it_waits_for_the_machine(steps, ask):
     ticket = ask("one", "held back")
-    until(lambda: ticket.standing().steps)
-    assert ticket.standing() == TaskStatus(ahead=None, held=True, timed=False, steps=(2, 5))
+    until(lambda: ticket.status().steps)
+    assert ticket.status() == TaskStatus(ahead=None, held=True, timed=False, steps=(2, 5))
 
 
 class Thread:
@@ -244,13 +244,13 @@ class Thread:
 def test_what_was_asked_to_stop_and_did_is_forgotten():
     place = Thread()
     line = FairScheduler(place)
-    ticket = line.ask("one", "trial", "a", "a")
+    ticket = line.submit("one", "trial", "a", "a")
     until(lambda: place.ran)
-    ticket.leave()
+    ticket.withdraw()
     until(place.asked.is_set)
     place.go.set()
     until(lambda: place.stopped)
-    again = line.ask("one", "trial", "a", "a")
+    again = line.submit("one", "trial", "a", "a")
     assert again.wait(5)
     assert again.rows() == ("a", "found")
     assert place.ran == ["a", "a"]
@@ -259,11 +259,11 @@ def test_what_was_asked_to_stop_and_did_is_forgotten():
 def test_who_wants_what_is_about_to_stop_gets_it_all_the_same():
     place = Thread()
     line = FairScheduler(place)
-    ticket = line.ask("one", "trial", "a", "a")
+    ticket = line.submit("one", "trial", "a", "a")
     until(lambda: place.ran)
-    ticket.leave()
+    ticket.withdraw()
     until(place.asked.is_set)
-    others = [line.ask(who, "trial", "a", "a") for who in ("other", "third")]
+    others = [line.submit(who, "trial", "a", "a") for who in ("other", "third")]
     place.go.set()
     assert all(other.wait(5) for other in others)
     assert {other.rows() for other in others} == {("a", "found")}
@@ -284,10 +284,10 @@ def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
 
     module.run = go_on
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    ticket = FairScheduler(Here(cached.gate(), cached.record)).ask("one", "endless", "a", "a")
+    ticket = FairScheduler(ThreadExecutor(cached.compute_lock(), cached.record)).submit("one", "endless", "a", "a")
     until(lambda: taken)
-    assert ticket.standing().steps
-    ticket.leave()
+    assert ticket.status().steps
+    ticket.withdraw()
     assert ended.wait(20)
     assert taken == list(range(len(taken)))
 
@@ -295,9 +295,9 @@ def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
 def test_a_task_that_two_visitors_want_still_runs_after_one_of_them_leaves(monkeypatch):
     steps = Steps()
     line = FairScheduler(steps)
-    first = line.ask("a", "steps", "busy", "busy")
-    one, two = line.ask("b", "steps", "wanted", "wanted"), line.ask("c", "steps", "wanted", "wanted")
-    one.leave()
+    first = line.submit("a", "steps", "busy", "busy")
+    one, two = line.submit("b", "steps", "wanted", "wanted"), line.submit("c", "steps", "wanted", "wanted")
+    one.withdraw()
     steps.finish("busy")
     steps.finish("wanted")
     assert two.wait(20)
@@ -308,9 +308,9 @@ def test_a_task_that_two_visitors_want_still_runs_after_one_of_them_leaves(monke
 def test_a_visitor_who_wants_a_task_twice_and_leaves_once_still_gets_it():
     steps = Steps()
     line = FairScheduler(steps)
-    line.ask("a", "steps", "busy", "busy")
-    one, two = (line.ask("b", "steps", "wanted", "wanted") for _ in range(2))
-    one.leave()
+    line.submit("a", "steps", "busy", "busy")
+    one, two = (line.submit("b", "steps", "wanted", "wanted") for _ in range(2))
+    one.withdraw()
     steps.finish("busy")
     steps.finish("wanted")
     assert two.wait(20)

@@ -224,15 +224,20 @@ def test_model_names_its_own_variants_text_and_model(files):
     [
         (Scope(head=3, heads=12, n=16, tokens=16), "head 3", "head 3", "16 tokens"),
         (Scope(heads=1, n=16, tokens=15), "average of 1 head", "average of 1 head", "15 of 16 tokens"),
-        (Scope(heads=1, joined="median", n=1, tokens=1), "head 0", "head 0", "1 token"),
-        (Scope(heads=4, joined="mean", seeds=3, n=8, tokens=8), "mean of 4 heads, 3 seeds", "all 4 heads", "8 tokens"),
+        (Scope(heads=1, aggregation="median", n=1, tokens=1), "head 0", "head 0", "1 token"),
         (
-            Scope(head=0, heads=4, joined="mean", seeds=3, n=8, tokens=8),
+            Scope(heads=4, aggregation="mean", seeds=3, n=8, tokens=8),
+            "mean of 4 heads, 3 seeds",
+            "all 4 heads",
+            "8 tokens",
+        ),
+        (
+            Scope(head=0, heads=4, aggregation="mean", seeds=3, n=8, tokens=8),
             "head 0, mean of 3 seeds",
             "head 0",
             "8 tokens",
         ),
-        (Scope(heads=4, joined="each", n=9, tokens=9, shortest=9), "all 4 heads", "all 4 heads", "9 tokens"),
+        (Scope(heads=4, aggregation="each", n=9, tokens=9, shortest=9), "all 4 heads", "all 4 heads", "9 tokens"),
         (Scope(heads=4, n=9, tokens=2000, shortest=4), "average of 4 heads", "average of 4 heads", "4 to 2,000 tokens"),
     ],
 )

@@ -29,7 +29,7 @@ def plain(monkeypatch):
 
 
 def test_nothing_is_told_of_the_server_and_all_else_stays():
-    assert server_info.leave_out()
+    assert server_info.remove_server_info()
     message = AppSession._create_new_session_message(None, hello=True)
     raw = message.SerializeToString()
     for word in (b"somebody", b"1.2.3", b"3.4.5", b"this machine"):
@@ -55,7 +55,7 @@ def test_nothing_is_told_of_the_server_and_all_else_stays():
 def test_a_streamlit_that_does_it_otherwise_is_left_alone(monkeypatch, place, name, other):
     monkeypatch.setattr(place, name, other)
     before = AppSession._create_new_session_message, AppSession._handle_git_information_request
-    assert not server_info.leave_out()
+    assert not server_info.remove_server_info()
     assert (AppSession._create_new_session_message, AppSession._handle_git_information_request) == before
 
 

@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from app.jobs.singleton import once
+from app.jobs.singleton import cached_singleton
 
 
 def test_many_who_ask_at_once_get_the_same_and_it_is_made_once():
     made, found, begin = [], [], threading.Barrier(8)
 
-    @once
+    @cached_singleton
     def slow():
         made.append(1)
         time.sleep(0.05)
@@ -33,7 +33,7 @@ def test_many_who_ask_at_once_get_the_same_and_it_is_made_once():
 def test_there_is_one_for_each_argument_and_none_of_an_error():
     asked = []
 
-    @once
+    @cached_singleton
     def square(x):
         asked.append(x)
         if x < 0:

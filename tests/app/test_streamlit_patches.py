@@ -75,7 +75,7 @@ def test_a_patch_whose_methods_are_not_there_is_the_only_one_reported(monkeypatc
     monkeypatch.setattr(AppSession, "_handle_git_information_request", lambda self, part: None)
     started()
     [line] = warnings(caplog)
-    assert line.startswith("Patch server_info.leave_out is off")
+    assert line.startswith("Patch server_info.remove_server_info is off")
 
 
 def test_every_patch_names_a_function():

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from app.jobs.runs import Run
-from app.jobs.timing_runs import Series, faster_from, in_one_sentence, progress, share_done, so_far, stamp_lines
+from app.jobs.timing_runs import Series, crossing_text, missing_text, progress, share_done, stamp_lines, summary_text
 from attention_core.benchmarking.device import Stamp
 from attention_core.benchmarking.masked import attention_from_word
 from attention_core.benchmarking.records import Sample, Skipped, gather
@@ -65,18 +65,18 @@ def test_where_a_variant_overtakes_softmax_is_told_live_and_recorded_whole_and_s
     machine = "On this machine" if live else r"On A \*GPU\*"
     certain = " Only one round was measured, so the uncertainty of these lengths is unknown." if where == "at" else ""
     whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
-    assert in_one_sentence(whole) == f"{machine}, {told}.{certain}"
-    assert faster_from(whole[1]) == cell
+    assert summary_text(whole) == f"{machine}, {told}.{certain}"
+    assert crossing_text(whole[1]) == cell
     part = series({"softmax": SOFTMAX, "local": LINES[where]}, spec=dataclasses.replace(SPEC, rounds=2), live=live)
     missing = "The run is not complete: 1 of 2 rounds are there."
-    assert in_one_sentence(part) == f"{machine}, so far, {told}.{certain} {missing}"
-    assert faster_from(part[1]) == f"{cell}, so far"
+    assert summary_text(part) == f"{machine}, so far, {told}.{certain} {missing}"
+    assert crossing_text(part[1]) == f"{cell}, so far"
 
 
 def test_all_that_is_found_stands_in_one_sentence():
     times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0), "sparse": (2.0, 16.0)}
     lines = series(times | {"atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)})
-    assert in_one_sentence(lines) == (
+    assert summary_text(lines) == (
         "On this machine, faster than softmax from 16 tokens on: **Local**, **Longformer**; "
         "overtaking softmax: **Linear** at 32 tokens (16 to 64), **Top-k** at 60 tokens (16 to 64); "
         "no clear difference at the longest length: **Sparse**; "
@@ -93,37 +93,37 @@ def test_a_crossover_comes_with_the_lengths_between_which_the_rounds_leave_the_o
     lines = series({"softmax": softmax, "local": local}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
     assert (
         "(16 to 64). In brackets: the measured lengths between which it lies, judged by the quartiles of 3 rounds."
-        in in_one_sentence(lines)
+        in summary_text(lines)
     )
     early = ((1.0, 1.5, 0.8), (3.0, 3.0, 3.0), (8.0, 8.0, 8.0))
     lines = series({"softmax": softmax, "local": early}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
-    assert faster_from(lines[1]).endswith("tokens (up to 32)")
+    assert crossing_text(lines[1]).endswith("tokens (up to 32)")
 
 
 def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
     lines = series({"softmax": (1.0, 16.0), "local": (2.0, 8.0)}, sizes=(1000, 10_000))
-    assert "**Local** at 3,200 tokens" in in_one_sentence(lines)
+    assert "**Local** at 3,200 tokens" in summary_text(lines)
     lines = series({"softmax": (1.0, 16.0), "local": (0.5, 8.0)}, sizes=(1024, 4096))
-    assert "from 1,024 tokens on" in in_one_sentence(lines)
-    assert faster_from(lines[1]) == "below 1,024"
+    assert "from 1,024 tokens on" in summary_text(lines)
+    assert crossing_text(lines[1]) == "below 1,024"
 
 
 def test_neither_softmax_nor_a_mask_on_the_full_matrix_overtakes_softmax():
     lines = series({"softmax~temperature~2.0": SOFTMAX, "fused.local": (0.5, 8.0)})
-    assert in_one_sentence(lines) == "Add a variant to see from which length on it is faster than softmax."
+    assert summary_text(lines) == "Add a variant to see from which length on it is faster than softmax."
     assert lines[0].is_reference
     assert not lines[1].is_reference
 
 
 def test_a_name_is_shown_as_it_is():
     line = dataclasses.replace(series({"softmax": SOFTMAX, "local": LINES["at"]})[1], name="a*b")
-    assert r"**a\*b** at 32 tokens" in in_one_sentence([line])
+    assert r"**a\*b** at 32 tokens" in summary_text([line])
 
 
 def test_without_softmax_nothing_is_overtaken():
     [line] = series({"local": LINES["at"]})
-    assert faster_from(line) == ""
-    assert in_one_sentence([line]).startswith("Add a variant")
+    assert crossing_text(line) == ""
+    assert summary_text([line]).startswith("Add a variant")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_without_softmax_nothing_is_overtaken():
 def test_what_is_missing_from_a_run_is_said(count, told):
     spec = dataclasses.replace(SPEC, rounds=3, sizes=(16, 2048))
     rows = [sample(word, n, 1.0, i) for i in range(3) for n in spec.sizes for word in spec.variants]
-    assert so_far(gather(spec, STAMP, rows[:count])) == told
+    assert missing_text(gather(spec, STAMP, rows[:count])) == told
 
 
 @pytest.mark.parametrize("live", [True, False])

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import attention_core as ac
 from app.state import presets, session, url
 from app.state.controls import Options
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from attention_core.limits import current
 
 KNOWN = Options.shared() | {
@@ -76,7 +76,7 @@ def test_a_link_brings_back_the_state_it_was_made_of(changed):
 def test_a_first_visit_may_begin_with_what_no_earlier_link_stood_for():
     # An omitted option keeps its old default. An address without options opens the state of a first visit.
     assert KNOWN["special"].default is True
-    assert KNOWN["special"].opens() is False
+    assert KNOWN["special"].opening_value() is False
     assert url.link_of(defaults(), KNOWN) == {}
     assert url.link_of(defaults() | {"n": 12}, KNOWN) == {"n": ["12"]}
     assert url.link_of(defaults() | {"special": False}, KNOWN) == {"special": ["0"]}
@@ -193,7 +193,7 @@ def test_a_value_beyond_its_bounds_is_told_them(kind, word, told):
 
 
 def test_only_too_many_variants_are_told_how_many_it_takes():
-    kind = Visit.variants.field()
+    kind = SharedOptions.variants.field()
     for words, told in (
         (["nystrom~landmarks~0"], "landmarks\\~0”."),
         (["softmax", "local", "local"], "not “softmax, local, local”: it takes up to 16, each once."),
@@ -228,13 +228,13 @@ def interrupted_page():
     from app.state import url
 
     url.open_link()
-    url.use({"first": url.whole(1, 0, 9)})
+    url.register_fields({"first": url.whole(1, 0, 9)})
     if "again" not in st.session_state:
         st.session_state["again"] = True
         st.rerun()
-    url.use({"second": url.whole(2, 0, 9)})
+    url.register_fields({"second": url.whole(2, 0, 9)})
     st.write(f"{st.session_state['first']} {st.session_state['second']}")
-    url.close_link()
+    url.finish_run()
 
 
 def test_a_run_that_was_interrupted_loses_no_value_of_the_link():

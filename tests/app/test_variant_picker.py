@@ -29,9 +29,9 @@ def test_a_chip_says_why_its_variant_is_left_out_and_only_while_it_is():
 @pytest.mark.parametrize("page", ["matrices", "masks"])
 def test_who_sees_again_what_is_there_waits_for_nobody_though_a_variant_is_left_out(page, monkeypatch):
     variants = chosen("softmax", "linformer", "local")
-    at = open_page(page, input="synthetic", n=cached.LIGHT + 1, variants=variants, causal=True)
+    at = open_page(page, input="synthetic", n=cached.SHORT_INPUT_TOKENS + 1, variants=variants, causal=True)
     turns = []
-    monkeypatch.setattr(cached, "gate", lambda: turns.append("taken") or pytest.fail("a turn"))
+    monkeypatch.setattr(cached, "compute_lock", lambda: turns.append("taken") or pytest.fail("a turn"))
     at.run()
     assert not at.exception
     assert turns == []

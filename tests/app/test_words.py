@@ -117,18 +117,20 @@ def test_a_catalogue_changes_the_words_and_not_the_values(tmp_path, monkeypatch)
 
 
 def test_words_somebody_typed_are_not_markup():
-    assert i18n.literal("**a** <b> :red[x] $y$ `c` [l](u)") == (r"\*\*a\*\* \<b\> \:red\[x\] \$y\$ \`c\` \[l\](u)")
+    assert i18n.escape_markdown("**a** <b> :red[x] $y$ `c` [l](u)") == (
+        r"\*\*a\*\* \<b\> \:red\[x\] \$y\$ \`c\` \[l\](u)"
+    )
 
 
 @pytest.mark.parametrize("words", ["me@example.com", "www.example.com", "WWW.x.org", "https://x.org"])
 def test_an_address_somebody_typed_is_broken_by_an_invisible_character(words):
-    told = i18n.literal(words)
+    told = i18n.escape_markdown(words)
     assert told != words
     assert told.replace("\u2060", "").replace("\\", "") == words
 
 
 def test_an_entity_somebody_typed_stays_as_it_is():
-    assert i18n.literal("&lt;b&gt;") == r"\&lt;b\&gt;"
+    assert i18n.escape_markdown("&lt;b&gt;") == r"\&lt;b\&gt;"
 
 
 def test_no_message_is_a_fragment_to_be_glued_to_another():

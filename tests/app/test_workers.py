@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner import StopException
 from toy_experiment import Trial
 
 from app.jobs import cached, dispatch, executors
-from app.jobs.executors import Workers
+from app.jobs.executors import WorkerExecutor
 from app.jobs.scheduler import FairScheduler
 from attention_core import errors
 from attention_core import workers as workers_module
@@ -35,7 +35,7 @@ def workers():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
         patch.chdir(Path(__file__).parents[2])
-        found = Workers(2)
+        found = WorkerExecutor(2)
         found.start()
     yield found
     found._process.kill()
@@ -50,7 +50,7 @@ def line(workers):
 def in_workers(workers, line, monkeypatch):
     """Run the app's tasks in the workers at normal priority, because other tests may leave no processor idle."""
     monkeypatch.setattr(dispatch, "executor", lambda task: workers)
-    monkeypatch.setattr(dispatch, "line", lambda executor: line)
+    monkeypatch.setattr(dispatch, "scheduler_for", lambda executor: line)
     over = threading.Event()
 
     def lift():
@@ -77,7 +77,7 @@ def children(workers):
 
 
 def ask(line, what, who="one", **given):
-    return line.ask(who, "trial", Trial(what=what, **given), object())
+    return line.submit(who, "trial", Trial(what=what, **given), object())
 
 
 def found(ticket):
@@ -85,7 +85,7 @@ def found(ticket):
     try:
         return ticket.rows()
     finally:
-        ticket.leave()
+        ticket.withdraw()
 
 
 def gone(pid):
@@ -103,7 +103,7 @@ def seconds_until(true, most=30):
 @pytest.mark.parametrize("source", [SOURCE, TextSource("the cat saw the dog and the dog saw the cat")])
 def test_rows_are_those_of_this_process_to_the_last_bit(line, source):
     tasks = entropy_length.tasks(source, ("softmax", "performer"), longest=24 if source is SOURCE else 10)
-    tickets = [line.ask("one", "entropy_length", task, repr(task)) for task in tasks]
+    tickets = [line.submit("one", "entropy_length", task, repr(task)) for task in tasks]
     assert [found(ticket) for ticket in tickets] == [
         execution.execute("entropy_length", task, execution.Records().load) for task in tasks
     ]
@@ -179,7 +179,7 @@ def test_a_task_that_a_worker_cannot_read_and_rows_that_cannot_be_sent_name_thei
     found(ask(line, "describe"))
     before = children(workers)
     with pytest.raises(ZeroDivisionError):
-        found(line.ask("one", "trial", Unreadable(), object()))
+        found(line.submit("one", "trial", Unreadable(), object()))
     with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
         found(ask(line, "unsendable"))
     assert found(ask(line, "square", i=6)) == (36,)
@@ -189,13 +189,13 @@ def test_a_task_that_a_worker_cannot_read_and_rows_that_cannot_be_sent_name_thei
 def test_a_process_that_cannot_start_is_not_blamed_on_memory(monkeypatch):
     monkeypatch.setattr(executors.sys, "executable", "/bin/false")
     with pytest.raises(WorkerError, match="cannot start; its log says why"):
-        Workers(1).connect()
+        WorkerExecutor(1).connect()
 
 
 def test_a_socket_where_nobody_listens_is_not_blamed_on_memory(monkeypatch, tmp_path):
     monkeypatch.setattr(executors, "PATIENCE", 0)
     with pytest.raises(WorkerError, match="No process listens at ATTENTION_LAB_WORKERS_SOCKET"):
-        Workers(1, tmp_path / "socket").connect()
+        WorkerExecutor(1, tmp_path / "socket").connect()
 
 
 def test_a_process_that_fails_while_it_warms_up_accepts_no_connection(tmp_path, monkeypatch):
@@ -268,12 +268,12 @@ def test_what_is_timed_runs_alone_and_says_that_it_has_to_wait(line, workers, tm
     running = ask(line, "sleep", "other", seconds=4.0, mark=tmp_path / "running")
     seconds_until((tmp_path / "running").exists)
     timed = ask(line, "sleep", seconds=0.3, timed=True)
-    seconds_until(lambda: timed.standing().held)
-    second = FairScheduler(Workers(1, workers.start()))  # another server that uses the same worker process
+    seconds_until(lambda: timed.status().held)
+    second = FairScheduler(WorkerExecutor(1, workers.start()))  # another server that uses the same worker process
     late = ask(second, "sleep", seconds=0.1)
-    seconds_until(lambda: late.standing().held)
-    assert timed.standing().timed
-    assert not late.standing().timed
+    seconds_until(lambda: late.status().held)
+    assert timed.status().timed
+    assert not late.status().timed
     ends = [found(ticket)[1:] for ticket in (running, timed, late)]
     assert ends[0][1] <= ends[1][0]
     assert ends[1][1] <= ends[2][0]
@@ -283,7 +283,7 @@ def test_what_is_ended_while_it_is_alone_leaves_the_machine_to_others(line, tmp_
     timed = ask(line, "sleep", seconds=60.0, timed=True, mark=tmp_path / "timed")
     seconds_until((tmp_path / "timed").exists)
     other = ask(line, "square", "other", i=3)
-    timed.leave()
+    timed.withdraw()
     assert found(other) == (9,)
 
 

@@ -5,7 +5,7 @@ import time
 import streamlit as st
 
 from app.page_script import mounting
-from app.ui.lazy import form
+from app.ui.lazy import lazy_popover
 
 state, query = st.session_state, st.query_params
 
@@ -65,7 +65,7 @@ def broken():
 
 def forms():
     mounting.mount()
-    form("More", lambda: st.toggle("In a form", key="inside"), key="toy.form")
+    lazy_popover("More", lambda: st.toggle("In a form", key="inside"), key="toy.form")
     st.button("Local", key="variants.chip.local", on_click=lambda: state.update(chip=not state.get("chip")))
     if state.get("chip"):
         st.toggle("In its settings", key="setting")

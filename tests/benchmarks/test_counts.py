@@ -12,7 +12,7 @@ RECORD = counts.load()
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.label)
 def test_nothing_counts_a_tenth_more_than_was_recorded(case):
-    assert counts.dearer(case.label, counts.counted(case), RECORD) == []
+    assert counts.regressions(case.label, counts.count_case(case), RECORD) == []
 
 
 def test_the_record_names_no_case_that_is_gone():
@@ -21,12 +21,12 @@ def test_the_record_names_no_case_that_is_gone():
 
 @pytest.mark.parametrize(("now", "told"), [(110, []), (111, ["local: bytes grew from 100 to 111, by 11 %."])])
 def test_a_tenth_more_is_allowed_and_no_more(now, told):
-    assert counts.dearer("local", {"bytes": now}, {"local": {"bytes": 100}}) == told
+    assert counts.regressions("local", {"bytes": now}, {"local": {"bytes": 100}}) == told
 
 
 @pytest.mark.parametrize("record", [{}, {"local": {"bytes": 1}}])
 def test_what_has_no_record_of_its_counts_asks_for_one(record):
-    (told,) = counts.dearer("local", {"bytes": 1, "multiply-adds": 2}, record)
+    (told,) = counts.regressions("local", {"bytes": 1, "multiply-adds": 2}, record)
     assert told == "local has no record; write it with: python -m benchmarks.counts --record"
 
 

@@ -19,7 +19,7 @@ from streamlit.proto.Slider_pb2 import Slider
 from benchmarks import drag
 from benchmarks.load import profiler, server
 from benchmarks.load.__main__ import main
-from benchmarks.load.report import BEFORE, seconds, text, told
+from benchmarks.load.report import BEFORE, seconds, summary, text
 from benchmarks.load.results import Cost, Process, Record, Result, Waits, waits
 from benchmarks.load.scenarios import MOST_SECONDS, MOST_VISITORS, SCENARIOS, Scenario, run, scenario
 from benchmarks.load.screen import Screen, Widget
@@ -176,7 +176,7 @@ def test_a_form_is_opened_by_the_pages_script_and_settings_by_their_chip(toy):
         assert keys(tab) == ["toy.form", "variants.chip.local"]
         for name in keys(tab):
             [path] = [path for path, node in tab.screen.nodes.items() if node.widget and node.widget.key == name]
-            await tab.ask(*tab.screen.touch(path))
+            await tab.ask(*tab.screen.change(path))
         assert keys(tab) == ["inside", "variants.chip.local", "setting"]
         for _ in range(9):
             assert await tab.move(random.Random(_))
@@ -449,14 +449,14 @@ def test_a_slider_of_two_ends_stays_in_order_and_on_its_stops():
     widget = Widget("slider", "s", Slider(id="s", min=0, max=1, step=0.25, default=[0, 0.25]))
     rng, value = random.Random(0), widget.default
     for _ in range(50):
-        value = widget.moved(value, rng)
+        value = widget.random_value(value, rng)
         assert sorted(value) == value
         assert set(value) <= {0, 0.25, 0.5, 0.75, 1}
 
 
 def test_what_has_one_value_alone_is_not_moved():
     widget = Widget("slider", "s", Slider(id="s", type=Slider.SELECT_SLIDER, options=["one"], default=[0]))
-    assert widget.moved(["one"], random.Random(0)) is None
+    assert widget.random_value(["one"], random.Random(0)) is None
 
 
 def test_quantiles_are_waits_that_occurred():
@@ -552,7 +552,7 @@ def test_a_record_survives_its_file(tmp_path):
 
 
 def test_none_waited_is_said():
-    assert told(Waits()) == "none"
+    assert summary(Waits()) == "none"
 
 
 def test_the_written_report_is_that_of_the_record():

@@ -7,7 +7,7 @@ from app.state.session import write_text
 from app.words import glossary
 
 [WORD] = write_text("The head of the kernel wrote a causal letter.")
-ENTROPY = next(entry.told for entry in glossary.ENTRIES if entry.forms == "entropy")
+ENTROPY = next(entry.definition for entry in glossary.ENTRIES if entry.forms == "entropy")
 
 
 def terms(page, word=None):

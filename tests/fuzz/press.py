@@ -119,7 +119,7 @@ class Visitor:
         self.moves.append(said)
         node = self.screen.nodes.get(path)
         if node and node.widget and node.widget.id == key:
-            request, _ = self.screen.touch(path, pressed)
+            request, _ = self.screen.change(path, pressed)
         else:  # The widget is gone, and the browser does not know it yet.
             if pressed:
                 self.older[key] = widget, path, pressed

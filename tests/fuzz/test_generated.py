@@ -30,7 +30,7 @@ import attention_core as ac
 from app.page import discover
 from app.state import url
 from app.state.controls import Options
-from app.state.session import Visit
+from app.state.session import SharedOptions
 from attention_core.benchmarking.run_file import from_json, recorded, to_json
 from attention_core.errors import LabError
 from attention_core.inputs.upload import from_upload
@@ -87,8 +87,8 @@ def test_texts(text):
         assert all(math.isfinite(float(x.sum())) for x in (qkv.q, qkv.k, qkv.v))
 
     refused(read)
-    [words] = [Visit.text.field().write(text)]
-    assert not words or url.read_link({"text": words}, {"text": Visit.text.field()})[1] == ()
+    [words] = [SharedOptions.text.field().write(text)]
+    assert not words or url.read_link({"text": words}, {"text": SharedOptions.text.field()})[1] == ()
 
 
 NUMBERS = st.sampled_from(
@@ -169,7 +169,7 @@ LINKS = st.dictionaries(
 @given(LINKS)
 def test_links(link):
     values, rejected = url.read_link(link, FIELDS)
-    assert all(kind.holds(values[name]) for name, kind in FIELDS.items())
+    assert all(kind.is_allowed(values[name]) for name, kind in FIELDS.items())
     unknown = {name: words for name, words in link.items() if name not in FIELDS}
     told = url.refusal(values, FIELDS, {name: link[name] for name in rejected} | unknown)
     assert len(told) < 10_000

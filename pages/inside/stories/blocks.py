@@ -76,9 +76,9 @@ def _scores(seen: Seen, choice: Choice) -> Step:
     def draw(key: str) -> None:
         mass = _panel(seen, _("Softmax's mass on each block"), np.where(choice.own | asked, choice.mass, np.nan))
         if asked.any():
-            told = _("own block masked: it is always looked at")
+            text = _("own block masked: it is always looked at")
             pictures.board(
-                f"{key}.scores", _panel(seen, _("Score"), np.where(asked, scores, np.nan), told), unit=_("score")
+                f"{key}.scores", _panel(seen, _("Score"), np.where(asked, scores, np.nan), text), unit=_("score")
             )
         pictures.board(f"{key}.mass", mass)
 
@@ -194,15 +194,15 @@ def choice_sentence(asked: int, same: int, *, causal: bool) -> str:
     """
     if not asked:
         return _("Nothing is chosen: every query looks at its own block alone.")
-    told = _(
+    text = _(
         "**{same} of {asked}** choices are those that the true mass would have made, {share:.0%}.",
         same=same,
         asked=asked,
         share=same / asked,
     )
     if causal:
-        told = paragraph(told, _("A query chooses among blocks that end before its own, and sees no later key."))
-    return told
+        text = paragraph(text, _("A query chooses among blocks that end before its own, and sees no later key."))
+    return text
 
 
 def _missed(seen: Seen, choice: Choice) -> Step:

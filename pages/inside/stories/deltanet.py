@@ -187,24 +187,24 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
     """
     least, most = strengths[0], strengths[-1]
     stable = eigenvalues >= -1 - 1e-9
-    told = {"least": least, "most": most, "low": number(sizes.min()), "high": number(sizes[stable].max())}
+    values = {"least": least, "most": most, "low": number(sizes.min()), "high": number(sizes[stable].max())}
     if exact:
         return _(
             "The exact step multiplies the part of the state along its key by a number between 0 and 1 at every rate: "
             "from η = {least} to {most} the state stays between {low} and {high} times a value's mean length.",
-            **told,
+            **values,
         )
     if stable.all():
         return _(
             "A step multiplies the part of the state along its key by λ, which stays above −1 up to β = {most}, as the "
             "state fades: it cannot grow without end. On this head it is at most {high} times a value's mean length.",
-            **told,
+            **values,
         )
     return _(
         "A step multiplies the part of the state along its key by λ. With keys of length one that is below −1 from "
         "β = {first} on, and the state may grow without end. On this head it is at most {high} times a value's mean "
         "length before, and {last} times at β = {most}.",
-        **told,
+        **values,
         first=strengths[int(np.argmin(stable))],
         last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("beyond every number, over 10³⁰⁸"),
     )
@@ -219,7 +219,7 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
         sizes: the size of the state after each token, in mean value lengths.
         exact: whether the exact step is used.
     """
-    told = {
+    values = {
         "strength": strength,
         "low": number(eigenvalues.min()),
         "high": number(eigenvalues.max()),
@@ -229,13 +229,13 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
         return _(
             "At η = {strength} λ lies between {low} and {high}, and the last state is {last} times a value's mean "
             "length.",
-            **told,
+            **values,
         )
-    if told["low"] == told["high"]:
-        return _("At β = {strength} λ is {low}, and the last state is {last} times a value's mean length.", **told)
+    if values["low"] == values["high"]:
+        return _("At β = {strength} λ is {low}, and the last state is {last} times a value's mean length.", **values)
     return _(
         "At β = {strength} λ lies between {low} and {high}, and the last state is {last} times a value's mean length.",
-        **told,
+        **values,
     )
 
 

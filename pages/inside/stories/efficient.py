@@ -24,7 +24,7 @@ def _gather(seen: Seen) -> Step:
     c, n = gather.shape
     wide = perplexity(gather)
     sharpest = wide.argmin()
-    told = _(
+    message = _(
         "Each of the {c} features holds one attention map over the whole text, the same for every query: the median "
         "map spreads like {middle:.0f} of {n} tokens, the sharpest, feature {feature}, gives {share:.0%} to “{token}”.",
         c=c,
@@ -35,14 +35,16 @@ def _gather(seen: Seen) -> Step:
         token=seen.token(gather[sharpest].argmax()),
     )
     if seen.causal:
-        told = paragraph(told, _("Shown is the map after the last token: while causal is on, each query sees its own."))
+        message = paragraph(
+            message, _("Shown is the map after the last token: while causal is on, each query sees its own.")
+        )
 
     def draw(key: str) -> None:
         words = {"row": _("feature"), "column": _("token")}
         maps = pictures.panel(_("What each feature gathers"), gather, columns=seen.labels, **words)
         pictures.board(f"{key}.maps", maps, unit=_("share"))
         features = wide.argsort().tolist()
-        chosen = InsideOptions.feature.draw_among(
+        chosen = InsideOptions.feature.draw_with_options(
             features,
             features[0],
             key=f"{key}.feature",
@@ -62,7 +64,7 @@ def _gather(seen: Seen) -> Step:
         title=_("Gather"),
         formula=r"G_{cj} = \frac{e^{K_{jc}}}{\sum_l e^{K_{lc}}}",
         shapes={"G": gather.shape, "G V": seen.parts["summaries"].shape},
-        sentence=told,
+        sentence=message,
         draw=draw,
     )
 
@@ -108,14 +110,14 @@ def shares_sentence(wide: float, top: np.ndarray) -> str:
 def _product(seen: Seen) -> Step:
     rows, columns = seen.weights.sum(-1), seen.weights.sum(0)
     most = columns.argmax()
-    told = _(
+    text = _(
         "No row was divided by anything, and none is further from one than {off}.", off=at_most(np.abs(rows - 1).max())
     )
     if seen.causal:
-        told = _("No row is further from one than {off}.", off=at_most(np.abs(rows - 1).max()))
-        told = paragraph(told, _(seen.attention.variant.note))
-    told = paragraph(
-        told,
+        text = _("No row is further from one than {off}.", off=at_most(np.abs(rows - 1).max()))
+        text = paragraph(text, _(seen.attention.variant.note))
+    text = paragraph(
+        text,
         _(
             "Columns are free: “{token}” is given {most:.2f} in all, the least of all tokens {least:.2f}.",
             token=seen.token(most),
@@ -138,6 +140,6 @@ def _product(seen: Seen) -> Step:
         title=_("Product"),
         formula=r"\sum_j (D G)_{ij} = \sum_c D_{ic} \sum_j G_{cj} = \sum_c D_{ic} = 1",
         shapes={"D": seen.parts["distribute"].shape, "G": seen.parts["gather"].shape, "D G": seen.weights.shape},
-        sentence=told,
+        sentence=text,
         draw=draw,
     )

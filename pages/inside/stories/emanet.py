@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app.words.i18n import _, _n, literal
+from app.words.i18n import _, _n, escape_markdown
 from app.words.isolation import isolated
 from attention_core.analysis.low_rank.factors import perplexity, product
 from attention_core.formatting import at_most
@@ -72,27 +72,27 @@ def rounds_sentence(count: int, used: int, bases: int, moved: Sequence[float]) -
         bases: number of all bases.
         moved: the share of tokens whose nearest basis changed, from the second round on.
     """
-    told: dict[str, Any] = {"count": count, "used": used, "b": bases}
+    values: dict[str, Any] = {"count": count, "used": used, "b": bases}
     if not moved:
         return _n(
             "After {n} round {used} of {b} bases are the nearest of some token.",
             "After {n} rounds {used} of {b} bases are the nearest of some token.",
             n=count,
-            **told,
+            **values,
         )
     if len(moved) == 1:
         return _(
             "After {count} rounds {used} of {b} bases are the nearest of some token; {first:.0%} of the tokens changed "
             "their nearest basis in the second round.",
             first=moved[0],
-            **told,
+            **values,
         )
     return _(
         "After {count} rounds {used} of {b} bases are the nearest of some token; {first:.0%} of the tokens changed "
         "their nearest basis in the second round, {last:.0%} in the last.",
         first=moved[0],
         last=moved[-1],
-        **told,
+        **values,
     )
 
 
@@ -168,7 +168,7 @@ def _holdings(seen: Seen) -> Step:
             most=held.max(),
             n=len(z),
             least=held.min(),
-            tokens=", ".join(f"“{literal(token)}”" for token in named[held.argmax()][:3]),
+            tokens=", ".join(f"“{escape_markdown(token)}”" for token in named[held.argmax()][:3]),
         ),
         draw=draw,
     )

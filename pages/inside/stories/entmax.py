@@ -125,14 +125,14 @@ def row_sentence(token: str, weights: np.ndarray, labels: Sequence[str]) -> str:
         labels: the labels of these keys.
     """
     zero, top = int((weights == 0).sum()), labels[int(weights.argmax())]
-    told = {"token": token, "top": top, "share": weights.max(), "n": len(weights), "zero": zero}
+    values = {"token": token, "top": top, "share": weights.max(), "n": len(weights), "zero": zero}
     if not zero:
-        return _("“{token}” gives something to each of its {n} keys, most to “{top}” ({share:.0%}).", **told)
+        return _("“{token}” gives something to each of its {n} keys, most to “{top}” ({share:.0%}).", **values)
     if zero == len(weights) - 1:
-        return _("“{token}” gives all it has to “{top}”: the other keys, {zero} of {n}, get exactly nothing.", **told)
+        return _("“{token}” gives all it has to “{top}”: the other keys, {zero} of {n}, get exactly nothing.", **values)
     return _(
         "“{token}” gives exactly nothing to {zero} of its {n} keys, and most of what it has to “{top}” ({share:.0%}).",
-        **told,
+        **values,
     )
 
 
@@ -195,22 +195,22 @@ def moves_sentence(alphas: Sequence[float], kept: np.ndarray, keys: float) -> st
         kept: number of kept keys at each α.
         keys: number of visible keys.
     """
-    told = {"low": alphas[0], "high": alphas[-1], "first": kept[0], "last": kept[-1], "keys": keys}
+    fields = {"low": alphas[0], "high": alphas[-1], "first": kept[0], "last": kept[-1], "keys": keys}
     if kept[-1] == kept[0]:
         return _(
             "As α rises the threshold rises towards the highest logit; from α = {low:g} to {high:g} the median query "
             "still keeps {last:g} of {keys:g} keys.",
-            **told,
+            **fields,
         )
     return _(
         "As α rises the threshold rises towards the highest logit: at α = {low:g}, nearly softmax, the median query "
         "keeps {first:g} of {keys:g} keys, at α = {high:g}, sparsemax, {last:g}.",
-        **told,
+        **fields,
     )
 
 
 def _query(seen: Seen, key: str) -> int:
     """Draw the query picker, with the last word as the default, and return the picked query."""
-    return InsideOptions.query.draw_among(
+    return InsideOptions.query.draw_with_options(
         otherwise=seen.last_word, key=f"{key}.query", label=N_("Query that looks"), width=240, **tokens(seen.labels)
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.words.i18n import N_, _, literal, paragraph
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.analysis.low_rank.factors import half_lives, lengths, product, remaining_share
 from attention_core.formatting import number, percent
 from pages.inside import pictures
@@ -51,17 +51,17 @@ def gates_sentence(kept: np.ndarray, labels: tuple[str, ...]) -> str:
     if gone.min() == gone.max():
         return _("Every token lets {share} of all that is there fade, in every channel.", share=percent(gone.max()))
     most = int(gone.mean(1).argmax()) + 1
-    told = _(
+    text = _(
         "Before a token is written, between {low} and {high} of what is there fades: most at “{token}”, {mean} on the "
         "average of the channels.",
         low=percent(gone.min()),
         high=percent(gone.max()),
-        token=literal(labels[most]),
+        token=escape_markdown(labels[most]),
         mean=percent(gone[most - 1].mean()),
     )
     if alike(kept):
-        return paragraph(told, _("All channels fade alike."))
-    return paragraph(told, _("Each channel fades by a gate of its own."))
+        return paragraph(text, _("All channels fade alike."))
+    return paragraph(text, _("Each channel fades by a gate of its own."))
 
 
 def _left(seen: Seen) -> Step:
@@ -132,7 +132,7 @@ def _read(seen: Seen) -> Step:
     read = seen.parts["read"]
     plain = product(seen.parts["queries"], seen.parts["keys"].T)
     size, whole = lengths(np.stack([part[seen.visible] for part in (read, plain)]))
-    told = _(
+    text = _(
         "Of the size of all products of a query with a key, fading leaves {share}.",
         share=percent(size / (whole or 1.0)),
     )
@@ -154,6 +154,6 @@ def _read(seen: Seen) -> Step:
     return Step(
         formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc}",
         shapes={"Q": seen.parts["queries"].shape, "K": seen.parts["keys"].shape, "R": read.shape},
-        sentence=paragraph(told, way),
+        sentence=paragraph(text, way),
         draw=draw,
     )

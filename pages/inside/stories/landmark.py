@@ -23,7 +23,7 @@ def _maps(seen: Seen) -> Step:
     left, right = seen.parts["left"], seen.parts["right"]
     product = factors.product(left, right)
     (n, m), most = left.shape, left.mean(0)
-    told = _(
+    text = _(
         "Queries look at {m} landmarks of the keys, {m} landmarks of the queries look at all {n} keys; the key "
         "landmark looked at most holds {share:.0%} of all weight. Rows of both maps sum to one, so rows of their "
         "product do (none is further off than {off}), and nothing is negative: no inverse is needed.",
@@ -43,7 +43,7 @@ def _maps(seen: Seen) -> Step:
         r"R = S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad "
         r"\sum_j (L R)_{ij} = \sum_c L_{ic} \sum_j R_{cj} = \sum_c L_{ic} = 1",
         shapes={"L": left.shape, "R": right.shape, "L R": product.shape},
-        sentence=told,
+        sentence=text,
         draw=draw,
     )
 

@@ -145,17 +145,17 @@ def kernel_sentence(middle: float, heavy: float) -> str:
         middle: the ratio of the weight to softmax's weight at the median pair.
         heavy: the same ratio among the heaviest pairs.
     """
-    told = {"middle": middle, "share": HEAVY, "heavy": heavy}
+    values = {"middle": middle, "share": HEAVY, "heavy": heavy}
     if heavy < min(1, middle):
         return _(
             "The median pair gets {middle:.2g}× its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g}× "
             "theirs: the kernel is flatter, weight moves from the peaks to everything else.",
-            **told,
+            **values,
         )
     return _(
         "The median pair gets {middle:.2g}× its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g}× "
         "theirs: the kernel is not flatter than the exponential here.",
-        **told,
+        **values,
     )
 
 
@@ -172,7 +172,7 @@ def _sum_first(seen: Seen) -> Step:
     cheaper = next(m for m in range(1, 64 * size) if adds(seen.attention, m) < adds(softmax, m))
 
     def draw(key: str) -> None:
-        query = InsideOptions.query.draw_among(
+        query = InsideOptions.query.draw_with_options(
             otherwise=seen.last_word, key=f"{key}.query", label=N_("Query that reads"), width=240, **tokens(seen.labels)
         )
         found = sum_for(seen.qkv, seen.attention, query, head=seen.head, causal=seen.causal)
@@ -236,19 +236,19 @@ def _divided(seen: Seen) -> Step:
     z, c = seen.parts["normaliser"], seen.parts["key_sums"].shape[-1]
     least, most = seen.token(z.argmin()), seen.token(z.argmax())
     numbers = {"c": c, "low": z.min(), "high": z.max(), "least": least, "most": most}
-    told = _(
+    text = _(
         "One vector of {c} numbers, the sum of all key features, divides every row: by {low:.4g} for “{least}” up to "
         "{high:.4g} for “{most}”.",
         **numbers,
     )
     if seen.causal:
-        told = _(
+        text = _(
             "One vector of {c} numbers, the sum of the key features so far, divides the next row: by {low:.4g} for "
             "“{least}” up to {high:.4g} for “{most}”.",
             **numbers,
         )
     if seen.setting("feature_map") == "exp":
-        told = paragraph(told, _("With exp each is up to the factor that keeps its row in range."))
+        text = paragraph(text, _("With exp each is up to the factor that keeps its row in range."))
 
     def draw(key: str) -> None:
         pictures.bars(
@@ -264,7 +264,7 @@ def _divided(seen: Seen) -> Step:
         title=_("Normaliser"),
         formula=r"Z_i = \varphi(q_i)^\top \sum_{l} \varphi(k_l)",
         shapes={r"\sum_l \varphi(k_l)": (c,), "Z": z.shape},
-        sentence=told,
+        sentence=text,
         draw=draw,
     )
 

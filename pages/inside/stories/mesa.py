@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.words.i18n import _, literal, paragraph
+from app.words.i18n import _, escape_markdown, paragraph
 from attention_core.analysis.low_rank.factors import cosines, lengths, participation_ratio
 from attention_core.formatting import number, percent
 from pages.inside import pictures
@@ -65,7 +65,7 @@ def solved_sentence(turned: np.ndarray, left: np.ndarray, labels: tuple[str, ...
         "{high}. Without any key it would be 1/λ = {most}.",
         mean=turned.mean(),
         least=turned[least],
-        token=literal(labels[least]),
+        token=escape_markdown(labels[least]),
         low=number(left.min()),
         high=number(left.max()),
         most=number(1 / ridge),
@@ -110,11 +110,11 @@ def found_sentence(before: float, after: float, negative_before: float, negative
         negative_before: the share of negative weights with the query.
         negative_after: the share of negative weights with the solved query.
     """
-    told = {"before": number(before), "after": number(after)}
+    values = {"before": number(before), "after": number(after)}
     rests = (
-        _("A row of linear attention rests on {before} tokens on average, with the solved query on {after}.", **told)
+        _("A row of linear attention rests on {before} tokens on average, with the solved query on {after}.", **values)
         if number(before) != number(after)
-        else _("A row rests on {after} tokens on average, by the query as by the solved one.", **told)
+        else _("A row rests on {after} tokens on average, by the query as by the solved one.", **values)
     )
     signs = _(
         "{after} of the weights by the solved query are negative, {before} of those by the query.",

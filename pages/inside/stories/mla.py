@@ -98,13 +98,13 @@ def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float)
     """
     full = int(ranks[-1])
     enough = int(ranks[errors <= NEAR][0]) if (errors <= NEAR).any() else full
-    told = (
+    text = (
         _("At rank {rank} nothing is lost: it is the full one.", rank=rank)
         if rank == full
         else _("At rank {rank} of {full} this head's weights err by **{here:.1%}**.", rank=rank, full=full, here=here)
     )
     return paragraph(
-        told,
+        text,
         _(
             "Of the ranks measured, {enough} is the smallest at which the weights of all heads err by {near:.0%} at "
             "most.",
@@ -153,7 +153,7 @@ def kept_sentence(token: int, once: int, whole: int, n: int) -> str:
             "Latents of {token} numbers are no fewer than the {whole} of the keys and values.", token=token, whole=whole
         )
     least = once // (whole - token) + 1
-    told = _(
+    message = _(
         "Of each token **{token} numbers** are kept in place of {whole}, and once {once:,} that make keys and values "
         "of them: together fewer from {least:,} tokens on.",
         token=token,
@@ -162,5 +162,7 @@ def kept_sentence(token: int, once: int, whole: int, n: int) -> str:
         least=least,
     )
     if n < least:
-        return paragraph(told, _("This text is shorter; models learn the second part, and share it among all texts."))
-    return told
+        return paragraph(
+            message, _("This text is shorter; models learn the second part, and share it among all texts.")
+        )
+    return message

@@ -9,7 +9,7 @@ from app.figures.curves import guide
 from app.figures.theme import GREY
 from app.jobs import cached, dispatch
 from app.matrix_board import Panel
-from app.words.i18n import N_, _, _n, literal, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.analysis.low_rank.cur import RCOND, Cur
 from attention_core.analysis.low_rank.factors import product
@@ -51,7 +51,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
 def _factors(seen: Seen) -> Step:
     left, middle, right = (seen.parts[name] for name in ("left", "middle", "right"))
     n, m = left.shape
-    told = _(
+    text = _(
         "Softmax is taken three times, each time with landmarks on one side at least: {own:,} weights in place of "
         "{full:,}. A landmark gives itself {self:.0%} of its weight on average.",
         own=left.size + middle.size + right.size,
@@ -59,7 +59,7 @@ def _factors(seen: Seen) -> Step:
         self=np.diagonal(middle).mean(),
     )
     if m < n <= 2 * m:
-        told = paragraph(told, _("With so many landmarks for so few tokens nothing is saved."))
+        text = paragraph(text, _("With so many landmarks for so few tokens nothing is saved."))
 
     def draw(key: str) -> None:
         queries, keys = landmarks.names(seen)
@@ -74,7 +74,7 @@ def _factors(seen: Seen) -> Step:
         r"M = S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right),\quad "
         r"R = S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",
         shapes={"L": left.shape, "M": middle.shape, "R": right.shape},
-        sentence=told,
+        sentence=text,
         draw=draw,
     )
 
@@ -83,7 +83,7 @@ def _factors(seen: Seen) -> Step:
 def _inverse(seen: Seen) -> Step:
     middle, inverse = seen.parts["middle"], seen.parts["inverse"]
     (task,) = nystrom_inverse.tasks(seen.source, head=seen.head, word=seen.attention.word)
-    rows = dispatch.rows("nystrom_inverse", task, light=True)
+    rows = dispatch.rows("nystrom_inverse", task, in_process=True)
     values, _shares = nystrom_inverse.inverted_shares(middle, 0)
 
     def draw(key: str) -> None:
@@ -135,7 +135,7 @@ def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
     """
     *iterated, exact = (row.error for row in rows)
     best = int(np.argmin(iterated))
-    told = _(
+    text = _(
         "The best matrix comes after {best} of {all} iterations, off by {error:.0%}; the exact inverse is off by "
         "{exact:.0%}.",
         best=best + 1,
@@ -158,7 +158,7 @@ def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
         why = _("What is still wrong lies in the landmarks, not in how their matrix is inverted.")
     else:
         why = _("Here a better inverse makes a better matrix: the landmarks miss little.")
-    return paragraph(told, why)
+    return paragraph(text, why)
 
 
 def _against(of: Sequence[Curve], key: str, title: str, *, log: bool = False) -> None:
@@ -256,7 +256,7 @@ def _columns_and_rows(seen: Seen) -> Step:
     pick, m = InsideOptions.pick.value, min(seen.setting("landmarks"), len(seen.weights))
     found = cached.columns_and_rows(seen.source, seen.attention, seen.head, pick)
     (task,) = cur_error.tasks(seen.source, head=seen.head, word=seen.attention.word, pick=pick)
-    rows = dispatch.rows("cur_error", task, light=True)
+    rows = dispatch.rows("cur_error", task, in_process=True)
     n, (r, c) = len(found.softmax), (len(found.rows), len(found.columns))
 
     def draw(key: str) -> None:
@@ -414,8 +414,8 @@ def _table(seen: Seen, rows: Sequence[CurRow], m: int) -> None:
     for made in (FLOOR, BEST, FORMULA, ATTENTION, UNIFORM):
         for row in rows:
             if row.made == made and row.m == m:
-                name = names[made] if row.pick is None else f"{names[made]}, {InsideOptions.pick.called(row.pick)}"
-                lines.append(f"| {literal(name)} | **{percent(row.error)}** |")
+                name = names[made] if row.pick is None else f"{names[made]}, {InsideOptions.pick.label_of(row.pick)}"
+                lines.append(f"| {escape_markdown(name)} | **{percent(row.error)}** |")
     st.markdown("\n".join(lines))
     st.caption(
         _(

@@ -43,20 +43,20 @@ def directions_sentence(shared: np.ndarray, strength: float) -> str:
         strength: β.
     """
     if strength == 0:
-        told = _("At β = 0 no token takes anything out: whatever passes stays as it is.")
+        text = _("At β = 0 no token takes anything out: whatever passes stays as it is.")
     elif strength == 1:
-        told = _("Each token takes out of all that passes what lies along its own direction w.")
+        text = _("Each token takes out of all that passes what lies along its own direction w.")
     elif strength == 2:
-        told = _("Each token turns over what lies along its own direction w of all that passes: a reflection.")
+        text = _("Each token turns over what lies along its own direction w of all that passes: a reflection.")
     else:
-        told = _(
+        text = _(
             "Of all that passes each token takes {strength:.0%} of what lies along its own direction w.",
             strength=strength,
         )
     if not shared.size:
-        return paragraph(told, _("There is one token only: nothing passes it."))
+        return paragraph(text, _("There is one token only: nothing passes it."))
     return paragraph(
-        told,
+        text,
         _(
             "Two directions have a cosine of {mean:.2f} on average, without the sign, and of {most:.2f} at most.",
             mean=abs(shared).mean(),
@@ -97,17 +97,17 @@ def taken_sentence(written: np.ndarray, taken: np.ndarray) -> str:
     as_written, left = abs(written).mean(), abs(taken).mean()
     if not as_written:
         return _("Nothing is taken out of any key.")
-    told = {"written": percent(as_written), "left": percent(left)}
+    values = {"written": percent(as_written), "left": percent(left)}
     if left < as_written:
         return _(
             "Of a key as it was written a later token would take {written} of its length on average, without the sign. "
             "It takes {left}: those before it have taken some of that already.",
-            **told,
+            **values,
         )
     return _(
         "Of a key as it was written a later token would take {written} of its length on average, without the sign. It "
         "takes {left}: those before it have left no less along its direction.",
-        **told,
+        **values,
     )
 
 

@@ -243,25 +243,25 @@ def in_the_mean(*, kind: str, row_norms: str, expected: float, found: float, dra
         found: the ratio of the mean over some draws to the true value.
         draws: number of these draws.
     """
-    told = {"expected": number(expected), "found": number(found), "draws": draws}
+    values = {"expected": number(expected), "found": number(found), "draws": draws}
     if kind == "relu":
         return _(
             "The truth is relu's own kernel here, and the mean over all draws is just that, whatever the lengths; the "
             "mean of {draws} draws is {found} of it at the median pair.",
-            **told,
+            **values,
         )
     if row_norms == "chi":
         return _(
             "The mean over all draws is the truth: there is no bias. By chance the mean of {draws} draws is {found} of "
             "it at the median pair.",
-            **told,
+            **values,
         )
     if not math.isfinite(expected):
         return _("Directions of fixed length are biased, here beyond what a number can hold.")
     return _(
         "Directions of fixed length are biased: the mean over all draws is {expected} of the truth at the median pair, "
         "however many features there are. By chance the mean of {draws} draws is {found} of it.",
-        **told,
+        **values,
     )
 
 
@@ -340,7 +340,9 @@ def _more_features(seen: Seen) -> Step:
         tasks = performer_error.tasks(
             seen.source, head=seen.head, causal=seen.causal, row_norms=norms, factor=factor, ways=tuple(ways)
         )
-        runs.at_once("performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.features)
+        runs.run_immediately(
+            "performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.features
+        )
 
     n = min(seen.qkv.n, TOKENS)
     return Step(
@@ -409,7 +411,7 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
             "**{best}**; **trig** has {trig}."
         )
     )
-    told = promise.format(
+    text = promise.format(
         a=first.x[0],
         b=first.x[-1],
         start=number(first.middle[0]),
@@ -421,11 +423,11 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
         trig=number(found["trig", True].middle[-1], 3),
     )
     if first.middle[-1] > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:
-        told = paragraph(
-            told,
+        text = paragraph(
+            text,
             _(
                 "The median of {seeds} draws stays near 1: an estimate far too small misses nearly all of the truth.",
                 seeds=SEEDS,
             ),
         )
-    return told
+    return text

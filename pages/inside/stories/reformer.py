@@ -13,7 +13,7 @@ from app.jobs import cached, runs
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.ui import chart
-from app.words.i18n import N_, _, _n, literal, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.isolation import isolated
 from app.words.labels import reference_name
 from attention_core.analysis.masks.pattern import Hashed
@@ -36,7 +36,7 @@ WORST = 8
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: hash, sort, cut, rounds, missed pairs, reversible memory, comparison with the reference."""
-    number = InsideOptions.hash_round.fit(range(len(seen.parts["buckets"])))
+    number = InsideOptions.hash_round.restrict_to(range(len(seen.parts["buckets"])))
     return (
         _hash(seen, number),
         _sort(seen, number),
@@ -100,7 +100,7 @@ def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) ->
 
 def some(tokens: Sequence[str]) -> str:
     """Return the first few tokens in quotes, and how many more there are."""
-    names = ", ".join(_("“{token}”", token=literal(token)) for token in tokens[:NAMED])
+    names = ", ".join(_("“{token}”", token=escape_markdown(token)) for token in tokens[:NAMED])
     more = len(tokens) - NAMED
     return _("{names} and {more} more", names=names, more=more) if more > 0 else names
 
@@ -295,7 +295,7 @@ def _union(seen: Seen) -> Step:
             )
         with right:
             tasks = hash_rounds.tasks(seen.source, seen.attention.word, head=seen.head, causal=seen.causal)
-            runs.at_once(
+            runs.run_immediately(
                 "hash_rounds", tasks, lambda rows, at: _growth(rows, rounds, reference, at), key=f"{key}.rounds"
             )
 
@@ -319,15 +319,15 @@ def union_sentence(rounds: int, pairs: int, once: int, possible: int) -> str:
         once: number of pairs found by exactly one round.
         possible: number of all pairs.
     """
-    told = {"share": pairs / max(1, possible), "possible": possible}
+    values = {"share": pairs / max(1, possible), "possible": possible}
     if rounds == 1:
-        return _("One round lets **{share:.1%}** of {possible:,} pairs look; more rounds would find more.", **told)
+        return _("One round lets **{share:.1%}** of {possible:,} pairs look; more rounds would find more.", **values)
     return _(
         "{rounds} rounds together let **{share:.1%}** of {possible:,} pairs look; {once:.0%} of these were found by "
         "one round only.",
         rounds=rounds,
         once=once / max(1, pairs),
-        **told,
+        **values,
     )
 
 
@@ -418,7 +418,7 @@ def _memory_over_depth(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         tasks = reversible.tasks(seen.source, n, d, head=seen.head)
-        runs.at_once("reversible", tasks, _memory, key=f"{key}.memory")
+        runs.run_immediately("reversible", tasks, _memory, key=f"{key}.memory")
 
     return Step(
         title=_("Keep no activations"),
@@ -436,8 +436,8 @@ def _memory_over_depth(seen: Seen) -> Step:
 
 
 def _memory(rows: Sequence[ReversibleRow], key: str) -> None:
-    if told := memory_sentence(rows):
-        st.markdown(told)
+    if text := memory_sentence(rows):
+        st.markdown(text)
     names = {
         PLAIN: _("plain residuals"),
         CHECKPOINTS: _("a checkpoint every √L blocks"),
@@ -460,7 +460,7 @@ def _memory(rows: Sequence[ReversibleRow], key: str) -> None:
                         dash=dash,
                         marks=dash == "solid",
                         group=way,
-                        listed=dash == "solid",
+                        name_at_end=dash == "solid",
                     )
                 )
     pictures.lines(

@@ -186,7 +186,7 @@ def _factor(seen: Seen) -> Step:
         left, right = st.columns(2)
         with left:
             st.markdown("**" + _("How even a row is, scaled to sum to one …") + "**")
-            runs.at_once("homogeneity", tasks, chart, key=key)
+            runs.run_immediately("homogeneity", tasks, chart, key=key)
         with right:
             st.markdown("**" + _("… and how large its weights are") + "**")
             heights = (
@@ -268,21 +268,21 @@ def _one_matrix(seen: Seen) -> Step:
 
 def matrix_sentence(heads: int, channels: int, apart: float) -> str:
     """Return the sentence about the single matrix of all channels, and how much the heads' rows differ (``apart``)."""
-    told = _(
+    text = _(
         "Squared ReLU attention comes from the **gated attention unit**: all its {channels} channels share one matrix, "
         "made from one Z. Here X are the values of all heads side by side, every token normalised, and the unit is "
         "untrained.",
         channels=channels,
     )
     if heads == 1:
-        return paragraph(told, _("This input has one head, so softmax has a single matrix too."))
+        return paragraph(text, _("This input has one head, so softmax has a single matrix too."))
     several = _(
         "Softmax has a matrix for each of the {heads} heads: {apart:.0%} of a row's mass lies on other tokens than in "
         "the heads' average.",
         heads=heads,
         apart=apart,
     )
-    return paragraph(told, several)
+    return paragraph(text, several)
 
 
 @later(N_("Gate"))
@@ -296,7 +296,7 @@ def _gate(seen: Seen) -> Step:
             words["caption"] = _("the first {channels} of {total} channels", channels=channels, total=total)
         gate = pictures.panel(_("Gate U"), found.gate, seen.labels, list(map(str, range(channels))), **words)
         pictures.board(f"{key}.gate", gate, unit=_("gate"), diverging=True, tone="linear")
-        own = InsideOptions.channel.draw_among(range(channels), 0, key=f"{key}.channel", widget=st.select_slider)
+        own = InsideOptions.channel.draw_with_options(range(channels), 0, key=f"{key}.channel", widget=st.select_slider)
         scaled, sees = found.gate[:, own, None] * found.weights, _("what channel {own} sees", own=own)
         pictures.board(
             f"{key}.own",
@@ -317,7 +317,7 @@ def _gate(seen: Seen) -> Step:
 def gate_sentence(found: UnitAnalysis) -> str:
     """Return the sentence about how far the gates open, and how much they change the output beyond scaling."""
     shut, negative = (np.abs(found.gate) < SHUT).mean(), (found.gate < 0).mean()
-    told = _(
+    text = _(
         "{shut:.0%} of these untrained gates are all but shut (between −{bound} and {bound}), {negative:.0%} are "
         "negative; the widest is {most}.",
         shut=shut,
@@ -339,7 +339,7 @@ def gate_sentence(found: UnitAnalysis) -> str:
         "So each channel has a matrix of its own, diag(u) A, but only its rows are scaled: in one row all channels "
         "share their weights among the tokens alike."
     )
-    return paragraph(told, does, alike)
+    return paragraph(text, does, alike)
 
 
 def _price(seen: Seen) -> Step:

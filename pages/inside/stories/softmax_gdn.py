@@ -52,7 +52,7 @@ def steps_sentence(free: np.ndarray, most: str, cap: float) -> str:
     """
     # A step is unstable where λ = 1 - 1/t - ‖c‖²/t is below -1.
     beyond = int((free > 2 - 1 / np.arange(1, len(free) + 1)).sum())
-    told = _n(
+    text = _n(
         "Uncapped, one of {total} steps leaves the stable range: at “{most}” it would take back {largest}× what "
         "its key reads, where 2 − 1/t is the most that does not grow.",
         "Uncapped, {n} of {total} steps leave the stable range: at “{most}” one would take back {largest}× what "
@@ -63,14 +63,14 @@ def steps_sentence(free: np.ndarray, most: str, cap: float) -> str:
         largest=number(free.max()),
     )
     if not beyond:
-        told = _(
+        text = _(
             "Steps of 1/t stay within the stable range on this head: at “{most}” one takes back most, {largest}× "
             "what its key reads.",
             most=most,
             largest=number(free.max()),
         )
     return paragraph(
-        told,
+        text,
         _n(
             "The cap of {cap} shortens one step. Nothing here is trained.",
             "The cap of {cap} shortens {n} steps. Nothing here is trained.",

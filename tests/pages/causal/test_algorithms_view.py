@@ -78,7 +78,7 @@ def linear_tasks(d):
 def test_another_question_ends_a_measurement_and_keeps_what_it_has(open_view):
     begun = Run(linear_tasks(8), [TimeRow(way="chunked", n=n, round=0, ms=1.0) for n in (16, 32)])
     at = open_view("algorithms", c_cost="time", c_size=16, **{RUN: begun})
-    assert not at.session_state[RUN].going
+    assert not at.session_state[RUN].is_running
     assert any("Press “Measure times”" in i.value for i in at.info)
     at.session_state["c_size"] = 8
     assert points(at.run()) == {"chunked": {16: 1.0, 32: 1.0}}
@@ -224,7 +224,7 @@ def test_what_is_taken_away_has_a_column_for_all_that_is_compared_counted_and_ti
     files = {}
     monkeypatch.setattr("app.ui.export.download", lambda label, data, name: files.update({name: data}))
     tasks = linear_tasks(8)
-    open_view("algorithms", c_cost="time", **{RUN: Run(tasks, sampled(tasks, 3), going=False)})
+    open_view("algorithms", c_cost="time", **{RUN: Run(tasks, sampled(tasks, 3), is_running=False)})
     header, first, *_rest, last = files["causal-algorithms.csv"]().decode("utf-8-sig").splitlines()
     assert header == "variant,dtype,a,b,difference,way,n,d,multiply_adds,peak_bytes,round,ms"
     assert first.startswith("cosine,float32,chunked,recurrent,")

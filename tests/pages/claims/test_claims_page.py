@@ -466,7 +466,7 @@ def test_a_timed_claim_waits_until_heavy_work_has_ended(monkeypatch):
     monkeypatch.setattr(claims, "run", lambda task, *, load: (ran.append(task.key), ())[1])
 
     def heavy():
-        with cached.gate().turn():
+        with cached.compute_lock().acquired():
             inside.set()
             go.wait(10)
 

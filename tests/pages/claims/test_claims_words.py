@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from app.ui.input_panel import Chosen
+from app.ui.input_panel import ChosenInput
 from attention_core import claims
 from attention_core.claims import Outcome, UntestableError, Verdict
 from attention_core.claims.checks import two_layers
@@ -36,7 +36,7 @@ def outcomes(*verdicts):
 
 def chosen(n=40, heads=2, head=None):
     source = SyntheticSource(SyntheticSpec(n=n, d=2, heads=heads))
-    return Chosen(source, source.load(), head)
+    return ChosenInput(source, source.load(), head)
 
 
 def read(data):

@@ -134,7 +134,7 @@ def test_times_are_measured_on_a_button_and_forgotten_with_the_input():
 def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whole():
     at = open_error(against="cost", variants=chosen("softmax", "local"), price="ms")
     at.button(key="error.measure").click().run()
-    measured, points = at.session_state["error.run"], len(at.session_state["error.run"].asked.words)
+    measured, points = at.session_state["error.run"], len(at.session_state["error.run"].request.words)
     rows, measured.complete = list(measured.rows), False
     for count, told in ((points * ROUNDS - 1, True), (points, True), (points - 1, False)):
         measured.rows = rows[:count]

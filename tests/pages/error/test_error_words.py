@@ -85,7 +85,7 @@ def test_the_matrix_that_is_offered_is_that_of_the_nearest_among_the_cheap_besid
 def test_a_point_leads_to_its_matrix_where_a_link_can_name_its_input(against, leads):
     question = asked("local", against=against)
     line = sweep.curve(question, question.attentions[0], [point(0.5), point(math.inf)], [4.0, 8.0], name="A")
-    assert list(line.ways) == (["local~window~4"] * 2 if leads else [])
+    assert list(line.links) == (["local~window~4"] * 2 if leads else [])
     assert all(note.endswith("<br>click: this matrix") == leads for note in line.notes)
 
 
@@ -127,7 +127,7 @@ def test_softmax_with_other_settings_is_a_rival_and_softmax_as_it_is_is_none():
 
 def test_what_replaces_softmax_is_told_from_what_approximates_it_or_has_its_own_reference():
     keys = ("softmax", "linear", "local", "performer", "reformer")
-    assert [key for key in keys if words.replaces(ac.get(key))] == ["linear"]
+    assert [key for key in keys if words.is_replacement(ac.get(key))] == ["linear"]
 
 
 def told_of(*found, above=0, of_view=(), heads=1, keys=("local",)):

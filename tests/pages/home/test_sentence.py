@@ -8,7 +8,7 @@ import pytest
 from driver import board_settings, message, open_page, spoken, visit
 
 import attention_core as ac
-from app.live_sentence import Turn
+from app.live_sentence import SentenceState
 from app.live_sentence.sentence import Row, pack
 from app.state import presets
 from app.state.session import read_text, write_text
@@ -135,7 +135,7 @@ def test_what_hands_did_becomes_the_state(monkeypatch):
     found, taken = at_every_budget(ac.inputs.from_text(SHORT), sentence.VARIANTS, head=0), {}
     for name in ("word", "window", "landmarks"):
         monkeypatch.setattr(getattr(HomeOptions, name), "set", partial(taken.__setitem__, name))
-    sentence._take(found, Turn(2, {"softmax": 0, "local": 3, "linear": 0, "nystrom": 6}))
+    sentence._take(found, SentenceState(2, {"softmax": 0, "local": 3, "linear": 0, "nystrom": 6}))
     assert taken == {"word": 2, "window": 4, "landmarks": 7}
 
 

@@ -7,7 +7,7 @@ import pytest
 from driver import open_page, spoken
 
 import attention_core as ac
-from app.words.i18n import literal
+from app.words.i18n import escape_markdown
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from pages.home import gallery
@@ -110,7 +110,7 @@ def test_every_place_a_variant_comes_from_is_linked(key):
     variant = ac.get(key).variant
     assert line.index(variant.source.url) < line.index("see also") < line.index(variant.further[0].url)
     assert all(
-        f"[{literal(paper.heading)} ({paper.year})]({paper.url})" in line
+        f"[{escape_markdown(paper.heading)} ({paper.year})]({paper.url})" in line
         for paper in (variant.source, *variant.further)
     )
 

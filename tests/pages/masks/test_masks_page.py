@@ -8,7 +8,7 @@ from driver import board, chosen, curves, open_page, spoken, visit
 
 import attention_core as ac
 from app.ui import animation
-from app.words.i18n import literal
+from app.words.i18n import escape_markdown
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
@@ -224,7 +224,7 @@ def test_the_reach_is_drawn_and_told_alike():
     assert set(curves(at, 0)) == {label(variants[1]), "the stack"}
     assert "24 of 24" not in spoken(at)
     assert "(the middle)" in at.selectbox(key="front").placeholder
-    assert "“" + literal(board(at, "masks.board")[0]["row_labels"][12]) + "”" in spoken(at)
+    assert "“" + escape_markdown(board(at, "masks.board")[0]["row_labels"][12]) + "”" in spoken(at)
 
 
 def test_pairs_that_no_round_lets_look_are_those_of_the_head():

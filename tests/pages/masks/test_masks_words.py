@@ -9,7 +9,7 @@ from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from pages.masks.hashed_order import sorting
 from pages.masks.patterns import caption, seen
-from pages.masks.reach import connected, held, left_out
+from pages.masks.reach import connected, connected_counts, left_out
 
 
 def pattern(pairs, *, of=1000, anywhere=0, diameter=2):
@@ -101,10 +101,10 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
 
 def test_a_front_counts_layer_by_layer_what_is_connected():
     first = np.array([2, 1, 0, 1, -1])
-    assert held("a*b", first, 2, heard=True) == (
+    assert connected_counts("a*b", first, 2, heard=True) == (
         r"Tokens that hold something of “a\*b” after 0, 1, … layers: 1, 3, 4 of 5."
     )
-    assert held("{a}", first, 1, heard=False) == (
+    assert connected_counts("{a}", first, 1, heard=False) == (
         "Tokens of which “{a}” holds something after 0, 1, … layers: 1, 3 of 5."
     )
 

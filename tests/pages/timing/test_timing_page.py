@@ -31,7 +31,7 @@ def lines(chart, dash=None):
 def gathered(at):
     """Return the results of a visitor's run."""
     run = at.session_state["timing.run"]
-    return gather(run.asked, stamp("cpu", run.began), run.rows)
+    return gather(run.request, stamp("cpu", run.began), run.rows)
 
 
 def sentence(at):
@@ -82,7 +82,7 @@ def test_a_press_measures_here_beside_the_recorded_run():
     assert "Local" not in sentence(at).replace("Local · window 16", "")
     assert "only masked" not in sentence(at)
     assert at.button(key="timing.button").label == "Run on this machine"
-    assert not at.session_state["timing.run"].going
+    assert not at.session_state["timing.run"].is_running
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_another_question_ends_a_run_and_keeps_what_it_has():
     begun.rows += islice(timing_length.measure(spec), 2)
     at = open_timing(variants=PAIR, **TINY | {"t_rounds": 3}, **{"timing.run": begun})
     assert not at.exception
-    assert not at.session_state["timing.run"].going
+    assert not at.session_state["timing.run"].is_running
     assert sum(len(p.ms) for p in gathered(at).points) == 2
 
 
@@ -182,7 +182,7 @@ def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
 
 def test_a_run_is_stamped_with_the_time_it_was_begun():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    begun = Run(spec, list(timing_length.measure(spec)), began=datetime(2026, 1, 31, 12, tzinfo=UTC), going=False)
+    begun = Run(spec, list(timing_length.measure(spec)), began=datetime(2026, 1, 31, 12, tzinfo=UTC), is_running=False)
     at = open_timing(variants=PAIR, t_masked="none", t_beside="none", **TINY, **{"timing.run": begun})
     assert "2026-01-31" in charts(at)[0]["layout"]["annotations"][-1]["text"]
 
@@ -231,5 +231,5 @@ def test_lengths_are_measured_whichever_end_is_named_first():
     )
     at.button(key="timing.button").click().run()
     assert not at.exception
-    assert at.session_state["timing.run"].asked.sizes == (16, 32)
+    assert at.session_state["timing.run"].request.sizes == (16, 32)
     assert {row.n for row in at.session_state["timing.run"].rows} == {16, 32}

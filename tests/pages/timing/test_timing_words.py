@@ -165,7 +165,7 @@ def test_a_recorded_line_is_dashed_and_a_mask_dotted_and_the_bands_of_two_runs_d
         **{"live": "solid", "recorded": "dash", "alone": "dash", "mask": "dot", "recorded mask": "dashdot"}
     }
     assert [name for name, each in drawn.items() if each.low is None] == ["recorded", "recorded mask"]
-    assert [name for name, each in drawn.items() if not each.listed] == ["recorded"]
+    assert [name for name, each in drawn.items() if not each.name_at_end] == ["recorded"]
     assert [name for name, each in drawn.items() if each.hollow] == ["recorded", "alone", "recorded mask"]
 
 
@@ -193,7 +193,7 @@ def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side()
     [mark] = results.crossovers([softmax, overtaken(colour=3)])
     # The ratios are 2 at 64 and 1/2 at 256 tokens: 1 halfway between them, where softmax takes 16 ms.
     assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
-    assert (mark.colour, mark.group, mark.listed) == (3, "Local · window 16", False)
+    assert (mark.colour, mark.group, mark.name_at_end) == (3, "Local · window 16", False)
     assert mark.notes == [
         "Local · window 16 overtakes softmax at 130 tokens"
         "<br>64 tokens: 8 ms, softmax 4 ms<br>256 tokens: 32 ms, softmax 64 ms"

@@ -7,7 +7,7 @@ from app.lessons import draft
 from app.lessons.lesson import MOST_STEPS
 from app.lessons.options import write_lesson
 from app.ui import navigation
-from app.words.i18n import _, _n, literal, sentence
+from app.words.i18n import _, _n, escape_markdown, sentence
 
 PAGE = "lessons"
 """The page where a lesson is edited."""
@@ -25,7 +25,7 @@ def show(page: str) -> None:
     try:
         at = draft.screen(page)
     except ac.LabError as error:
-        st.caption(literal(sentence(error)))
+        st.caption(escape_markdown(sentence(error)))
         return
     full = found is not None and len(found.steps) >= MOST_STEPS
     st.button(

@@ -11,7 +11,7 @@ from app.measures import verdict
 from app.words.i18n import _, paragraph
 
 
-def told(step: Step, said: Callable[[str], str], guess: float | None, now: Screen) -> list[str]:
+def answer_lines(step: Step, said: Callable[[str], str], guess: float | None, now: Screen) -> list[str]:
     """Return the answer for the step's own screen, and the answer for the visitor's screen if it differs.
 
     Args:
@@ -33,23 +33,23 @@ def told(step: Step, said: Callable[[str], str], guess: float | None, now: Scree
     truth, here = found.number(asked), found.number(now)
     if truth is None:
         return [verdict(found.measure, None, guess)]
-    shown = found.measure.written(truth)
+    shown = found.measure.format(truth)
     if names:
-        right = choice_verdict(names[between(step.bounds, truth)], chosen)
+        right = choice_verdict(names[interval_index(step.bounds, truth)], chosen)
         lines = [paragraph(right, _("Measured: {truth}.", truth=shown))]
     else:
         lines = [verdict(found.measure, truth, guess)]
-    if here is not None and found.measure.written(here) != shown:
-        lines.append(as_set(found.measure.written(here)))
+    if here is not None and found.measure.format(here) != shown:
+        lines.append(own_settings_text(found.measure.format(here)))
     return lines
 
 
 def _ranked(found: Answer, asked: Screen, now: Screen, chosen: str | None) -> list[str]:
-    first, leader = found.first(asked), found.first(now)
+    first, leader = found.winner(asked), found.winner(now)
     if first is None:
         return [_("There is no variant here to choose from.")]
     lines = [choice_verdict(_(ac.variant(first).title), chosen), numbers(found, asked)]
-    return lines if leader in (None, first) else [*lines, as_set(_(ac.variant(str(leader)).title))]
+    return lines if leader in (None, first) else [*lines, own_settings_text(_(ac.variant(str(leader)).title))]
 
 
 def choices(step: Step, said: Callable[[str], str]) -> list[str]:
@@ -58,11 +58,11 @@ def choices(step: Step, said: Callable[[str], str]) -> list[str]:
     if step.choices:
         return list(map(said, step.choices))
     if found is not None and found.rank:
-        return [_(ac.variant(key).title) for key in found.rivals(Screen.of(step.at, step.reveal))]
+        return [_(ac.variant(key).title) for key in found.candidates(Screen.of(step.at, step.reveal))]
     return []
 
 
-def between(bounds: Sequence[float], number: float) -> int:
+def interval_index(bounds: Sequence[float], number: float) -> int:
     """Return the index of the interval between rising bounds that contains a number; a bound is in the upper one."""
     return sum(number >= bound for bound in bounds)
 
@@ -78,11 +78,11 @@ def choice_verdict(right: str, chosen: str | None) -> str:
 
 def numbers(found: Answer, screen: Screen) -> str:
     """Return the number of every variant to choose from."""
-    values = {_(ac.variant(key).title): found.number(screen, key) for key in found.rivals(screen)}
-    known = [f"{name} {found.measure.written(value)}" for name, value in values.items() if value is not None]
+    values = {_(ac.variant(key).title): found.number(screen, key) for key in found.candidates(screen)}
+    known = [f"{name} {found.measure.format(value)}" for name, value in values.items() if value is not None]
     return ", ".join(known) + "."
 
 
-def as_set(answered: str) -> str:
+def own_settings_text(answered: str) -> str:
     """Return the answer on the screen with the visitor's own settings."""
     return _("With your settings: {told}.", told=answered)
