@@ -200,7 +200,7 @@ def _claims(given: argparse.Namespace) -> None:
     if given.tokens is not None and not 1 <= given.tokens <= claims.LONGEST:
         raise InputError("--tokens is {n}; give 1 to {most}.", n=given.tokens, most=claims.LONGEST)
     source = _source(given)
-    # A synthetic input can be generated at any length, so claims about growth may use longer ones, as on the page.
+    # A synthetic input can have any length: claims about growth may use more than --tokens, as on the Claims page.
     longest = claims.LONGEST if source.made else given.tokens or claims.LONGEST
     heads = source.load().heads
     if given.head is not None and not 0 <= given.head < heads:

@@ -1,4 +1,6 @@
-"""The measurement: each subject between two runs of full attention, in CPU time on one thread and in time on all cores.
+"""Measures the time of each subject, a case of the benchmark, between two runs of full attention.
+
+It measures CPU time on one thread, and wall-clock time on all cores.
 
 A round runs full attention, then subjects until they have taken as long as it did, then full attention again, and so on
 through all subjects. A subject's ratio is its time over the mean of the full attentions before and after it. A machine

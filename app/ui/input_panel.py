@@ -368,7 +368,9 @@ def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Call
         )
     here = (SharedOptions.layer.value if layers > 1 else 0, SharedOptions.head.value)
     causal = SharedOptions.causal.value or source.positions == ALIBI
-    pictures = cached.head_miniatures(source.at_layer(0), causal, special)  # The pictures show every layer.
+    pictures = cached.head_miniatures(
+        source.at_layer(0), causal, special
+    )  # The pictures show all layers, so every choice shares them.
     thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
     label = _("All heads, larger and by score")
     if open_heads:

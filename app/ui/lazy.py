@@ -1,4 +1,4 @@
-"""Forms and expanders whose content is built only once they are open; building closed ones would be most of a run."""
+"""Forms and expanders whose content is built once they are open. Building all of it would take most of each rerun."""
 
 import re
 from collections.abc import Callable

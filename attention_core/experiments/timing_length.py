@@ -201,7 +201,7 @@ def _too_much(
 ) -> tuple[str, float] | tuple[None, None]:
     """Return why a variant is not measured at n, predicted from shorter lengths or from its size, and the limit."""
     large, long = BOUNDED
-    # A mask has n² entries, which may be too many at the first length. It is built on the host for any device.
+    # The mask has n² entries and is built in the host's memory for every device. Check whether the first one fits.
     if isinstance(attention, Masked) and attention.bytes(n, spec.heads, spec.element) > most_bytes:
         return large, most_bytes / MIB
     if spec.mode == "decode" or not shorter:

@@ -1,4 +1,4 @@
-"""Singular values of a matrix, its ranks, and the lower bound that they set for low-rank approximations."""
+"""Singular values of a matrix, its ranks, and the smallest error that a low-rank approximation can have."""
 
 import torch
 import torch.nn.functional as F

@@ -31,7 +31,7 @@ class Records:
 
     def load(self, source: Source, tokens: int | None = None) -> QKV:
         """Return the record of a source, as ``source.load``. Concurrent callers wait for one read."""
-        # The repr of an upload's source contains the digest of its bytes, not the bytes.
+        # The key hashes the repr of a source. For an upload, it contains a digest of the bytes, so this stays cheap.
         with unwatched():
             return self.kept.get((digest(source), tokens), lambda: source.load(tokens))
 

@@ -1,4 +1,7 @@
-"""The Fading view: the attention weight of an early token in later rows, for linear, decay, gate and softmax."""
+"""The Fading view: the attention weight of an early token in later rows.
+
+It compares linear attention, with and without decay or gates, and softmax attention.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

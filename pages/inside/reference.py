@@ -1,4 +1,4 @@
-"""Last step of every story: compares the variant's matrix with its reference."""
+"""Last step of every story: compares the variant's matrix with the matrix that its errors are measured against."""
 
 from functools import partial
 

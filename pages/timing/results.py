@@ -142,7 +142,7 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], fou
     """Return a variant's curve: dashed and hollow if recorded, dotted for a mask, banded if it hides no other band."""
     solid = {other.name for other in found if other.live}
     x, low, middle, high = zip(*values, strict=True)
-    banded = low != high and (line.live or not solid)  # The bands of two runs would hide each other.
+    banded = low != high and (line.live or not solid)  # If two runs are drawn, only the live one has bands.
     dash = ("dot", "dashdot") if line.masked else ("solid", "dash")
     return Curve(
         line.name,

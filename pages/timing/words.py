@@ -1,4 +1,4 @@
-"""The texts of the Timing page: the time of a mask on the full matrix, and the method of measurement."""
+"""Sentences of the Timing page: how long masked full attention takes, and how times are measured."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The allowed pairs of a variant on a record, and the parts of its mask or pattern that allow them."""
+"""The query-key pairs that a variant allows on an input, and the part of its mask or pattern that allows each pair."""
 
 from functools import reduce
 from operator import or_

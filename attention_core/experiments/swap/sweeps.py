@@ -1,4 +1,7 @@
-"""Ordered lists of swap tasks: given layers, growing numbers of layers, one layer at a time, and a budget."""
+"""Ordered lists of tasks that replace the attention of a model.
+
+The layers are given, grow in number, or are replaced one at a time; or the variant's budget grows.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar

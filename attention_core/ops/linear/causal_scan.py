@@ -175,6 +175,6 @@ def causal_multiply_adds(n: int, features: int, d_v: int, *, mode: str, normalis
     chunk = 1 if mode == "recurrent" else CHUNK
     sizes = [chunk] * (n // chunk) + [n % chunk] * (n % chunk > 0)
     inside = sum(c * c * (features + d_v + normalise) for c in sizes)
-    # Without references, the first chunk skips the product with its empty state.
+    # If no reference rescales the exponents, the first chunk skips the product with the empty state.
     reading = n - sizes[0] if mode == "chunked" and normalise and not referenced else n
     return inside + (reading + n) * state

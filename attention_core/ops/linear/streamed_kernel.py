@@ -1,4 +1,4 @@
-"""Kernel attention whose features exist for one block of tokens at a time, from logarithms of any size."""
+"""Kernel attention that computes features of one block of tokens at a time, from logarithms, so that none overflows."""
 
 from functools import partial
 
@@ -125,7 +125,7 @@ def streamed_cost(
     """
     C, state = features, features * (d_v + 1)
     c = min(n, size or default_size(C, causal=causal))
-    # A block and its states, plus the outputs; a single block allocates no separate tensor for all outputs.
+    # Memory for a block, its states and all outputs. With one block, its result is the output: no second tensor.
     columns, outputs = c * (d_v + 1), n * d_v if n > c else 0
     if not referenced:
         held = c * (2 * C + c + 4 * d_v + 4) + 2 * state if causal else c * (C + 2 * d_v + 2) + state

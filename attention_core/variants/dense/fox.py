@@ -1,4 +1,4 @@
-"""Forgetting transformer: softmax with logits lowered by the log of the forget gates between key and query.
+"""Forgetting transformer: softmax after adding the logs of all forget gates between key and query to a logit.
 
 A constant gate γ gives ALiBi with the slope -log γ, and a gate of 1 gives softmax.
 """

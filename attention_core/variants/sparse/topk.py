@@ -139,7 +139,7 @@ def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
     blocks = row_blocks(n, causal=causal)
     mixed = sum(rows.size * (p.k + 1 if one_by_one(rows.keys, p) else rows.keys) for rows in blocks)
-    # In addition to the scores: their softmax, or int64 positions, held twice while they are concatenated or gathered.
+    # In addition to the scores: their softmax, or two copies of int64 positions while these are gathered.
     beside = 5 * looked_at(n, p.k + 1) if one_by_one(n, p) else n
     return Cost(
         multiply_adds=d * (pairs(n, causal=causal) + mixed),

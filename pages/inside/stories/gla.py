@@ -1,4 +1,4 @@
-"""Story of gated linear attention: how long each channel of the state remembers, and how decay changes the products."""
+"""Story of gated linear attention: how long each channel remembers, and how decay changes query-key products."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Story of PaTH: the tokens between a key and a query each remove a direction from their product."""
+"""Story of PaTH: each token between a key and a query removes one direction from the key before their product."""
 
 import numpy as np
 
