@@ -155,7 +155,7 @@ ALLOWED = {
         "st.markdown('\\n\\n'.join(parts), unsafe_allow_html=True)": "the lessons that ship, and words of ours"
     },
     "pages/home/tree.py": {
-        "st.markdown(f':small[{told}]\\n\\n{roots}', unsafe_allow_html=True)": "names and settings are ours"
+        "st.markdown(f':small[{text}]\\n\\n{roots}', unsafe_allow_html=True)": "names and settings are ours"
     },
     "pages/home/gallery.py": {
         "st.markdown('\\n\\n'.join(parts), unsafe_allow_html=True)": "rows are ours; what "
