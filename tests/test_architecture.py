@@ -147,24 +147,24 @@ def test_no_page_knows_another(path):
     assert not others
 
 
-def at_once(page):
-    """Return whether a page sets ``at_once``: it answers immediately, so changing a widget interrupts no work."""
+def runs_as_fragment(page):
+    """Return whether a page sets ``runs_as_fragment``: it answers immediately, so a change interrupts no work."""
     tree = ast.parse((ROOT / "pages" / page / "page.py").read_text())
-    return any(isinstance(node, ast.keyword) and node.arg == "at_once" for node in ast.walk(tree))
+    return any(isinstance(node, ast.keyword) and node.arg == "runs_as_fragment" for node in ast.walk(tree))
 
 
 PAGES = sorted({of_page(path) for path in FILES} - {None})
 
 
-@pytest.mark.parametrize("page", [each for each in PAGES if at_once(each)])
+@pytest.mark.parametrize("page", [each for each in PAGES if runs_as_fragment(each)])
 def test_a_page_that_answers_at_once_starts_nothing_that_takes_long(page):
     known = {name for path in FILES if of_page(path) == page for name in imported(path)}
     assert "app.jobs.runs" not in known
 
 
 def test_some_pages_answer_at_once_and_those_that_sweep_do_not():
-    assert {"matrices", "masks", "home"} <= {each for each in PAGES if at_once(each)}
-    assert not {"inside", "entropy", "claims"} & {each for each in PAGES if at_once(each)}
+    assert {"matrices", "masks", "home"} <= {each for each in PAGES if runs_as_fragment(each)}
+    assert not {"inside", "entropy", "claims"} & {each for each in PAGES if runs_as_fragment(each)}
 
 
 @pytest.mark.parametrize("path", CORE, ids=lambda p: p.relative_to(ROOT).as_posix())

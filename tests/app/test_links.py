@@ -193,7 +193,7 @@ def keeping(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTROLS:
             told = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
-            if "on_change" not in told and "url.mirror(" not in told.get(None, ""):
+            if "on_change" not in told and "url.widget_arguments(" not in told.get(None, ""):
                 yield node
 
 
@@ -229,7 +229,7 @@ def test_a_value_is_asked_of_its_option_and_not_of_the_session():
 def test_a_control_that_keeps_its_value_to_itself_is_seen(line):
     assert len(list(keeping(ast.parse(line)))) == 1
     assert not list(keeping(ast.parse(f"{line[:-1]}, on_change=take)")))
-    assert not list(keeping(ast.parse(f"{line[:-1]}, **url.mirror('n', few, 0, key='k'))")))
+    assert not list(keeping(ast.parse(f"{line[:-1]}, **url.widget_arguments('n', few, 0, key='k'))")))
 
 
 @pytest.mark.parametrize("session", ["st.session_state", "state"])

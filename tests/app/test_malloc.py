@@ -89,18 +89,15 @@ def given_back(first, last="gc.collect()"):
 
 def test_a_pass_over_all_garbage_gives_back_what_is_free_between_what_is_in_use():
     assert given_back("") < 1
-    assert given_back("from app.server import gc_tuning; gc_tuning.settle('test')") > 90
+    assert given_back("from app.server import gc_tuning; gc_tuning.freeze_objects('test')") > 90
 
 
 def test_what_is_free_is_given_back_now_and_then_after_any_pass_over_what_is_no_longer_young():
-    long_ago = (
-        "from app.server import gc_tuning; gc_tuning.settle('test'); gc_tuning._given_back -= 2 * gc_tuning.BETWEEN"
-    )
+    begin = "from app.server import gc_tuning; gc_tuning.freeze_objects('test')"
+    long_ago = f"{begin}; gc_tuning._given_back -= 2 * gc_tuning.TRIM_INTERVAL"
     assert given_back(long_ago, "gc.collect(0)") < 1
     assert given_back(long_ago, "gc.collect(1)") > 90
-    assert (
-        given_back("from app.server import gc_tuning as gt; gt.settle('test'); gt.BETWEEN = 600", "gc.collect(1)") < 1
-    )
+    assert given_back(f"{begin}; gc_tuning.TRIM_INTERVAL = 600", "gc.collect(1)") < 1
 
 
 def kept(first):

@@ -273,7 +273,7 @@ def test_a_held_knob_is_answered_on_what_the_board_shows_whatever_else_is_on_its
         now = {"special": False, "causal": True, "variants": (PLAIN, ac.get("nystrom", landmarks=3))}
         with monkeypatch.context() as patch:
             others = {name: SimpleNamespace(value=value) for name, value in now.items()}
-            patch.setattr(comparison, "Visit", SimpleNamespace(**others))
+            patch.setattr(comparison, "SharedOptions", SimpleNamespace(**others))
             held.append((panels, redraw("nystrom"), redraw("local")))
         return event
 
