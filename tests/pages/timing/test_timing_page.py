@@ -15,7 +15,7 @@ from attention_core.benchmarking.run_file import recorded
 from attention_core.benchmarking.summary import of_variant, ratios
 from attention_core.benchmarking.timing import MODES, TimingSpec
 from attention_core.experiments import timing_length
-from attention_core.formatting import number
+from attention_core.formatting import formatted
 
 TINY = {"t_from": 16, "t_to": 32, "t_heads": 1, "t_d": 4, "t_rounds": 2}
 PAIR = (ac.get("softmax"), ac.get("local"))
@@ -77,8 +77,8 @@ def test_a_press_measures_here_beside_the_recorded_run():
     assert list(table["run"]) == ["live", "live", "live", "recorded", "recorded"]
     own, masked = (ratios(live, word)[-1] for word in ("local", "fused.local"))
     told = next(m.value for m in at.markdown if "laid on the full matrix" in m.value)
-    assert f"takes {number(masked.middle)}× softmax's time at 32 tokens" in told
-    assert f"the pattern's own algorithm takes {number(own.middle)}×" in told
+    assert f"takes {formatted(masked.middle, ".2g")}× softmax's time at 32 tokens" in told
+    assert f"the pattern's own algorithm takes {formatted(own.middle, ".2g")}×" in told
     assert "Local" not in sentence(at).replace("Local · window 16", "")
     assert "only masked" not in sentence(at)
     assert at.button(key="timing.button").label == "Run on this machine"
