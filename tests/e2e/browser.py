@@ -36,7 +36,8 @@ SIDEWAYS = "document.querySelector('[data-testid=stMain]').scrollWidth"
 def settle(page):
     """Wait until the script has ended and does not start again; some widgets report their value 150 ms later."""
     page.evaluate("window.since = undefined")
-    page.wait_for_function(STILL, polling=50)
+    # A worker runs only while a processor is idle, and other tests may use all of them for minutes.
+    page.wait_for_function(STILL, polling=50, timeout=180_000)
 
 
 def visit(page, address, *, until=None):
