@@ -17,7 +17,7 @@ from filelock import FileLock
 from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
-expect.set_options(timeout=30_000)  # Other processes may keep the machine busy.
+expect.set_options(timeout=60_000)  # Other processes may keep the machine busy.
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
