@@ -1,6 +1,7 @@
 """Tests of the text about a variant: its cost on an input and its source."""
 
-from driver import chosen, open_page, spoken
+import pytest
+from driver import chosen, open_page, spoken, visit
 
 import attention_core as ac
 from app.ui.about import cost_in_words, sources, what_is_counted
@@ -43,3 +44,15 @@ def test_sources_are_cited_with_what_else_there_is():
     more = next(v for v in ac.all_variants() if len(v.further) > 1)
     assert sources(lone) == f"Source: {cited(lone.source)}"
     assert sources(more) == f"Source: {cited(more.source)}; see also {', '.join(map(cited, more.further))}"
+
+
+@pytest.mark.parametrize(("key", "first"), [("deltanet", "def definition("), ("nystrom", "def weights(")])
+def test_the_definition_is_shown_by_itself(key, first):
+    at = visit(
+        "matrices",
+        {"input": "synthetic", "n": "8", "variants": ["softmax", key], "more": "explain"} | {"explained": key},
+    )
+    [shown] = [each.value for each in at.code if each.value.startswith("def ")]
+    assert shown == ac.variant(key).definition_code()
+    assert shown.startswith(first)
+    assert "VARIANT" not in shown

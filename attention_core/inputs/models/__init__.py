@@ -19,6 +19,7 @@ __all__ = [
     "is_model_allowed",
     "layer_count",
     "load",
+    "may_ask",
 ]
 
 BUILT_IN: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
@@ -53,6 +54,10 @@ def load(model: str) -> Loaded:
 def is_model_allowed(model: str) -> bool:
     """Return whether a model is built in, or is a valid hub name in a profile that allows hub models."""
     return model in _READERS or (limits.current().hub_models and NAME.fullmatch(model) is not None)
+
+
+may_ask = is_model_allowed
+"""The former name, which scripts may still use."""
 
 
 def are_default_weights_installed() -> bool:
