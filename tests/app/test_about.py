@@ -53,6 +53,6 @@ def test_the_definition_is_shown_by_itself(key, first):
         {"input": "synthetic", "n": "8", "variants": ["softmax", key], "more": "explain"} | {"explained": key},
     )
     [shown] = [each.value for each in at.code if each.value.startswith("def ")]
-    assert shown == ac.variant(key).definition_code()
+    assert shown == ac.variant(key).definition_code().strip()
     assert shown.startswith(first)
     assert "VARIANT" not in shown
