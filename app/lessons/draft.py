@@ -78,27 +78,30 @@ def shows_answer(step: Step) -> bool:
 
     This is so if showing the answer changes nothing, or only adds variants that the question is not about.
     """
-    found = answer.find(step)
-    if found is None:
+    found, curve = answer.find(step), answer.find_curve(step)
+    if found is None and curve is None:
         return False
     asked, revealed = Screen.of(step.at), Screen.of(step.at, step.reveal)
     if any(asked.values[name] != revealed.values[name] for name in asked.values if name != SharedOptions.variants.name):
         return False
     before, after = asked.visit.variants, revealed.visit.variants
-    if not found.measure.of_variant:
+    if curve:
+        keys = [curve[1]]
+    elif found and found.measure.of_variant:
+        keys = found.candidates(revealed) if found.rank else [found.key]
+    else:
         return before == after
-    keys = found.candidates(revealed) if found.rank else [found.key]
     return all(each in before for each in after if each.key in keys)
 
 
 def remove_asked_variant(place: int) -> None:
     """Remove the variant that a step asks for from its screen; showing the answer adds it again."""
     found = draft()
-    if found is None or (asked := answer.find(found.steps[place])) is None:
+    if found is None or not (key := answer.variant_of(found.steps[place])):
         return
     step = found.steps[place]
     words = [each.word for each in Screen.of(step.at, step.reveal).visit.variants]
-    left = [each.word for each in Screen.of(step.at).visit.variants if each.key != asked.key]
+    left = [each.word for each in Screen.of(step.at).visit.variants if each.key != key]
     name, at = SharedOptions.variants.name, query(step.at.partition("?")[2])
     update_step(
         place,

@@ -1,4 +1,4 @@
-"""The numbers of the Entropy page that a lesson can ask about: the entropy at the longest length, and its slope."""
+"""What a lesson can ask about the Entropy page: the entropy at the longest length, its slope, and its curve."""
 
 import math
 
@@ -6,17 +6,22 @@ import attention_core as ac
 from app.figures.spread import Spread, spread
 from app.lessons import sweep_results
 from app.lessons.screen import Screen
-from app.measures import Measure
+from app.measures import CurveMeasure, Measure
 from app.words.i18n import N_
 from attention_core.experiments import entropy_length
+from attention_core.experiments.lengths import ladder
 from attention_core.metrics.fit import fit_growth
-from pages.entropy.options import EntropyOptions, question
+from pages.entropy.options import EntropyOptions, Question, question
+
+
+def _question(screen: Screen) -> Question:
+    return question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal)
 
 
 def _curve(screen: Screen, attention: ac.Attention | None) -> Spread:
     """Return a variant's entropy by length in nats, combined over heads as on the page."""
     assert attention is not None
-    asked = question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal)
+    asked = _question(screen)
     if attention.key == "softmax_log_n":
         attention = attention.with_settings(base_length=asked.options.base)
     word, longest = attention.word, asked.longest
@@ -33,7 +38,7 @@ def _slope(screen: Screen, attention: ac.Attention | None) -> float | None:
 
 def _highest(screen: Screen) -> float:
     """Return the entropy of uniform weights at the longest length measured."""
-    return math.log(question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal).longest)
+    return math.log(_question(screen).longest)
 
 
 MEASURES = {
@@ -56,4 +61,18 @@ MEASURES = {
         tolerance=0.1,
         missing_message=N_("A slope needs at least two lengths. Use a longer input."),
     ),
+}
+CURVES = {
+    "entropy": CurveMeasure(
+        title=N_("entropy of the rows of {name} against length"),
+        positions=lambda screen, attention: ladder(_question(screen).longest),
+        find=lambda screen, attention: _curve(screen, attention).middle,
+        x_title=N_("tokens n"),
+        y_title=N_("entropy H (nats)"),
+        unit=N_("nats"),
+        high=_highest,
+        step=0.1,
+        digits=2,
+        tolerance=0.3,
+    )
 }

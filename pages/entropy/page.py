@@ -7,7 +7,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_
 from pages.entropy import distance, drift, factor, growth, normalizer
-from pages.entropy.measures import MEASURES
+from pages.entropy.measures import CURVES, MEASURES
 from pages.entropy.options import EntropyOptions, Question, opening, question, show_display
 
 VIEWS = {"entropy": growth, "normalizer": normalizer, "drift": drift, "distance": distance, "factor": factor}
@@ -37,6 +37,7 @@ PAGE = Page(
     question=N_("Does attention dilute as text grows?"),
     options=EntropyOptions,
     measures=MEASURES,
+    curves=CURVES,
     opening=opening,
     header=show_display,
     top=top,
