@@ -55,7 +55,7 @@ def show(page: str) -> Callable[[], None]:
         with st.container(gap="xsmall"):
             if page != step.page:
                 elsewhere = html.escape(_("This step is on another page."))
-                st.html(f"<p>{elsewhere} {_way(lesson, place, _('Go there'))}</p>")
+                st.html(f"<p>{elsewhere} {_way(lesson, place, _('Go to the step'))}</p>")
             elif step.ask:
                 st.html(f'<p class="ask">{html.escape(said(step.ask))}</p>')
                 if not pending:
@@ -126,7 +126,7 @@ def _head(lesson: Lesson, place: int, said: Callable[[str], str], *, pending: bo
 def _text(step: Step, said: Callable[[str], str], *, table: bool) -> str:
     """Return a step's text and task. ``app/lessons/figure.js`` scrolls the step's figure or table into view."""
     parts = [f'<p class="told" data-figure="{"table" if table else "chart"}">{html.escape(said(step.say))}</p>']
-    parts += [f'<p class="do"><b>{html.escape(_("Do"))}</b> {html.escape(said(step.do))}</p>' if step.do else ""]
+    parts += [f'<p class="do"><b>{html.escape(_("Task"))}</b> {html.escape(said(step.do))}</p>' if step.do else ""]
     return "".join(parts)
 
 
@@ -149,7 +149,7 @@ def _question(step: Step, said: Callable[[str], str], key: str) -> None:
             ready = key in _guesses()
         check, show_it = partial(_take, step, key, guessed=True), partial(_take, step, key, guessed=False)
         st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not ready, on_click=check)
-        st.button(_("Show it"), key=f"{key}.show", type="tertiary", on_click=show_it)
+        st.button(_("Show answer"), key=f"{key}.show", type="tertiary", on_click=show_it)
 
 
 def _slider(measure: Measure, screen: Screen, key: str) -> None:

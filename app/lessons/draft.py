@@ -36,13 +36,13 @@ def screen(page: str) -> str:
     """
     if SharedOptions.input.value == "upload":
         raise LessonError(
-            N_("A screen with an uploaded file cannot be a step: the people who take the lesson do not have the file.")
+            N_("A screen with an uploaded file cannot be a step, because a lesson does not contain the file.")
         )
     words = url.query_string(
         {name: each for name, each in url.current_query().items() if name not in LESSON_PARAMETERS}
     )
     if len(page + words) > LENGTHS["at"]:
-        raise LessonError(N_("This screen's text is too long for a step; take a shorter one."))
+        raise LessonError(N_("This screen's text is too long for a step. Use a shorter text."))
     return page + words
 
 
@@ -56,7 +56,7 @@ def add(at: str) -> None:
     Args:
         at: a screen from ``screen``.
     """
-    found = draft() or Lesson(title="A lesson of mine")
+    found = draft() or Lesson(title="My lesson")
     if len(found.steps) < MOST_STEPS:
         keep(replace(found, steps=(*found.steps, Step(at=at))))
         st.session_state[OPEN] = len(found.steps)

@@ -66,7 +66,10 @@ def test_nothing_measured_is_sent_before_the_answer(key, place):
     screen = Screen.of(step.at, step.reveal)
     assert header["high"] == pytest.approx(curve.high(screen))
     shown = press(begun(key, place), ".show")
-    hidden = [f"{height:.6f}"[:-1] for _, height in canvas(shown)["measured"]]
+    numbers = [f"{height:.6f}"[:-1] for _, height in canvas(shown)["measured"]]
+    known = {f"{y:.6f}"[:-1] for _xs, ys in curves(at).values() for y in ys}  # other curves may cross this one
+    hidden = [number for number in numbers if number not in known]
+    assert len(hidden) >= len(numbers) - 1
     assert all(number in sent(shown) for number in hidden)
     assert not any(number in sent(at) for number in hidden)
     assert not any("log n, n" in name for name in curves(at))

@@ -23,7 +23,7 @@ def answered(page):
 def test_a_lesson_is_taken_from_home_to_its_end_by_guessing_first(page, server):
     visit(page, server)
     expect(page.locator(".lessons a.way")).to_have_count(len(shipped()))
-    page.locator(".lessons a.way").filter(has_text="What a window loses").click()
+    page.locator(".lessons a.way").filter(has_text="How a sink recovers").click()
     for place, step in enumerate(shipped()["window_and_sink"].steps, 1):
         expect(card(page)).to_contain_text(f"Step {place} of 4")
         expect(card(page)).to_contain_text(step.ask)
@@ -65,7 +65,7 @@ def test_a_class_is_shown_a_lesson_by_the_arrow_keys(page, server):
     page.keyboard.press("ArrowLeft")
     expect(card(page)).to_contain_text("Step 3 of 4")
     settle(page)
-    card(page).get_by_role("button", name="Show it").click()
+    card(page).get_by_role("button", name="Show answer").click()
     assert re.match(r"Answer: [\d.]+%", answered(page))
     slider = page.get_by_test_id("stMain").get_by_role("slider").first
     slider.focus()
@@ -102,7 +102,7 @@ def test_a_class_sees_the_figure_of_each_step_before_and_after_its_answer(page, 
         expect(card(page)).to_contain_text(step.ask)
         settle(page)
         assert figure_in_view(page), f"step {place} before its answer"
-        card(page).get_by_role("button", name="Show it").click()
+        card(page).get_by_role("button", name="Show answer").click()
         assert answered(page)
         settle(page)
         assert figure_in_view(page), f"step {place} with its answer"
@@ -115,7 +115,7 @@ def test_a_class_sees_the_figure_of_each_step_before_and_after_its_answer(page, 
 def test_a_lesson_about_a_sweep_waits_for_it(page, server, key):
     step = shipped()[key].steps[0]
     visit(page, f"{server}/{step.at}&lesson={key}", until="Step 1 of 3")
-    card(page).get_by_role("button", name="Show it").click()
+    card(page).get_by_role("button", name="Show answer").click()
     number = re.match(r"Answer: ([\d.]+) nats", answered(page))[1]
     expect(page.get_by_test_id("stMain").get_by_text(re.compile("From n = 16 to 1024"))).to_contain_text(
         f"to {number} nats"
@@ -153,6 +153,6 @@ def test_a_lesson_is_made_by_hand_saved_and_taken_by_another_browser(page, elsew
     expect(card(elsewhere)).to_contain_text("How many pairs may look?")
     expect(board(elsewhere, "masks.board")).to_be_visible(timeout=60_000)
     settle(elsewhere)
-    card(elsewhere).get_by_role("button", name="Show it").click()
+    card(elsewhere).get_by_role("button", name="Show answer").click()
     number = re.match(r"Answer: ([\d.]+)%", answered(elsewhere))[1]
     expect(elsewhere.get_by_test_id("stMain").get_by_text(re.compile("pairs look")).first).to_contain_text(f"{number}%")
