@@ -78,7 +78,7 @@ class Measure(Quantity):
 Measures = Mapping[str, Measure]
 """The measures of a page, keyed by the names that lessons use for them."""
 CurveMeasures = Mapping[str, "CurveMeasure"]
-"""The curves of a page that a visitor can draw, keyed likewise."""
+"""The curves of a page that a visitor can draw, keyed in the same way."""
 
 
 @dataclass(frozen=True, kw_only=True)

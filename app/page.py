@@ -44,7 +44,7 @@ class Page(Generic[Q]):
         scope: returns the heads, tokens and variants behind the numbers on screen. Its argument is the chosen input; a
             page that uses no input calls it without an argument. None means the chosen head on the whole input.
         measures: numbers on the page that a lesson can ask about, keyed by the names that lessons use.
-        curves: curves on the page that a lesson can ask a visitor to draw, keyed likewise.
+        curves: curves on the page that a lesson can ask a visitor to draw, keyed in the same way.
     """
 
     title: str

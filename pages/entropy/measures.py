@@ -1,4 +1,4 @@
-"""What a lesson can ask about the Entropy page: the entropy at the longest length, its slope, and its curve."""
+"""The numbers and curves of the Entropy page that a lesson can ask about."""
 
 import math
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import board, query, saved, settle, visit
+from browser import board, on, query, saved, settle, visit
 from playwright.sync_api import expect
 
 from app.lessons.shipped import shipped
@@ -120,6 +120,84 @@ def test_a_lesson_about_a_sweep_waits_for_it(page, server, key):
     expect(page.get_by_test_id("stMain").get_by_text(re.compile("From n = 16 to 1024"))).to_contain_text(
         f"to {number} nats"
     )
+
+
+def points(page):
+    """Return the heights of the points on the canvas."""
+    shown = card(page).locator("circle[role=slider]").all()
+    return [float(each.get_attribute("aria-valuenow")) for each in shown]
+
+
+def drawing(page, server):
+    """Open the step that asks for a curve, and return its canvas."""
+    step = shipped()["log_n"].steps[1]
+    visit(page, f"{server}/{step.at}&lesson=log_n&lesson_step=2", until="Step 2 of 3")
+    expect(card(page).locator("circle[role=slider]")).to_have_count(7)
+    settle(page)
+    return card(page).locator(".sketch svg")
+
+
+def test_a_curve_is_drawn_with_the_mouse_and_the_keyboard_before_it_is_measured(page, server):
+    canvas = drawing(page, server)
+    check = card(page).get_by_role("button", name="Check")
+    expect(check).to_be_disabled()
+    scaled = page.locator(".js-plotly-plot .annotation").filter(has_text="log n")
+    expect(scaled).to_have_count(0)
+    expect(card(page).locator("polyline.measured")).to_have_count(0)
+    start = points(page)
+    page.mouse.move(*on(canvas, 0.12, 0.6))
+    page.mouse.down()
+    for part in range(1, 12):
+        page.mouse.move(*on(canvas, 0.12 + 0.8 * part / 11, 0.6 - 0.3 * part / 11))
+    page.mouse.up()
+    drawn = points(page)
+    assert drawn == sorted(drawn)
+    assert drawn[0] < start[0] < drawn[-1]
+    expect(check).to_be_enabled()
+    settle(page)
+    card(page).get_by_role("slider", name="tokens n 64").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("PageDown")
+    moved = points(page)
+    assert moved[2] == pytest.approx(drawn[2] + 0.1, abs=0.011)
+    assert moved[3] == pytest.approx(drawn[3] - 0.5, abs=0.011)
+    page.wait_for_timeout(500)  # A key reports the curve after a pause.
+    settle(page)
+    assert points(page) == moved
+    check.click()
+    assert re.match(r"(Close: your curve is|On average, your curve is) [\d.]+ nats from", answered(page))
+    expect(card(page).locator("polyline.measured")).to_have_count(1)
+    expect(card(page).locator("polyline.drawn")).to_have_count(1)
+    expect(card(page).locator("circle")).to_have_count(0)
+    expect(scaled).to_have_count(1)
+
+
+def test_a_curve_is_drawn_with_a_finger(phone, server):
+    canvas = drawing(phone, server)
+    canvas.scroll_into_view_if_needed()
+    start = points(phone)
+    phone.touchscreen.tap(*on(canvas, 0.93, 0.2))
+    expect(card(phone).get_by_role("button", name="Check")).to_be_enabled()
+    moved = points(phone)
+    assert moved[:-1] == start[:-1]
+    assert moved[-1] > start[-1]
+
+
+def test_the_controls_of_a_page_appear_with_the_answer(page, server):
+    step = shipped()["log_n"].steps[0]
+    visit(page, f"{server}/{step.at}&lesson=log_n", until="Step 1 of 3")
+    settle(page)
+    main = page.get_by_test_id("stMain")
+    for control in ("Share", "Display", "Add or remove"):
+        expect(main.get_by_role("button", name=control)).to_be_hidden()
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    expect(page.get_by_test_id("stExpandSidebarButton")).to_be_hidden()
+    card(page).get_by_role("button", name="Show answer").click()
+    assert answered(page)
+    for control in ("Share", "Display", "Add or remove"):
+        expect(main.get_by_role("button", name=control)).to_be_visible()
+    expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible()
 
 
 def test_a_lesson_is_made_by_hand_saved_and_taken_by_another_browser(page, elsewhere, server):
