@@ -47,18 +47,19 @@ def show(page: str) -> Callable[[], None]:
     key = f"lesson.{zlib.crc32(write(lesson).encode())}.{place}"
     with st.container(border=True, key="lesson", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            pending = page == step.page and bool(step.ask) and key not in st.session_state.get(ANSWERED, {})
+            answered = key in st.session_state.get(ANSWERED, {})
+            pending = page == step.page and bool(step.ask) and not answered
             st.html(_head(lesson, place, said, pending=pending), width="stretch")
             st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave)
         found = answer.find(step)
-        st.html(_text(step, said, table=found is not None and found.measure.in_table))
+        st.html(_text(step, said, answered=answered, table=found is not None and found.measure.in_table))
         with st.container(gap="xsmall"):
             if page != step.page:
                 elsewhere = html.escape(_("This step is on another page."))
                 st.html(f"<p>{elsewhere} {_way(lesson, place, _('Go to the step'))}</p>")
             elif step.ask:
                 st.html(f'<p class="ask">{html.escape(said(step.ask))}</p>')
-                if not pending:
+                if answered:
                     return partial(_reveal, step, said, key, st.empty())
                 try:
                     _question(step, said, key)
@@ -94,9 +95,11 @@ def begin(lesson: Lesson) -> None:
     navigation.go(*link(lesson, 1, present=LessonOptions.present.value))
 
 
-def _way(lesson: Lesson, place: int, label: str, kind: str = "") -> str:
+def _way(lesson: Lesson, place: int, label: str, kind: str = "", *, name: str = "") -> str:
+    """Return a link to a step; ``name`` is what a label without words stands for."""
     there = html.escape(address(lesson, place, present=LessonOptions.present.value))
-    return f'<a class="way {kind}" target="_self" href="{there}">{html.escape(label)}</a>'
+    named = f' title="{html.escape(name)}" aria-label="{html.escape(name)}"' if name else ""
+    return f'<a class="way {kind}" target="_self" href="{there}"{named}>{html.escape(label)}</a>'
 
 
 def _head(lesson: Lesson, place: int, said: Callable[[str], str], *, pending: bool) -> str:
@@ -114,7 +117,7 @@ def _head(lesson: Lesson, place: int, said: Callable[[str], str], *, pending: bo
     ways = [
         _way(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
         _way(lesson, place + 1, _("Next") + " →", "after") if place < count else "",
-        _way(lesson, place, "↺ " + _("Reset")),
+        _way(lesson, place, "↺", name=_("Reset the screen of this step")),
     ]
     return (
         f'<div class="{" ".join(kinds)}"><b>{html.escape(said(lesson.title))}</b>'
@@ -123,10 +126,14 @@ def _head(lesson: Lesson, place: int, said: Callable[[str], str], *, pending: bo
     )
 
 
-def _text(step: Step, said: Callable[[str], str], *, table: bool) -> str:
-    """Return a step's text and task. ``app/lessons/figure.js`` scrolls the step's figure or table into view."""
-    parts = [f'<p class="told" data-figure="{"table" if table else "chart"}">{html.escape(said(step.say))}</p>']
-    parts += [f'<p class="do"><b>{html.escape(_("Task"))}</b> {html.escape(said(step.do))}</p>' if step.do else ""]
+def _text(step: Step, said: Callable[[str], str], *, answered: bool, table: bool) -> str:
+    """Return a step's text and, until its question is answered, its task.
+
+    ``app/lessons/figure.js`` scrolls the step's figure or table into view.
+    """
+    parts = [f'<p data-figure="{"table" if table else "chart"}">{html.escape(said(step.say))}</p>']
+    if step.do and not answered:
+        parts.append(f'<p class="do"><b>{html.escape(_("Task"))}</b> {html.escape(said(step.do))}</p>')
     return "".join(parts)
 
 

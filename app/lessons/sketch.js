@@ -6,8 +6,8 @@ import { clamp, make, perform } from "../matrix_board/page.js";
 import { fill } from "../page_script/templates.js";
 
 const SVG_SPACE = "http://www.w3.org/2000/svg";
-const SIZE = { width: 320, height: 210 };
-const FRAME = { left: 34, right: 300, top: 12, bottom: 168 };
+const SIZE = { width: 320, height: 180 };
+const FRAME = { left: 38, right: 302, top: 16, bottom: 144 };
 const BIG_STEP = 5; // steps per press of Page Up or Page Down
 const SETTLED = 300; // milliseconds without a key after which the curve is reported
 
@@ -78,10 +78,10 @@ export class Sketch {
     this.chart.setAttribute("aria-label", words.title);
     const grid = roundNumbers(header.high).flatMap((height) => [
       shape("line", { class: "grid", x1: FRAME.left, x2: FRAME.right, y1: this.up(height), y2: this.up(height) }),
-      label(String(height), FRAME.left - 5, this.up(height) + 4, "end"),
+      label(String(height), FRAME.left - 12, this.up(height) + 4, "end"),
     ]);
     const places = header.x.map((position) => label(String(position), this.across(position), FRAME.bottom + 15, "middle"));
-    const titles = [label(words.y, 2, FRAME.top - 3, "start"), label(words.x, FRAME.right, FRAME.bottom + 31, "end")];
+    const titles = [label(words.y, 2, FRAME.top - 6, "start"), label(words.x, FRAME.right, FRAME.bottom + 31, "end")];
     const focused = /** @type {ShadowRoot} */ (this.root.getRootNode()).activeElement?.getAttribute("data-point");
     this.chart.replaceChildren(...grid, ...places, ...titles, ...(this.answered ? this.comparison(header) : this.points(header)));
     if (focused) this.point(Number(focused))?.focus();

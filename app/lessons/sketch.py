@@ -101,7 +101,7 @@ def show(
     }
     words = {
         "title": title[:1].upper() + title[1:],
-        "help": _("Drag the points. Keys: left and right choose a point, up and down move it."),
+        "help": _("Drag the points or use the arrow keys."),
         "point": _("{x}: {y}"),
         "x": _(curve.x_title),
         "y": _(curve.y_title),
