@@ -104,7 +104,7 @@ def test_unknown_key_far_from_all_lists_them():
 
 
 def test_unknown_setting_names_the_nearest():
-    with pytest.raises(SettingError, match=r"no setting 'windw' here\. Did you mean 'window'\?"):
+    with pytest.raises(SettingError, match=r"no setting 'windw'\. Did you mean 'window'\?"):
         ac.get("local", windw=3)
 
 

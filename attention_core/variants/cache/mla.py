@@ -1,4 +1,4 @@
-"""Multi-head latent attention: a few numbers per token, the latent, represent the keys and values of all heads.
+"""Multi-head latent attention: caches short latents per token and reconstructs all heads' keys and values from them.
 
 The cache holds the latents alone. Here they are the latents with the least error: the truncated singular value
 decomposition of all heads' keys side by side, and of their values. Keys and values have separate latents, so that the
