@@ -6,7 +6,7 @@ import torch
 import attention_core as ac
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.device import Stamp
-from attention_core.benchmarking.masked import FORMS, Masked, attention_from_word
+from attention_core.benchmarking.full_matrix_mask import FORMS, Masked, attention_from_word
 from attention_core.benchmarking.records import Sample, gather
 from attention_core.benchmarking.run_file import from_json, to_json
 from attention_core.benchmarking.timing import TimingSpec, prepare, unsupported_reason
