@@ -25,7 +25,14 @@ RECORD = """
     }).observe(document, { childList: true, subtree: true });
 """
 """A script that records the test ids and classes of all elements, as placeholders are on the page only for a moment."""
-PAGES = ("", "matrices", "matrices?more=explain", "matrices?more=numbers", "entropy", "claims")
+PAGES = (
+    (1280, ""),
+    (1280, "matrices?lesson=flat&more=explain"),
+    (1280, "matrices?more=numbers"),
+    (390, "entropy"),
+    (1280, "claims"),
+)
+"""Widths of the window, and addresses."""
 
 
 def exported():
@@ -44,14 +51,14 @@ def test_every_selector_of_streamlits_elements_matches_something(newly_opened, s
     page.add_init_script(RECORD)
     seen, missing = set(), exported()
     assert len(missing) > 5
-    for width in (1280, 390):
+    for width, path in PAGES:
         page.set_viewport_size({"width": width, "height": 800})
-        for path in PAGES:
-            visit(page, f"{server}/{path}")
-            seen |= set(page.evaluate("[...seen]"))
-            missing = {name: each for name, each in missing.items() if not page.locator(each).count()}
+        visit(page, f"{server}/{path}")
+        seen |= set(page.evaluate("[...seen]"))
+        missing = {name: each for name, each in missing.items() if not page.locator(each).count()}
     assert not missing
-    assert sorted(named(STYLES, SCRIPT) - seen) == []
+    unseen = named(STYLES, SCRIPT) - seen
+    assert not unseen, sorted(unseen)
     assert page.locator("[data-test-connection-state=CONNECTED]").count()
 
 
