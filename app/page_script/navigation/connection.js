@@ -1,8 +1,7 @@
 // After reconnecting to another server or an ended session, the server has not drawn anything yet, so a change in a
 // fragment would rerun a fragment that does not exist. The whole page is therefore rerun from its address.
 
-const LINKED = "data-test-connection-state";
-const IS_THERE = "CONNECTED";
+import { CONNECTED, CONNECTION } from "../selectors.js";
 
 /** @type {((time: number) => void) | undefined} */
 let askAgain;
@@ -11,12 +10,12 @@ let askAgain;
 export function watchConnection(drawAgain) {
   const watched = askAgain !== undefined;
   askAgain = drawAgain;
-  const app = document.querySelector(`[${LINKED}]`);
+  const app = document.querySelector(`[${CONNECTION}]`);
   if (watched || !app) return;
   let lost = false;
   new MutationObserver(() => {
-    const connected = app.getAttribute(LINKED) === IS_THERE;
+    const connected = app.getAttribute(CONNECTION) === CONNECTED;
     if (connected && lost) askAgain?.(Date.now());
     lost = !connected;
-  }).observe(app, { attributeFilter: [LINKED] });
+  }).observe(app, { attributeFilter: [CONNECTION] });
 }

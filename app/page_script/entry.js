@@ -1,13 +1,13 @@
 // The script of every page. The browser caches it after the first message; later runs send only its hash.
 
-import { showArrivals } from "./arrival.js";
-import { saveCharts } from "./chart_files.js";
-import { lightCharts } from "./charts.js";
-import { watchConnection } from "./connection.js";
+import { showArrivals } from "./navigation/arrival.js";
+import { saveCharts } from "./charts/saving.js";
+import { lightCharts } from "./charts/lines.js";
+import { watchConnection } from "./navigation/connection.js";
 import { watchForms } from "./forms.js";
 import { explainTerms } from "./glossary.js";
-import { keepHistory } from "./history.js";
-import { leadToInput } from "./input_panel.js";
+import { keepHistory } from "./navigation/history.js";
+import { leadToInput } from "./navigation/to_input.js";
 import { reachByKeys } from "./keyboard.js";
 import { stepByArrows } from "../lessons/arrows.js";
 import { showFigures } from "../lessons/figure.js";
@@ -15,7 +15,7 @@ import { Sentence } from "../live_sentence/sentence.js";
 import { linkTexts } from "../matrix_board/links.js";
 import { offer } from "../matrix_board/main.js";
 import { ReadingBoard } from "../reading_board/reading.js";
-import { followWays } from "./ways.js";
+import { followWays } from "./navigation/ways.js";
 
 const MOUNTED = Symbol.for("attention-lab.page");
 const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);

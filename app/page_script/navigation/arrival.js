@@ -1,5 +1,7 @@
 // Scrolls a panel that opens in its place into view, and keeps it there while the page is drawn.
 
+import { PAGE_BODY } from "../selectors.js";
+
 const ARRIVES = '[class*="st-key-claims-panel-"]';
 
 /** Scroll new panels into view; the style sheet's animation reports them. */
@@ -15,7 +17,7 @@ export function showArrivals() {
   }
 
   function watch() {
-    const page = arrived?.closest('[data-testid="stMainBlockContainer"]');
+    const page = arrived?.closest(PAGE_BODY);
     if (page) drawn.observe(page); // reports its size immediately
   }
 

@@ -1,7 +1,7 @@
 // Charts: the line under the pointer is highlighted with its band, and the others are grey. Names at the ends of lines
 // do the same for keys and fingers. A click on a point follows its link. The server is informed of a narrow screen.
 
-import { go } from "./ways.js";
+import { go } from "../navigation/ways.js";
 
 const LINE_END = "→ "; // the start of the names of elements at a line's end: app/figures/ends.py
 const END_NAME = ".annotation[data-index]";

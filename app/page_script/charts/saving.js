@@ -1,6 +1,7 @@
 // Saves a chart as a picture with its origin, which Plotly's own button would leave out.
 
-import { download, FINE_LINE, FINE_PRINT, originLines, SvgPen } from "../matrix_board/export.js";
+import { download, FINE_LINE, FINE_PRINT, originLines, SvgPen } from "../../matrix_board/export.js";
+import { APP } from "../selectors.js";
 
 const CAMERA = ".js-plotly-plot .modebar-btn"; // the only button, see app/ui/chart.py
 const EDGE_ROOM = 12; // pixels around the origin lines
@@ -13,7 +14,7 @@ export function saveCharts() {
 /** @param {MouseEvent} event */
 function savePressed(event) {
   const button = event.target instanceof Element && event.target.closest(CAMERA);
-  /** @type {import("./charts.js").Chart | null} */
+  /** @type {import("./lines.js").Chart | null} */
   const chart = button ? button.closest(".js-plotly-plot") : null;
   const file = chart?.layout.meta?.file;
   if (!chart || !file) return;
@@ -32,9 +33,7 @@ function savePressed(event) {
 function chartPicture(chart) {
   const layers = [...chart.querySelectorAll(".main-svg")];
   const { width, height } = layers[0].getBoundingClientRect();
-  const { backgroundColor, color, fontFamily } = getComputedStyle(
-    document.querySelector('[data-testid="stApp"]') ?? document.body,
-  );
+  const { backgroundColor, color, fontFamily } = getComputedStyle(document.querySelector(APP) ?? document.body);
   const ruler = new SvgPen(1, 1, fontFamily).ruler;
   const origin = originLines(ruler, width - 2 * EDGE_ROOM, "");
   const all = height + origin.length * FINE_LINE + EDGE_ROOM;
