@@ -40,11 +40,7 @@ def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, objec
     """Return the tokens whose loss increases most, with both losses."""
     worse, labels = np.subtract(changed.losses, original.losses), number_repeats(original.labels)
     return [
-        {
-            _("Token"): labels[i + 1],
-            _("Original"): number(original.losses[i]),
-            _("Changed"): number(changed.losses[i]),
-        }
+        {_("Token"): labels[i + 1], _("Original"): number(original.losses[i]), _("Changed"): number(changed.losses[i])}
         for i in np.argsort(-worse, kind="stable")[:WORST].tolist()
         if worse[i] > 0
     ]

@@ -192,10 +192,7 @@ def cloud(copies):
     ("copies", "told"),
     [
         ((0, 1, 2, 3, 4.0), "predicts the **copying** ranking (rank correlation 1.0 over 5 points). All points"),
-        (
-            (1, 0, 3, 2, 4.0),
-            "roughly predicts the **copying** ranking (rank correlation 0.80 over 5 points). Largest",
-        ),
+        ((1, 0, 3, 2, 4.0), "roughly predicts the **copying** ranking (rank correlation 0.80 over 5 points). Largest"),
         ((4, 3, 2, 1, 0.0), "does not predict the **copying** ranking"),
         ((1, 1, 1, 1, 1.0), "Output error and copying cannot be ranked: one of them is constant."),
     ],
