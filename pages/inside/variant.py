@@ -9,7 +9,7 @@ from app.state.session import SharedOptions, opens_causal
 from app.ui.lazy import lazy_popover
 from app.ui.variant_picker import knobs, with_setting
 from app.words.i18n import _
-from app.words.labels import label
+from app.words.labels import readable
 from attention_core.variant import Value
 from pages.inside.options import InsideOptions
 from pages.inside.stories import discover
@@ -36,8 +36,16 @@ def choose() -> None:
         )
         if attention.variant.params.settings():
             draw = partial(knobs, attention, _turn, place="inside.knob")
-            lazy_popover(label(attention), draw, key="inside.settings", icon=":material/tune:")
+            lazy_popover(_settings_label(attention), draw, key="inside.settings", icon=":material/tune:")
         st.markdown(_(attention.variant.summary), width="content")
+
+
+def _settings_label(attention: ac.Attention) -> str:
+    """Return the current budget, such as ``Landmarks 32``, or "Settings" for a variant without a budget."""
+    budget = attention.variant.budget
+    if budget is None:
+        return _("Settings")
+    return f"{readable(budget.name).capitalize()} {getattr(attention.params, budget.name)}"
 
 
 def _take_variant() -> None:

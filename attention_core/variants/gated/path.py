@@ -108,8 +108,8 @@ VARIANT = fast_weights.variant(
             title="Corrections",
             symbol="T",
             formula=r"T = \left(I + \beta\, W W^\top \odot M^-\right)^{-1}",
-            mechanism="The inverse accounts for the components that tokens in between have already subtracted; T C is "
-            "what is really subtracted.",
+            mechanism="The inverse accounts for the components that tokens in between have already subtracted: the "
+            "product T C is what each token actually subtracts.",
             rows="token",
             columns="token",
         ),

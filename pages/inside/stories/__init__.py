@@ -1,12 +1,14 @@
-"""Stories: the modules of this package, named by a variant's key, and one generic story for the other variants."""
+"""Stories: the modules of this package, named by a variant's key, and ``generic`` for all other variants."""
 
 import importlib
 import pkgutil
 from functools import cache
 
 import attention_core as ac
-from pages.inside import generic
 from pages.inside.story import Story
+
+GENERIC = "generic"
+"""Name of the module whose story is made from the declared intermediates of a variant."""
 
 
 @cache
@@ -19,6 +21,5 @@ def discover() -> dict[str, Story]:
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")
         own |= dict.fromkeys((info.name, *getattr(module, "ALSO", ())), module.steps)
-    found = {v.key: own.get(v.key, generic.steps) for v in ac.all_variants() if v.key in own or v.intermediates}
-    assert set(own) <= set(found), "a story has the key of a variant"
-    return found
+    generic = own.pop(GENERIC)
+    return {v.key: own.get(v.key, generic) for v in ac.all_variants() if v.key in own or v.intermediates}

@@ -302,7 +302,7 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
     text = paragraph(
         _(
             "From {a:.0f} to {b:.0f} directions, the error of **positive** features falls from {start} to {end}, as "
-            "m^{slope}.",
+            "m to the power {slope}.",
             a=first.x[0],
             b=first.x[-1],
             start=number(first.middle[0]),

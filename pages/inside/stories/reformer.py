@@ -182,7 +182,7 @@ def cut_sentence(chunks: int, size: int, *, causal: bool) -> str:
     """Return the sentence about the number and size of the chunks."""
     if causal:
         return _(
-            "Each bucket is cut separately, into {n} chunks of at most {size} tokens in total.", n=chunks, size=size
+            "Each bucket is cut separately, into chunks of at most {size} tokens: {n} in total.", n=chunks, size=size
         )
     return _(
         "The order is cut into {n} chunks of at most {size} tokens, regardless of bucket borders.", n=chunks, size=size

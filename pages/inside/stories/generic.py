@@ -55,7 +55,9 @@ def matrix_findings(values: np.ndarray) -> str:
     negative, zero = (shown < 0).mean(), (shown == 0).mean()
     size = min(values.shape)
     return paragraph(
-        _("Entries range from {low} to {high}.", low=number(shown.min()), high=number(shown.max())),
+        _("Entries range from {low} to {high}.", low=number(shown.min()), high=number(shown.max()))
+        if shown.min() < shown.max()
+        else _("Every entry is {value}.", value=number(shown.min())),
         _("{share:.0%} are negative.", share=negative) if negative else _("None is negative."),
         _("{share:.0%} are exactly zero.", share=zero) if zero else "",
         _("Every row sums to one.")
