@@ -5,7 +5,6 @@ channel. Because the gate differs by channel, no single n x n matrix maps values
 ``diag(u_c) A``. Sources: Hua et al. 2022, arXiv 2202.10447; kexue.fm/archives/8934.
 """
 
-
 import numpy as np
 import torch
 import torch.nn.functional as F

@@ -86,7 +86,7 @@ def _inverse(seen: Seen) -> Step:
         title=_("Corrections"),
         mechanism=_(
             "Row i of T contains how much of each earlier value token i erases when it writes; forward substitution "
-            "computes all rows at once."
+            "computes all rows together."
         ),
         formula=symbol(0, "T")
         + r" = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot "

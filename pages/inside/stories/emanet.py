@@ -105,7 +105,7 @@ def _contents(seen: Seen) -> Step:
             [
                 {
                     _("basis"): b,
-                    _("tokens held"): float(held[b]),
+                    _("size in tokens"): float(held[b]),
                     _("largest share"): float(taken[:, b].max()),
                     _("largest tokens"): "  ·  ".join(map(isolated, named[b])),
                 }
@@ -115,7 +115,7 @@ def _contents(seen: Seen) -> Step:
             key=key,
             height="auto" if len(order) <= SHOWN * 4 else 460,
             column_config={
-                _("tokens held"): st.column_config.NumberColumn(format="%.1f"),
+                _("size in tokens"): st.column_config.NumberColumn(format="%.1f"),
                 _("largest share"): st.column_config.NumberColumn(format="percent"),
             },
         )
@@ -126,7 +126,7 @@ def _contents(seen: Seen) -> Step:
         formula=r"\hat z_{jb} = \frac{z_{jb}}{\sum_l z_{lb}},\qquad \text{size of } b:\ \sum_j z_{jb}",
         shapes={r"\hat z": z.shape},
         findings=_(
-            "The largest basis holds {most:.1f} of {n} tokens, mainly {tokens}. The smallest holds {least:.1f}.",
+            "The largest basis contains {most:.1f} of {n} tokens, mainly {tokens}. The smallest contains {least:.1f}.",
             most=held.max(),
             n=len(z),
             least=held.min(),

@@ -206,7 +206,7 @@ def bias_sentence(kind: str, row_norms: str, middle: float) -> str:
         middle: the median ratio of estimate to true value.
     """
     if row_norms == "fixed" and kind != "relu":
-        return _("Directions of fixed length are biased, whatever the number of features.")
+        return _("Directions of fixed length give a biased estimate, even with many features.")
     if kind in POSITIVE and middle < FAR:
         return _("The estimator is unbiased but heavy-tailed: a few large draws carry its mean.")
     return _("The estimator is unbiased.")
@@ -257,7 +257,6 @@ def _more_features(seen: Seen) -> Step:
             lines = [curve for curve, (kind, _way) in zip(lines, found, strict=True) if kind != "positive"] + over
             start = found["hyperbolic", True].middle[0] if found["hyperbolic", True].x else 1.0
             lines.append(guide("1/√m", LADDER, [start * (LADDER[0] / m) ** 0.5 for m in LADDER], "dash"))
-            st.markdown(fall_sentence(found, row_norms=norms))
             pictures.lines(
                 lines,
                 key=drawn_key,
@@ -269,6 +268,7 @@ def _more_features(seen: Seen) -> Step:
                 height=440,
                 alt=_("Lines: the error of each kind of feature against the number of directions"),
             )
+            st.markdown(fall_sentence(found, row_norms=norms))
 
         tasks = performer_error.tasks(
             seen.source, head=seen.head, causal=seen.causal, row_norms=norms, factor=factor, ways=tuple(ways)
@@ -299,16 +299,17 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
         return _("The error is not defined: the similarities of this head are all equal, or overflow.")
     ends = {way: each.middle[-1] for way, each in found.items() if np.isfinite(each.middle[-1])}
     best = min(ends, key=ends.__getitem__)
+    start, end = first.middle[0], first.middle[-1]
+    change = (
+        _("From {a:.0f} to {b:.0f} directions, the error of **positive** features falls from {start} to {end}.")
+        if end < start
+        else _(
+            "From {a:.0f} to {b:.0f} directions, the error of **positive** features does not fall: {start} to {end}."
+        )
+    )
     text = paragraph(
-        _(
-            "From {a:.0f} to {b:.0f} directions, the error of **positive** features falls from {start} to {end}, as "
-            "m to the power {slope}.",
-            a=first.x[0],
-            b=first.x[-1],
-            start=number(first.middle[0]),
-            end=number(first.middle[-1]),
-            slope=number(fit_power(first.x, first.middle).exponent),
-        ),
+        change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
+        _("It goes with m to the power {slope}.", slope=number(fit_power(first.x, first.middle).exponent)),
         _("Without bias, the expected power is {promised}.", promised=number(-0.5, 1)) if row_norms == "chi" else "",
         _(
             "The smallest error is {least}, with **{best}**; **trig** has {trig}.",

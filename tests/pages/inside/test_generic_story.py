@@ -42,9 +42,7 @@ def test_a_matrix_is_described_by_range_signs_sums_and_rank():
         "Entries range from −2 to 2. 50% are negative. Rows sum to −1 … 1. The rank is 1 of 2."
     )
     masked = np.where(np.tri(2, dtype=bool), 0.5, np.nan)
-    assert matrix_findings(masked).startswith(
-        "Entries range from 0.50 to 0.50. None is negative. Rows sum to 0.50 … 1."
-    )
+    assert matrix_findings(masked).startswith("Every entry is 0.50. None is negative. Rows sum to 0.50 … 1.")
     assert matrix_findings(np.full((1, 1), np.nan)) == "There is only one token, so there is no pair to show."
 
 

@@ -15,8 +15,8 @@ def test_bases_hold_tokens():
     q, k, v = head()
     z = attention.variant.anatomy(q, k, v, attention.params, causal=False)["responsibilities"]
     table = open_step(attention, 2).dataframe[0].value.set_index("basis")
-    assert table["tokens held"].sum() == pytest.approx(24)
-    assert table["tokens held"].to_dict() == pytest.approx(dict(enumerate(z[-1].sum(0).tolist())), rel=1e-4)
+    assert table["size in tokens"].sum() == pytest.approx(24)
+    assert table["size in tokens"].to_dict() == pytest.approx(dict(enumerate(z[-1].sum(0).tolist())), rel=1e-4)
     moved = (z.argmax(-1).diff(dim=0) != 0).double().mean(-1)
     second, final = said(open_step(attention, 1), r"([\d.]+)% of the tokens changed .*, and ([\d.]+)% in the last")
     assert (second, final) == (
@@ -52,5 +52,5 @@ def test_a_step_counts_the_bases_that_tokens_have():
         "basis in the second round."
     )
     assert contents.findings == (
-        "The largest basis holds 18.1 of 24 tokens, mainly “t0”, “t1”, “t2”. The smallest holds 0.0."
+        "The largest basis contains 18.1 of 24 tokens, mainly “t0”, “t1”, “t2”. The smallest contains 0.0."
     )

@@ -75,17 +75,17 @@ def test_the_error_over_the_features_is_the_cores():
     x, y = drawn["positive, independent"]
     assert y[x.index(task.features)] == pytest.approx(wanted)
     assert drawn["1/√m"][1][0] / drawn["1/√m"][1][-1] == pytest.approx((1024 / 8) ** 0.5)
-    [start, end] = said(at, r"features falls from (\S+) to (\S+), as m")
+    [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. It goes")
     positive = drawn["positive, orthogonal"][1]
     assert (start, end) == (pytest.approx(positive[0], rel=0.06), pytest.approx(positive[-1], rel=0.06))
 
 
 def test_small_logits_reach_the_expected_power():
     at = open_step(ac.get("performer", row_norms="chi"), 4)
-    [here] = said(at, r"as m to the power (-[\d.]+?)\.")
+    [here] = said(at, r"It goes with m to the power (-[\d.]+)\. Without")
     at.button_group(key="logits").set_value(0.05).run()
     assert not at.exception
-    [small] = said(at, r"as m to the power (-[\d.]+?)\.")
+    [small] = said(at, r"It goes with m to the power (-[\d.]+)\. Without")
     assert -0.65 < small < -0.35
     assert small < here
 
@@ -124,10 +124,12 @@ FALLING = {"positive": (4.0, 2.0, 1.0), "hyperbolic": (2.0, 1.0, 0.5), "trig": (
 def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
     told = fall_sentence(spreads(**FALLING), row_norms=row_norms)
     assert told.startswith(
-        "From 8 to 32 directions, the error of **positive** features falls from 4 to 1, as m to the power −1.0."
+        "From 8 to 32 directions, the error of **positive** features falls from 4 to 1. It goes with m to the power −1.0."
     )
     assert told.endswith("The smallest error is 0.50, with **hyperbolic**; **trig** has 200.")
     assert ("Without bias, the expected power is −0.5." in told) == (row_norms == "chi")
+    rising = fall_sentence(spreads(**FALLING | {"positive": (1.0, 1.5, 2.0)}), row_norms=row_norms)
+    assert "features does not fall: 1 to 2." in rising
     endless = spreads(**FALLING | {"hyperbolic": (2.0, 1.0, math.inf)})
     assert "The smallest error is 1, with **positive**" in fall_sentence(endless, row_norms=row_norms)
 
@@ -165,8 +167,8 @@ def test_one_draw_is_described_by_its_accuracy_and_its_median():
         ("hyperbolic", "chi", 0.1, "heavy-tailed"),
         ("trig", "chi", 0.1, "The estimator is unbiased."),
         ("relu", "fixed", 0.1, "The estimator is unbiased."),
-        ("positive", "fixed", 0.1, "Directions of fixed length are biased"),
-        ("trig", "fixed", 0.9, "Directions of fixed length are biased"),
+        ("positive", "fixed", 0.1, "Directions of fixed length give a biased estimate"),
+        ("trig", "fixed", 0.9, "Directions of fixed length give a biased estimate"),
     ],
 )
 def test_bias_and_spread_explain_the_median_estimate(kind, row_norms, middle, words):
