@@ -130,7 +130,9 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
     url.write_and_report()
     if not page.question:
         return
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="page-header"
+    ):
         with st.container(width="content", gap=None, key="question"):
             st.markdown(f"# {_(page.question)}", anchors=False)
             if subtitle:
@@ -140,7 +142,7 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
                 SharedOptions.causal.draw(width="content")
             if page.header:
                 page.header()
-            brief = _("The address bar always holds everything on screen: input, layer, head, variants and knobs.")
+            brief = _("This link, also in the address bar, reproduces the screen: input, variants and settings.")
             lazy_popover(
                 _("Share"), partial(_share, key), brief=brief, key="share", icon=":material/share:", type="tertiary"
             )
@@ -149,9 +151,9 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
 def _share(key: str) -> None:
     """Draw the link to the current screen, what the link cannot carry, and the options for presenting and lessons."""
     if SharedOptions.input.value == "upload":
-        st.info(_("An uploaded file does not travel in a link: whoever opens it must upload the file again."))
+        st.info(_("The link does not contain the uploaded file. Anyone who opens it must upload the file again."))
     elif SharedOptions.input.value == "text" and not write_text(SharedOptions.text.value):
-        st.info(_("This text is too long for a link: the link opens with the default text."))
+        st.info(_("This text is too long for a link. The link opens with the default text."))
     address = (st.context.url or "").split("?")[0]  # Outside a browser it is missing.
     st.code(address + url.query_string(url.current_query()), language=None, wrap_lines=True)
     LessonOptions.present.draw()

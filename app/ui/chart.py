@@ -39,9 +39,12 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
         **figure,
         "layout": {**layout, "meta": {**layout.get("meta", {}), "file": f"{name}.{SharedOptions.picture.value}"}},
     }
+    if st.session_state.get(NARROW):
+        figure = with_legend_below(figure)
     st.plotly_chart(
-        RawFigure(with_legend_below(figure) if st.session_state.get(NARROW) else figure),
+        RawFigure(figure),
         key=key,
+        height=round(figure["layout"]["height"]),  # The chart's room stays the same while the browser loads its code.
         config={"displaylogo": False, "displayModeBar": True, "modeBarButtons": [["toImage"]]},
         alt=alt,
     )

@@ -14,10 +14,10 @@ def test_a_cost_is_compared_with_softmaxs_and_names_what_is_counted():
     own, full = (a.cost(64, 8).multiply_adds for a in (local, softmax))
     assert own < full
     assert cost_in_words(local, n=64, d=8, heads=3) == (
-        f"Time grows as **{local.variant.complexity}**: without a causal mask, {own:,} multiply-adds per head with "
-        f"values as long as keys, {own / full:.2f}× softmax's. {what_is_counted()}"
+        f"**O({local.variant.complexity})**: {own:,} multiply-adds per head ({own / full:.2f}× softmax, d_v = d, no "
+        f"causal mask). {what_is_counted()}"
     )
-    assert "1.00× softmax's. " in cost_in_words(softmax, n=64, d=8, heads=3)
+    assert "(1.00× softmax, " in cost_in_words(softmax, n=64, d=8, heads=3)
     assert cost_in_words(ac.get("local", window=9), n=64, d=8, heads=3) != cost_in_words(local, n=64, d=8, heads=3)
 
 

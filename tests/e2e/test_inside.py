@@ -58,8 +58,8 @@ def test_a_knob_changes_what_is_shown_and_the_parts_come_along(page, server):
     assert "inside=nystrom~landmarks~5" in words(page)
     page.keyboard.press("Escape")
 
-    page.get_by_text("Take away").click()
-    found = arrays(saved(page, "All parts (NPZ)"))
+    page.get_by_text("Export").click()
+    found = arrays(saved(page, "All intermediates (NPZ)"))
     qkv = SyntheticSource(SyntheticSpec(n=20, heads=2)).load()
     own = look(qkv, ac.get("nystrom", landmarks=5), 1, False)
     assert set(found) == {*own.parts, "weights", "reference", "provenance"}

@@ -17,9 +17,8 @@ def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of
     return param(
         default,
         choices=("constant", "harmonic", "keys"),
-        help="Where the gate comes from, untrained: the decay that is set, 1 - 1/t at the t-th token, or "
-        "σ(k)^(1/root) of the token's own key. Where the input has rotary positions (RoPE), the key and so its gate "
-        "also depend on the token's position.",
+        help="Rule of the gate, untrained. constant: the decay; harmonic: 1 - 1/t at token t; keys: σ(k)^(1/root) of "
+        "the token's own key. With rotary positions (RoPE), a gate from keys also depends on the position.",
     )
 
 
@@ -33,7 +32,7 @@ class GateParams(Params):
         low=0.1,
         high=1.0,
         step=0.005,
-        help="What a constant gate leaves at each step, before a token is written; 1 forgets nothing.",
+        help="Value of the constant gate, the share that remains at each token; 1 means no decay.",
     )
     root: float = param(
         16.0,
@@ -41,7 +40,7 @@ class GateParams(Params):
         high=64.0,
         step=1.0,
         scale="log",
-        help="The root taken of a gate made of keys: the higher, the more slowly it forgets.",
+        help="Root of the gates from keys: the larger it is, the slower the decay.",
     )
 
 

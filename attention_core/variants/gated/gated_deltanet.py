@@ -45,8 +45,7 @@ VARIANT = fast_weights.variant(
     gates=one,
     key="gated_deltanet",
     title="Gated DeltaNet",
-    summary="DeltaNet, with queries and keys of length one by default, on a state that fades: a key met again is "
-    "overwritten, and what is never met again makes room.",
+    summary="DeltaNet whose state decays by one factor per token before each update.",
     formula=r"A = (\hat Q \hat K^\top \odot \Gamma)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"\Gamma^-)\right)^{-1} \operatorname{diag}(\beta),\quad \Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,\; "
     r"\Gamma^-_{ij} = [j < i]\, \Gamma_{ij},\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = "
@@ -54,9 +53,9 @@ VARIANT = fast_weights.variant(
     params=GatedDeltaNetParams,
     source=Paper("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024, "https://arxiv.org/abs/2412.06464"),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="Models such as Qwen3-Next learn a gate and a strength for each token; here the strength β is a constant and "
-    'the gate α follows the rule that is set, untrained. With keys "exact", q̂ and k̂ are q and k over d^(1/4) and '
-    "β is (1 - e^(-η‖k̂‖²)) / ‖k̂‖², η being the strength. Without a causal mask all is written in order, then each "
-    "query reads the end's state.",
+    note="Models such as Qwen3-Next learn a gate and a strength for each token; here the strength β is constant and "
+    'the gate α follows an untrained rule. With keys "exact", q̂ and k̂ are q and k divided by d^(1/4), and β = (1 - '
+    "e^(-η‖k̂‖²)) / ‖k̂‖², where η is the strength. Without a causal mask, all tokens are written in order, then "
+    "every query reads the final state.",
     special_cases=(SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),),
 )

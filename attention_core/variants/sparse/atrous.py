@@ -24,7 +24,7 @@ class AtrousParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Distance between visible tokens; 1 is full attention, larger is cheaper.",
+        help="Distance between visible tokens: 1 is full attention, larger values are cheaper.",
         budget=True,
     )
 
@@ -61,7 +61,7 @@ VARIANT = Variant(
     key="atrous",
     title="Atrous",
     family="sparse",
-    summary="Each token looks only at tokens whose distance is a multiple of a stride.",
+    summary="Each query attends to the keys whose distance is a multiple of the stride.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \equiv i \,(r)} e^{q_i^\top k_l / \sqrt d}}"
     r"\quad\text{where } j \equiv i \pmod r",
     complexity="n² d / r",

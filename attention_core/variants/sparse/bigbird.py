@@ -21,17 +21,14 @@ from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Var
 class BigBirdParams(Params):
     """Settings of BigBird attention."""
 
-    window: int = param(8, low=1, high=4096, scale="log", help="Tokens visible on each side.", budget=True)
+    window: int = param(8, low=1, high=4096, scale="log", help="Number of visible tokens on each side.", budget=True)
     global_tokens: int = param(
-        1, low=0, high=64, help="How many tokens at the start see everything and are seen by all."
+        1, low=0, high=64, help="Number of tokens at the start that attend to all tokens and that all tokens attend to."
     )
     random_keys: int = param(
-        3,
-        low=0,
-        high=64,
-        help="How many keys are drawn at random for each token; one that it sees already adds nothing.",
+        3, low=0, high=64, help="Number of random keys per query; a key that is already visible adds nothing."
     )
-    seed: int = param(0, low=0, high=9999, help="Another number draws other random keys.")
+    seed: int = param(0, low=0, high=9999, help="Random seed of the random keys.")
 
 
 def random_keys(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool) -> Tensor:
@@ -124,7 +121,7 @@ VARIANT = Variant(
     key="bigbird",
     title="BigBird",
     family="sparse",
-    summary="Each token looks at its neighbours, at a few global tokens and at a few tokens drawn at random.",
+    summary="Each query attends to a local window, to the global tokens and to random keys.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff |i-j| \le w \text{ or } i < g \text{ or } j < g \text{ or } j \in R_i,\ |R_i| \le \rho",
     complexity="n (w + g + ρ) d",
@@ -137,7 +134,7 @@ VARIANT = Variant(
     cost=cost,
     approximates="softmax",
     random=lambda p: p.random_keys > 0,
-    note="The paper draws blocks of keys to suit its hardware; here single keys are drawn.",
+    note="The paper draws blocks of keys, which suits its hardware; here single keys are drawn.",
     source=Paper("Big Bird: Transformers for Longer Sequences", 2020, "https://arxiv.org/abs/2007.14062"),
     special_cases=(
         SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}, ("window", "global_tokens")),

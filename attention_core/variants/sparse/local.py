@@ -26,7 +26,7 @@ class LocalParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Tokens visible on each side; a window as long as the text is full attention.",
+        help="Number of visible tokens on each side; a window as long as the text is full attention.",
         budget=True,
     )
 
@@ -75,7 +75,7 @@ VARIANT = Variant(
     key="local",
     title="Local",
     family="sparse",
-    summary="Each token looks only at its neighbours, up to a fixed distance.",
+    summary="Each query attends only to the keys within a fixed distance.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{|i-l| \le w} e^{q_i^\top k_l / \sqrt d}}"
     r"\quad\text{where } |i-j| \le w",
     complexity="n w d",

@@ -20,17 +20,17 @@ from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Var
 class LongformerParams(Params):
     """Settings of Longformer attention."""
 
-    window: int = param(8, low=1, high=4096, scale="log", help="Tokens visible on each side.", budget=True)
+    window: int = param(8, low=1, high=4096, scale="log", help="Number of visible tokens on each side.", budget=True)
     dilation: int = param(
         1,
         low=1,
         high=64,
         scale="log",
-        help="Distance between visible tokens in the window: 2 skips every other one, so the window reaches twice "
+        help="Distance between visible tokens in the window; 2 skips every other token, so the window reaches twice "
         "as far.",
     )
     global_tokens: int = param(
-        1, low=0, high=64, help="How many tokens at the start see everything and are seen by all."
+        1, low=0, high=64, help="Number of tokens at the start that attend to all tokens and that all tokens attend to."
     )
 
 
@@ -92,7 +92,7 @@ VARIANT = Variant(
     key="longformer",
     title="Longformer",
     family="sparse",
-    summary="Each token looks at its neighbours and at a few global tokens; those look at everything.",
+    summary="Each query attends to a local window, optionally dilated, and to the global tokens.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff \left(|i-j| \le w\delta,\ j \equiv i \,(\delta)\right) \text{ or } i < g \text{ or } j < g",
     complexity="n (w + g) d",
@@ -104,7 +104,8 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     approximates="softmax",
-    note="The published model projects its global tokens by matrices of their own; here all tokens share q, k and v.",
+    note="Global tokens attend to all tokens. The published model has separate projections for them; here all tokens "
+    "share q, k and v.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
     special_cases=(
         SpecialCase("local", {"global_tokens": 0, "dilation": 1}, shared=("window",)),

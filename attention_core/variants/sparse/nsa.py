@@ -37,23 +37,26 @@ from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCas
 class NsaParams(Params):
     """Settings of native sparse attention."""
 
-    block: int = param(8, low=1, high=1024, scale="log", help="Tokens in a block, counted from the first.")
-    blocks: int = param(2, low=0, high=256, help="Blocks each token looks at in full beside its own.")
+    block: int = param(
+        8, low=1, high=1024, scale="log", help="Tokens per block; blocks are counted from the first token."
+    )
+    blocks: int = param(2, low=0, high=256, help="Number of selected blocks in addition to the query's own.")
     window: int = param(
         16,
         low=1,
         high=4096,
         scale="log",
-        help="Tokens near enough, up to and with the token itself; as many the other way unless causal.",
+        help="Number of visible tokens up to and including the query's own; without a causal mask, the same number on "
+        "both sides.",
     )
     gate_compressed: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="How much the means of blocks count in the sum; a constant, untrained."
+        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to block means."
     )
     gate_selected: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="How much the blocks seen in full count; a constant, untrained."
+        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to selected blocks."
     )
     gate_window: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="How much the tokens near enough count; a constant, untrained."
+        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to the window."
     )
 
 
@@ -210,7 +213,7 @@ VARIANT = Variant(
     key="nsa",
     title="Native sparse",
     family="sparse",
-    summary="Three looks in one: at the mean of every block, at the best blocks in full and at what is near, added up.",
+    summary="Gated sum of three branches: block means, top-scoring blocks in full, and a local window.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",
@@ -262,9 +265,9 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2502.11089",
     ),
-    note="Gates are constants here, and nothing is trained: NSA makes a gate of each token for each branch, compresses "
-    "blocks by a small network, gives each branch keys and values of its own, and always chooses the first block too. "
-    "Rows sum to what the gates do, less where no block is whole yet.",
+    note="Gates are constants and nothing is trained here. NSA learns the gates and the compression, gives each "
+    "branch its own keys and values, and always selects the first block. Rows sum to the sum of the gates, or to less "
+    "before the end of the first block.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

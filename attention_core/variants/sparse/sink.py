@@ -25,10 +25,13 @@ class SinkParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Tokens visible up to and with the token itself; as many the other way unless causal.",
+        help="Number of visible tokens up to and including the query's own; without a causal mask, the same number on "
+        "both sides.",
         budget=True,
     )
-    sinks: int = param(4, low=0, high=64, help="How many tokens at the start every token keeps seeing.")
+    sinks: int = param(
+        4, low=0, high=64, help="Number of tokens at the start of the text that every query can attend to."
+    )
 
 
 def parts(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
@@ -87,7 +90,7 @@ VARIANT = Variant(
     key="sink",
     title="Attention sinks",
     family="sparse",
-    summary="Each token looks at its neighbours and at the first few tokens of the text.",
+    summary="Each query attends to a local window and to the first tokens of the text, the sinks.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| < w\} \cup \{l : l < s\}",
     complexity="n (w + s) d",
@@ -99,7 +102,7 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     approximates="softmax",
-    note="StreamingLLM also counts positions anew inside its cache; here q and k keep the positions they came with.",
+    note="StreamingLLM also renumbers positions within its cache; here q and k keep their original positions.",
     source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     special_cases=(SpecialCase("softmax", {"window": TOKENS}),),
 )

@@ -25,22 +25,26 @@ class SparseParams(Params):
     """Settings of sparse attention."""
 
     window: int = param(
-        8, low=1, high=4096, scale="log", help="Tokens visible on each side (strided pattern).", budget=True
+        8, low=1, high=4096, scale="log", help="Number of visible tokens on each side (strided pattern).", budget=True
     )
     stride: int = param(
         8,
         low=1,
         high=4096,
         scale="log",
-        help="Beyond the window every stride-th token is visible; in the fixed pattern, the length of a block.",
+        help="Distance between visible keys beyond the window; in the fixed pattern, the length of a block.",
     )
     pattern: str = param(
         "strided",
         choices=("strided", "fixed"),
-        help="Window and regular steps around each token, or fixed blocks with summary columns that all may see.",
+        help="strided: a window and every stride-th key; fixed: the query's own block and the summary columns of all "
+        "blocks.",
     )
     summary: int = param(
-        1, low=1, high=64, help="Columns at the end of each block that every token sees (fixed pattern)."
+        1,
+        low=1,
+        high=64,
+        help="Number of columns at the end of each block that every query can attend to (fixed pattern).",
     )
 
 
@@ -135,7 +139,7 @@ VARIANT = Variant(
     key="sparse",
     title="Sparse",
     family="sparse",
-    summary="Each token looks at its neighbours and, further away, at regularly spaced tokens only.",
+    summary="Combines nearby keys with regularly spaced ones: a window and a stride, or blocks and summary columns.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| \le w\} \cup \{l : l \equiv i \pmod r\} \quad\text{or}\quad "
     r"\{l : \lfloor l/r \rfloor = \lfloor i/r \rfloor\} \cup \{l : l \bmod r \ge r - c\}",

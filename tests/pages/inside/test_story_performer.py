@@ -124,7 +124,8 @@ FALLING = {"positive": (4.0, 2.0, 1.0), "hyperbolic": (2.0, 1.0, 0.5), "trig": (
 def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
     told = fall_sentence(spreads(**FALLING), row_norms=row_norms)
     assert told.startswith(
-        "From 8 to 32 directions, the error of **positive** features falls from 4 to 1. It goes with m to the power −1.0."
+        "From 8 to 32 directions, the error of **positive** features falls from 4 to 1. "
+        "It goes with m to the power −1.0."
     )
     assert told.endswith("The smallest error is 0.50, with **hyperbolic**; **trig** has 200.")
     assert ("Without bias, the expected power is −0.5." in told) == (row_norms == "chi")
