@@ -67,8 +67,7 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
         text = paragraph(
             text,
             _(
-                "Without the mask, {share:.0%} of softmax's weight in head {head} is on later tokens, which the model "
-                "itself never attends to.",
+                "The model masks later tokens; without the mask, they get {share:.0%} of softmax's weight in head {head}.",
                 share=future_share,
                 head=head,
             ),

@@ -217,7 +217,7 @@ def test_a_causal_model_read_without_its_mask_is_said_to_be(page):
     assert not told(model="minilm", layer=2, causal=False)
     if page == "inside":  # Nyström stays unmasked with the switch on or off
         [words] = told(causal=True)
-        assert f"{float(later):.0%} of softmax's mass in head 3 then lies on later tokens" in words
+        assert f"they get {float(later):.0%} of softmax's weight in head 3." in words
     else:
         assert not told(causal=True)
 

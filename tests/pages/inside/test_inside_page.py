@@ -136,15 +136,14 @@ def test_a_variant_that_cannot_be_causal_is_explained():
     told = refusal(attention, None, 0)
     assert told == f"Nyström cannot be causal: {attention.variant.causal_reason} It is shown without the mask."
     assert refusal(attention, 0.256, 5) == (
-        f"{told} Without the mask, 26% of softmax's weight in head 5 is on later tokens, which the model itself never "
-        "attends to."
+        f"{told} The model masks later tokens; without the mask, they get 26% of softmax's weight in head 5."
     )
 
 
 @pytest.mark.parametrize(("model", "hides"), [("smollm2", True), ("minilm", False)])
 def test_the_weight_on_tokens_that_a_model_masks_is_reported(model, hides):
     at = open_page("inside", {"text": "@english", "model": model, "layer": "1", "head": "0", "causal": "1"})
-    assert ("which the model itself never attends to" in told(at)) == hides
+    assert ("The model masks later tokens; without" in told(at)) == hides
 
 
 def test_a_query_picker_begins_with_the_last_word_and_not_with_a_special_token():
