@@ -94,10 +94,11 @@ def _pick(titles: Sequence[str]) -> int:
 
 def _draw(step: Step | Later, findings: str, key: str) -> None:
     """Draw a step: its mechanism, its formula with the sizes of the arrays on hover, its figures and its findings."""
-    st.markdown(step.mechanism)
     sizes = "  \n".join(rf"${symbol} = [{', '.join(map(str, shape))}]$" for symbol, shape in step.shapes.items())
-    # The page clips formulas at their box, but a numerator can extend above it. An invisible strut makes room.
-    st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}", help=_("Sizes: {sizes}", sizes=f"  \n{sizes}"))
+    with st.container(gap=None):
+        st.markdown(step.mechanism)
+        # The page clips formulas at their box, but a numerator can extend above it. An invisible strut makes room.
+        st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}", help=_("Sizes: {sizes}", sizes=f"  \n{sizes}"))
     step.draw(key)
     if findings:
         st.markdown(findings)

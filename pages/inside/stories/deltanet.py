@@ -159,7 +159,6 @@ def _growth(seen: Seen) -> Step:
         )
         tried = STRENGTHS[tenths - 1]
         here = cached.delta_written(seen.source, seen.attention, head=seen.head, strength=tried)
-        st.markdown(tried_sentence(tried, here.eigenvalues, here.sizes / usual, exact=exact))
         pictures.lines(
             [Curve("‖S‖", list(STRENGTHS), [float(y) if y < TALLEST else None for y in sizes], colour=0)],
             key=key,
@@ -169,6 +168,7 @@ def _growth(seen: Seen) -> Step:
             mark=tried,
             alt=_("Line: the size of the state after the last token against the write strength"),
         )
+        st.markdown(tried_sentence(tried, here.eigenvalues, here.sizes / usual, exact=exact))
         _draw_state(here, tried, f"{key}.state")
 
     return Step(

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from app.words.i18n import _, paragraph
+from app.words.labels import label
 from attention_core.analysis.low_rank.factors import rank
 from attention_core.formatting import number
 from attention_core.metrics.passport import rows_are_distributions
@@ -13,6 +14,9 @@ from pages.inside import pictures
 from pages.inside.pooling import block_names, pool_names
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step
+
+STEEP = 8
+"""Multiple of the median from which the bars of positive numbers have a logarithmic axis."""
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
@@ -80,8 +84,9 @@ def vector_findings(values: np.ndarray, seen: Seen) -> str:
 
 
 def _draw_vector(seen: Seen, declared: Intermediate, values: np.ndarray, key: str) -> None:
-    title = _(declared.title)
-    pictures.bars({title: values}, seen.labels, key=key, x_title=_axis(declared.rows), y_title=title, alt=title)
+    title, x_title = _(declared.title), _axis(declared.rows)
+    log = bool(values.min() > 0 and values.max() > STEEP * np.median(values))
+    pictures.bars({title: values}, seen.labels, key=key, x_title=x_title, y_title=title, alt=title, log=log)
 
 
 def _draw_matrix(seen: Seen, declared: Intermediate, values: np.ndarray, key: str) -> None:
@@ -94,7 +99,8 @@ def _draw_matrix(seen: Seen, declared: Intermediate, values: np.ndarray, key: st
         column=_axis(declared.columns),
         mark=0,
     )
-    pictures.board(key, shown, unit=_("entry"), size=520)
+    result = pictures.pairs(seen, label(seen.attention), seen.weights, _("the resulting matrix"))
+    pictures.board(key, shown, result, unit=_("entry"), scale="panel", size=520)
 
 
 def _axis(kind: str) -> str:

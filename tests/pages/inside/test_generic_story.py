@@ -25,7 +25,8 @@ def test_each_intermediate_is_a_step_with_its_own_panel(variant):
 def test_the_declared_part_is_drawn():
     given = seen(ac.get("path"))
     at = open_step(ac.get("path"), 3)
-    [(panel, values)] = board(at, "inside.path.3")[1].values()
+    (panel, values), (_, result) = board(at, "inside.path.3")[1].values()
+    np.testing.assert_allclose(result, given.weights, rtol=2e-3, atol=1e-3)
     assert (panel["title"], panel["mark"]) == ("Corrections", colour(0))
     np.testing.assert_array_equal(np.isnan(values), ~np.tri(24, dtype=bool))
     np.testing.assert_allclose(values[5, :6], given.parts["inverse"][5, :6], rtol=2e-3, atol=1e-4)
