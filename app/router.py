@@ -1,7 +1,7 @@
 """The router: runs the page settings, the shared input, the menu, the page header and the page on every rerun."""
 
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def _run() -> None:
     url.register_fields(opening_on(page.opening()))
     place = st.empty()
     if LessonOptions.present.value:
-        place.html(_present())
+        place.html('<i class="presenting"></i>')  # app/page_script/style.css makes the page readable from afar.
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab")
     here.run()
     gc_tuning.freeze_objects(here.url_path)
@@ -119,12 +119,6 @@ def _sidebar() -> Any:  # noqa: ANN401 - a word or a width
     return "collapsed" if lesson or st.context.is_embedded else first_paint.SIDEBAR
 
 
-@cache
-def _present() -> str:
-    """Return the styles that make a page readable from the back of a classroom."""
-    return f"<style>{(FOLDER / 'page_script' / 'present.css').read_text('utf-8')}</style>"
-
-
 def _header(key: str, page: Page[object], subtitle: str) -> None:
     """Draw the page's question, its subtitle, the causal switch, the page's own controls, and the Share form."""
     url.write_and_report()
@@ -136,7 +130,7 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
         with st.container(width="content", gap=None, key="question"):
             st.markdown(f"# {_(page.question)}", anchors=False)
             if subtitle:
-                st.caption(f"[{subtitle}](#input)")  # app/page_script/input_panel.js follows the link.
+                st.caption(f"[{subtitle}](#input)")  # app/page_script/navigation/to_input.js follows the link.
         with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
             if page.has_causal_switch:
                 SharedOptions.causal.draw(width="content")

@@ -33,7 +33,7 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
         alt: description of the figure in one sentence, for visitors who cannot see it.
     """
     cached.page_lock().give_way()
-    # app/page_script/chart_files.js reads the file's name from the layout.
+    # app/page_script/charts/saving.js reads the file's name from the layout.
     layout = figure["layout"]
     figure = {
         **figure,

@@ -210,13 +210,13 @@ def future_share_message(share: float, head: int | None) -> str:
     """Return a sentence on the attention of a causal model to later tokens while its mask is off."""
     if head is None:
         return _(
-            "This model masks later tokens, but **Causal** is switched off: they get {share:.0%} of softmax's weight, "
-            "averaged over heads. Switch **Causal** on to see the model's own attention.",
+            "This model masks later tokens, but **Causal** is switched off: these tokens get {share:.0%} of softmax's "
+            "weight, averaged over heads. Switch **Causal** on to see the model's own attention.",
             share=share,
         )
     return _(
-        "This model masks later tokens, but **Causal** is switched off: they get {share:.0%} of softmax's weight in head "
-        "{head}. Switch **Causal** on to see the model's own attention.",
+        "This model masks later tokens, but **Causal** is switched off: these tokens get {share:.0%} of softmax's "
+        "weight in head {head}. Switch **Causal** on to see the model's own attention.",
         share=share,
         head=head,
     )

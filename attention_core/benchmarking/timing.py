@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_core.benchmarking.device import DEVICES
-from attention_core.benchmarking.masked import Masked, attention_from_word
+from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
 from attention_core.errors import InputError
 from attention_core.formatting import N_
 from attention_core.ops.softmax.exact import exact_attention

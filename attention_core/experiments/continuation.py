@@ -125,7 +125,8 @@ def recorded() -> Document | None:
 def to_json(stamp: Stamp, found: Iterable[tuple[ContinuationTask, ContinuationRow]]) -> bytes:
     """Encode rows as the recorded file."""
     rows = {name: row for task, row in found if (name := key(task)) is not None}
-    return msgspec.json.format(msgspec.json.encode(Document(stamp, rows)), indent=1) + b"\n"
+    document = Document(replace(stamp, torch=str(stamp.torch)), rows)
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
 def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:
@@ -196,11 +197,7 @@ def _kept(word: str, heads: int, d: int, n: int, token: int) -> int:
     """Return the bytes that one layer with the variant keeps after n tokens."""
     if word == UNIFORM:
         return heads * d * 4  # the running sum of the values
-    variant = registry.from_word(word).variant
-    if variant.decoder is not None:
-        [row] = generation.run(generation.MemoryTask(word=word, heads=heads, d=d, d_v=d))
-        return row.state_bytes
-    mask = registry.from_word(word).mask(2 * n, causal=True)
-    if mask is None:
-        return n * token
-    return int(mask[n:, :n].any(0).sum()) * token  # keys that any of the next n tokens can attend to
+    attention = registry.from_word(word)
+    if attention.variant.decoder is not None:
+        return generation.memory(attention, heads, d, d)[0]
+    return generation.needed_keys(attention, n) * token

@@ -11,7 +11,7 @@ from app.jobs import dispatch, runs
 from app.ui import chart, palette
 from app.words.i18n import _
 from attention_core.experiments import continuation, swap
-from attention_core.experiments.continuation import ContinuationTask
+from attention_core.experiments.continuation import ContinuationRow, ContinuationTask
 from attention_core.experiments.swap import FLOORS, SwapRow, SwapTask
 from attention_core.experiments.swap.summary import Both, originals
 from attention_core.variant import SOFTMAX
@@ -24,12 +24,11 @@ def run(
     tasks: Sequence[SwapTask] | Sequence[ContinuationTask], draw: Callable[[list[RowT], str], None], *, key: str
 ) -> list[RowT]:
     """Run tasks and draw their rows, with the arguments of ``runs.run_immediately``; recorded rows need no worker."""
-    experiment = "swap"
+    experiment = "continuation" if any(isinstance(task, ContinuationTask) for task in tasks) else "swap"
     for task in tasks:
-        if isinstance(task, ContinuationTask):
-            experiment, row = "continuation", None if task.live else continuation.known(task)
-        else:
-            row = None if task.live else swap.known(task)
+        row: SwapRow | ContinuationRow | None = None
+        if not task.live:
+            row = continuation.known(task) if isinstance(task, ContinuationTask) else swap.known(task)
         if row is not None:
             dispatch.keep(experiment, task, (row,))
     return runs.run_immediately(experiment, tasks, draw, key=key)
@@ -66,8 +65,8 @@ def draw(
         return
     read, copy = originals(rows)
     sides = (
-        ("perplexity", _("perplexity"), read and read.perplexity, True),
-        ("copied", _("copying loss (nats per token)"), copy and copy.copied, False),
+        ("perplexity", _("perplexity"), read.perplexity if read else None, True),
+        ("copied", _("copying loss (nats per token)"), copy.copied if copy else None, False),
     )
     for place, (name, title, level, log) in zip(st.columns(2), sides, strict=True):
         placed = zip(lines.items(), palette.places(list(lines)), strict=True)

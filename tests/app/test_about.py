@@ -1,7 +1,7 @@
 """Tests of the text about a variant: its cost on an input and its source."""
 
 import pytest
-from driver import chosen, open_page, spoken, visit
+from driver import assert_says, chosen, open_page, visit
 
 import attention_core as ac
 from app.ui.about import cost_in_words, sources, what_is_counted
@@ -32,7 +32,7 @@ def test_the_cost_on_a_page_is_that_of_its_own_input():
     at = open_page(
         "matrices", input="synthetic", n=24, heads=3, d=8, variants=chosen("softmax", "local"), more="explain"
     )
-    assert cost_in_words(at.session_state["variants"][0], n=24, d=8, heads=3) in spoken(at)
+    assert_says(at, cost_in_words(at.session_state["variants"][0], n=24, d=8, heads=3))
 
 
 def cited(paper: Paper) -> str:

@@ -207,7 +207,7 @@ def test_a_causal_model_read_without_its_mask_is_said_to_be(page):
     def told(**state):
         at = open_app(page, **(SMOL | state))
         assert not at.exception
-        return [c.value for c in at.caption if "model masks later tokens" in c.value]
+        return [c.value for c in at.caption if "later tokens" in c.value]
 
     qkv = ac.inputs.from_text(SMOL["text"], model="smollm2", layer=12)
     later = ac.get("softmax").weights(qkv.q, qkv.k)[3].double().triu(1).sum(-1).mean()
@@ -217,7 +217,7 @@ def test_a_causal_model_read_without_its_mask_is_said_to_be(page):
     assert not told(model="minilm", layer=2, causal=False)
     if page == "inside":  # Nyström stays unmasked with the switch on or off
         [words] = told(causal=True)
-        assert f"they get {float(later):.0%} of softmax's weight in head 3." in words
+        assert f"{float(later):.0%} of softmax's " in words
     else:
         assert not told(causal=True)
 

@@ -174,7 +174,8 @@ def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
         "The link contains values that are not valid here. Shown instead: a is “4”, not “x, y”."
     )
     assert refused(b=["7"], c=["8"]) == (
-        "The link contains values that are not valid here. Shown instead: b is none, not “7”. Unknown on this page: “c”."
+        "The link contains values that are not valid here. Shown instead: b is none, not “7”. "
+        "Unknown on this page: “c”."
     )
     assert refused(c=["1"], d=["2"]) == (
         "The link contains values that are not valid here. Unknown on this page: “c”; “d”."

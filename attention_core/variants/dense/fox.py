@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.gates import GateParams, gate, log_gates
+from attention_core.ops.delta.gates import GateParams, gate, log_gates
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores, visible
 from attention_core.variant import Cost, Paper, SpecialCase, Variant

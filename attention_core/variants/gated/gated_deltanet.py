@@ -8,9 +8,8 @@ from torch import Tensor
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.delta_rule import DeltaParams, delta_tokens, normalised, write_strength
-from attention_core.ops.delta.fast_weights import Tokens
-from attention_core.ops.linear.gates import GateParams, log_gates, one
-from attention_core.ops.recurrence import each_token
+from attention_core.ops.delta.fast_weights import Tokens, each_token
+from attention_core.ops.delta.gates import GateParams, log_gates, one
 from attention_core.variant import Paper, SpecialCase
 
 

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.fast_weights import Tokens
-from attention_core.ops.linear.gates import GateParams, each, gate, log_gates
-from attention_core.ops.recurrence import each_token
+from attention_core.ops.delta.fast_weights import Tokens, each_token
+from attention_core.ops.delta.gates import GateParams, each, gate, log_gates
 from attention_core.variant import Intermediate, Paper, SpecialCase
 
 

@@ -14,10 +14,9 @@ from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.delta_rule import unit
-from attention_core.ops.delta.fast_weights import Tokens, similar, take
-from attention_core.ops.linear.gates import GateParams, log_gates
+from attention_core.ops.delta.fast_weights import Tokens, each_token, similar, take
+from attention_core.ops.delta.gates import GateParams, log_gates
 from attention_core.ops.linear.scans import by_chunks
-from attention_core.ops.recurrence import each_token
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import param
 from attention_core.variant import Cost, Decoder, Intermediate, Paper, Variant

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.delta_rule import unit
-from attention_core.ops.delta.fast_weights import Tokens
-from attention_core.ops.recurrence import each_token
+from attention_core.ops.delta.fast_weights import Tokens, each_token
 from attention_core.settings import Params, param
 from attention_core.variant import Intermediate, Paper, SpecialCase
 

@@ -16,9 +16,8 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.fast_weights import Tokens
+from attention_core.ops.delta.fast_weights import Tokens, each_token
 from attention_core.ops.linear.scans import by_chunks
-from attention_core.ops.recurrence import each_token
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params, param
 from attention_core.variant import Cost, Decoder, Intermediate, Variant

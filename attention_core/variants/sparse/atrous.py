@@ -8,8 +8,8 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.pattern.layouts import residue_pairs, same_residue
-from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import class_elements, classes
+from attention_core.ops.pattern.primitives import mask_and_primitives
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Params, SpecialCase, Variant, param

@@ -7,10 +7,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
-from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pattern import mask_and_primitives
-from attention_core.ops.pattern.pieces import band, band_elements, share
+from attention_core.ops.pattern.pieces import anchor_pairs, anchored, anchored_elements, share
+from attention_core.ops.pattern.primitives import mask_and_primitives
+from attention_core.ops.pattern.window import window_pieces, window_size
 from attention_core.ops.random import generator
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Drawn, Piece, union_attention
@@ -70,14 +69,11 @@ def weights(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
     """Merge global rows and columns, window and random keys: O(n (w + g + ρ) d) time, O(n (d + ρ)) memory."""
 
-    def near(distance: Tensor) -> Tensor:
-        return (distance <= p.window) & (distance >= (0 if causal else -p.window))
-
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece | Drawn]:
         n = like.shape[-2]
         drawn = random_keys(n, p, like.device, causal=causal)  # drawn first, while no other memory is in use
         drawn = drawn.short() if n < 2**15 else drawn
-        rest = partial(band, before=p.window, after=0 if causal else p.window, allowed=near, backward=backward)
+        rest = partial(window_pieces, reach=p.window, causal=causal, backward=backward)
         yield from anchored(like, anchors=p.global_tokens, causal=causal, rest=rest)
         yield from draws(drawn, p, heads=len(like), d=like.shape[-1])
 
@@ -104,10 +100,9 @@ def draw_rows(n: int, d: int, p: BigBirdParams, *, heads: int = 1) -> int:
 
 def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
     """Count two products over the pairs of all pieces; memory for the output, the draws and one piece."""
-    anchors, after = min(p.global_tokens, n), 0 if causal else p.window
-    pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal) + (n - anchors) * p.random_keys
-    pairs += window_pairs(n - anchors, block=BLOCK, before=p.window, after=after)
-    rows, mask = band_elements(n - anchors, p.window + after)
+    anchors = min(p.global_tokens, n)
+    within, rows, mask = window_size(n - anchors, p.window, causal=causal)
+    pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal) + (n - anchors) * p.random_keys + within
     peak = anchored_elements(n, d, anchors, rows=rows, mask=mask)
     if p.random_keys:
         rows = min(draw_rows(n, d, p), n - anchors)

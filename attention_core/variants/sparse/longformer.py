@@ -7,10 +7,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
-from attention_core.ops.pattern.layouts import BLOCK, same_residue, window_pairs
-from attention_core.ops.pattern.pattern import mask_and_primitives
-from attention_core.ops.pattern.pieces import band, band_elements
+from attention_core.ops.pattern.layouts import same_residue
+from attention_core.ops.pattern.pieces import anchor_pairs, anchored, anchored_elements
+from attention_core.ops.pattern.primitives import mask_and_primitives
+from attention_core.ops.pattern.window import window_pieces, window_size
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, among, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -65,25 +65,19 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool
 
 def dilated_band(like: Tensor, p: LongformerParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Yield the window's pieces: among tokens with the same residue modulo the dilation, it has no gaps."""
-    after = 0 if causal else p.window
-
-    def near(distance: Tensor) -> Tensor:
-        return (distance <= p.window) & (distance >= -after)
-
     for place in range(min(p.dilation, like.shape[-2])):
-        alone = like[:, place :: p.dilation]
-        found = band(alone, before=p.window, after=after, allowed=near, backward=backward)
+        found = window_pieces(like[:, place :: p.dilation], p.window, causal=causal, backward=backward)
         yield from among(found, place, p.dilation)
 
 
 def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
     """Count two products over the pairs of all pieces; memory for the output and one piece."""
-    anchors, after = min(p.global_tokens, n), 0 if causal else p.window
+    anchors = min(p.global_tokens, n)
     length, longer = divmod(n - anchors, p.dilation)
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal)
     for classes, size in ((longer, length + 1), (p.dilation - longer, length)):
-        pairs += classes * window_pairs(size, block=BLOCK, before=p.window, after=after)
-    rows, mask = band_elements(-(-(n - anchors) // p.dilation), p.window + after)
+        pairs += classes * window_size(size, p.window, causal=causal)[0]
+    _, rows, mask = window_size(-(-(n - anchors) // p.dilation), p.window, causal=causal)
     peak = anchored_elements(n, d, anchors, rows=rows, mask=mask)
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 

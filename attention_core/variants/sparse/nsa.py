@@ -8,7 +8,6 @@ token on, and the queries of later blocks may select the block, so that later to
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -16,10 +15,9 @@ from torch import Tensor
 
 from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count, cut, filled
-from attention_core.ops.pattern.layouts import BLOCK, residue_pairs, window_pairs
+from attention_core.ops.pattern.layouts import residue_pairs
 from attention_core.ops.pattern.parts import earlier_blocks
-from attention_core.ops.pattern.pieces import band, band_elements
-from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.pattern.window import in_window, window_attention, window_cost
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import (
     among_largest,
@@ -29,7 +27,6 @@ from attention_core.ops.softmax.masked import (
     positions,
     scores,
 )
-from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
@@ -72,11 +69,6 @@ def means(x: Tensor, block: int) -> Tensor:
     return cut(x, block).sum(-2) / count
 
 
-def near(distance: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Check which distances ``i - j`` lie in the window."""
-    return (distance < p.window) & (distance >= 0 if causal else distance > -p.window)
-
-
 def selection(p: NsaParams) -> Selection:
     """Return the rule that chooses blocks: by q·k̄, the order in which softmax over the means ranks them."""
     return Selection(block=p.block, number=p.blocks)
@@ -89,7 +81,7 @@ def primitives(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> dict[str,
     chosen = selection(p).primitives(q, k, causal=causal)
     return {
         **{name: chosen[name] & (p.gate_selected > 0) for name in ("chosen", "block")},
-        "window": near(distances(n, q.device), p, causal=causal) & (p.gate_window > 0),
+        "window": in_window(distances(n, q.device), p.window - 1, causal=causal) & (p.gate_window > 0),
         "compressed": (covered if causal else torch.ones_like(covered)) & (p.gate_compressed > 0),
     }
 
@@ -115,7 +107,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> d
         "outline": outline,
         "compressed": (outline / count).repeat_interleave(p.block, -1)[..., :n],
         "selected": masked_softmax(logits, chosen["block"] | chosen["chosen"]),
-        "near": masked_softmax(logits, near(distances(n, q.device), p, causal=causal)),
+        "near": masked_softmax(logits, in_window(distances(n, q.device), p.window - 1, causal=causal)),
     }
 
 
@@ -160,7 +152,7 @@ def branches(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> 
     if p.gate_selected:
         yield p.gate_selected, selection(p).attend(q, k, v, causal=causal)
     if p.gate_window:
-        yield p.gate_window, windowed(q, k, v, p, causal=causal)
+        yield p.gate_window, window_attention(q, k, v, p.window - 1, causal=causal)
 
 
 def compressed(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> Tensor:
@@ -176,15 +168,6 @@ def compressed(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> 
     return F.pad(out, (0, 0, block - 1, 0))
 
 
-def windowed(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Attend to the window, ``[..., n, d_v]``."""
-    reach = p.window - 1
-    if reach >= q.shape[-2] - 1:
-        return exact_attention(q, k, v, causal=causal)
-    after, allowed = 0 if causal else reach, partial(near, p=p, causal=causal)
-    return union_attention(partial(band, before=reach, after=after, allowed=allowed), q, k, v)
-
-
 def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
     """Count the branches, which run one after the other; memory for the sum and the largest branch."""
     adds, peaks = 0, [0]
@@ -198,14 +181,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
         chosen, peak = selection(p).cost(n, d, causal=causal)
         adds, peaks = adds + chosen, [*peaks, peak]
     if p.gate_window:
-        reach = p.window - 1
-        after = 0 if causal else reach
-        if reach >= n - 1:
-            adds, peaks = adds + 2 * d * pairs(n, causal=causal), [*peaks, n * (d + 1)]
-        else:
-            rows, mask = band_elements(n, reach + after)
-            adds += 2 * d * window_pairs(n, block=BLOCK, before=reach, after=after)
-            peaks.append(union_elements(n, d, rows=rows, mask=mask))
+        near, peak = window_cost(n, d, p.window - 1, causal=causal)
+        adds, peaks = adds + near, [*peaks, peak]
     return Cost(multiply_adds=adds, peak_elements=n * d + max(peaks))
 
 

@@ -7,10 +7,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
-from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pattern import mask_and_primitives
-from attention_core.ops.pattern.pieces import band, band_elements
+from attention_core.ops.pattern.pieces import anchor_pairs, anchored, anchored_elements
+from attention_core.ops.pattern.primitives import mask_and_primitives
+from attention_core.ops.pattern.window import window_pieces, window_size
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -53,17 +52,13 @@ def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
     """Merge sinks and window piece by piece: O(n (w + s) d) time, O(n d) memory."""
-    reach = p.window - 1
-
-    def near(distance: Tensor) -> Tensor:
-        return (distance <= reach) & (distance >= (0 if causal else -reach))
 
     def first(i: Tensor) -> Tensor:
         j = torch.arange(sink_keys(q.shape[-2], p), dtype=i.dtype, device=i.device)
         return (j < p.sinks) | (j - i < p.window)
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece]:
-        rest = partial(band, before=reach, after=0 if causal else reach, allowed=near, backward=backward)
+        rest = partial(window_pieces, reach=p.window - 1, causal=causal, backward=backward)
         seen = sink_keys(q.shape[-2], p)
         return anchored(like, anchors=p.sinks, causal=causal, rest=rest, seen=seen, allowed=first)
 
@@ -77,11 +72,9 @@ def sink_keys(n: int, p: SinkParams) -> int:
 
 def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
     """Count two products over the pairs of all pieces; memory for the output and one piece."""
-    sinks, before = min(p.sinks, n), p.window - 1
-    after = 0 if causal else before
-    pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal)
-    pairs += window_pairs(n - sinks, block=BLOCK, before=before, after=after)
-    rows, mask = band_elements(n - sinks, before + after)
+    sinks = min(p.sinks, n)
+    within, rows, mask = window_size(n - sinks, p.window - 1, causal=causal)
+    pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal) + within
     peak = anchored_elements(n, d, sinks, rows=rows, mask=mask if causal else max(mask, sinks * sink_keys(n, p)))
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 

@@ -12,9 +12,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.layouts import BLOCK, block_pairs, residue_pairs, same_residue, window_pairs
-from attention_core.ops.pattern.pattern import mask_and_primitives
+from attention_core.ops.pattern.layouts import block_pairs, residue_pairs, same_residue
 from attention_core.ops.pattern.pieces import ROWS, band, band_elements, class_elements, classes, columns, columns_rows
+from attention_core.ops.pattern.primitives import mask_and_primitives
+from attention_core.ops.pattern.window import in_window, window_size
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, merging, union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -50,8 +51,7 @@ class SparseParams(Params):
 
 def near(distance: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
     """Check which distances ``i - j`` lie in the window but are no multiple of the stride."""
-    inside = (distance <= p.window) & (distance >= (0 if causal else -p.window))
-    return inside & ~same_residue(distance, p.stride)
+    return in_window(distance, p.window, causal=causal) & ~same_residue(distance, p.stride)
 
 
 def summaries(n: int, p: SparseParams, device: torch.device) -> Tensor:
@@ -118,9 +118,8 @@ def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool)
 def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
     """Count two products over the pairs of both halves; memory for the output, one piece and a mask."""
     if p.pattern == "strided":
-        after = 0 if causal else p.window
-        pairs = residue_pairs(n, p.stride, causal=causal) + window_pairs(n, block=BLOCK, before=p.window, after=after)
-        rows, mask = band_elements(n, p.window + after)
+        within, rows, mask = window_size(n, p.window, causal=causal)
+        pairs = residue_pairs(n, p.stride, causal=causal) + within
         peak = union_elements(n, d, rows=class_elements(n, p.stride), mask=0, again=rows)
         peak = max(peak, union_elements(n, d, rows=rows, mask=mask))
     else:
