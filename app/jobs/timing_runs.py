@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app.jobs import runs
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
-from attention_core.benchmarking.masked import Masked
+from attention_core.benchmarking.full_matrix_mask import Masked
 from attention_core.benchmarking.records import Observed, Point, Run, Skipped, gather
 from attention_core.benchmarking.summary import REFERENCE, Crossing, Ratio, crossing
 from attention_core.benchmarking.timing import TimingSpec

@@ -36,7 +36,7 @@ def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
     broken = tmp_path / "broken.json"
     broken.write_text('{"format": "something else"}')
     page.locator('input[type="file"]').set_input_files(broken)
-    expect(page.get_by_text("The file is no timing run")).to_be_visible()
+    expect(page.get_by_text("The file is not a timing run")).to_be_visible()
 
 
 def test_a_tiny_run_ends_by_itself_and_its_question_travels_in_the_link(page, server):

@@ -117,7 +117,7 @@ def test_another_mask_is_chosen_by_name():
 
 
 def test_a_mask_too_large_is_named_with_its_reason(monkeypatch):
-    monkeypatch.setattr("attention_core.benchmarking.masked.MAKING", 10**9)
+    monkeypatch.setattr("attention_core.benchmarking.full_matrix_mask.MAKING", 10**9)
     at = open_timing(variants=PAIR, **TINY)
     at.button(key="timing.button").click().run()
     assert not at.exception
