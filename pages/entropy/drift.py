@@ -60,14 +60,14 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     values = {"base": base, "n": int(far), **{name: number(end or 0.0) for name, end in ends.items()}}
     if measure == "total":
         text = _(
-            "From {base:,} to {n:,} tokens, **squared ReLU**'s row sums change by ×{length} (÷ n), ×{squared} (÷ n²) and "
-            "×{fixed} (÷ constant).",
+            "From {base:,} to {n:,} tokens, **squared ReLU**'s row sums change by ×{length} (÷ n), ×{squared} (÷ n²) "
+            "and ×{fixed} (÷ constant).",
             **values,
         )
     else:
         text = _(
-            "From {base:,} to {n:,} tokens, **squared ReLU**'s output size changes by ×{length} (÷ n), ×{squared} (÷ n²) "
-            "and ×{fixed} (÷ constant); softmax's by ×{softmax}.",
+            "From {base:,} to {n:,} tokens, **squared ReLU**'s output size changes by ×{length} (÷ n), ×{squared} "
+            "(÷ n²) and ×{fixed} (÷ constant); softmax's by ×{softmax}.",
             softmax=number(found[SOFTMAX].at(far) or 0.0),
             **values,
         )
