@@ -85,13 +85,13 @@ def verdict(best: ErrorPoint | None, *, zero: float, question: Question, referen
     values |= {"name": label(ac.from_word(best.word)), "error": best.middle, "measure": question.axis}
     if best.middle >= zero:
         return _(
-            "At half of softmax's {cost} or less, **no variant is closer to {reference} than plain averaging** "
+            "At half of softmax's {cost} or less, **no variant is closer to {reference} than the mean of values** "
             "({zero:.2g}). The best, {name}, has an error of {error:.2g}.",
             **values,
         )
     return _(
         "At half of softmax's {cost} or less, **{name}** is closest to {reference}: {measure} {error:.2g} at {n:,} "
-        "tokens. Plain averaging has {zero:.2g}.",
+        "tokens (mean of values: {zero:.2g}).",
         **values,
     )
 
@@ -114,7 +114,8 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         if reached:
             sentences.append(
                 _(
-                    "Compared with {reference}, the error falls to half that of plain averaging ({half:.2g}) at {names}.",
+                    "Compared with {reference}, the error falls to half that of the mean of values ({half:.2g}) at "
+                    "{names}.",
                     **values,
                 )
             )
@@ -125,7 +126,10 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
                 sentences.append(text)
         else:
             sentences.append(
-                _("Compared with {reference}, no setting has half the error of plain averaging ({half:.2g}).", **values)
+                _(
+                    "Compared with {reference}, no setting has half the error of the mean of values ({half:.2g}).",
+                    **values,
+                )
             )
     return request(question) or paragraph(*sentences)
 
@@ -144,7 +148,7 @@ def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
         if best.middle >= zero:
             sentences.append(
                 _(
-                    "At {n:,} tokens, **no variant is closer to {reference} than plain averaging** "
+                    "At {n:,} tokens, **no variant is closer to {reference} than the mean of values** "
                     "({zero:.2g}). The best, {name}, has an error of {error:.2g}.",
                     **values,
                 )
@@ -152,8 +156,8 @@ def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
         else:
             sentences.append(
                 _(
-                    "At {n:,} tokens, **{name}** is closest to {reference}: error {error:.2g}. Plain averaging has "
-                    "{zero:.2g}.",
+                    "At {n:,} tokens, **{name}** is closest to {reference}: error {error:.2g} (mean of values: "
+                    "{zero:.2g}).",
                     **values,
                 )
             )
@@ -240,7 +244,7 @@ def definitions() -> str:
         "**Output** $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$. "
         "**Direction** one minus the mean cosine between rows of $AV$ and $SV$.\n\n"
         "$S$ is softmax on the same queries, keys and values, or the variant's own reference. The **mean of values** "
-        "is uniform attention over the allowed keys: a variant above it is worse than plain averaging.\n\n"
+        "is uniform attention over the allowed keys. A variant above it is worse than plain averaging.\n\n"
         "The **floors** apply to the matrix error only. No matrix of rank $m$ is closer to $S$ than its truncated SVD "
         "(Eckart and Young). No matrix with $k$ non-zeros per row is closer than the $k$ largest entries."
     )

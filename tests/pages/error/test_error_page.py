@@ -199,13 +199,13 @@ def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
                 error = float((one.weights(qkv.q, qkv.k).double() - exact).norm() / exact.norm())
                 errors[f"{one.title} · {knob} {value}"] = error
     winner = min(errors, key=errors.get)
-    text = f"**{winner}** is closest to softmax: relative error of the matrix {errors[winner]:.2g} at 96 tokens."
+    text = f"**{winner}** is closest to softmax: relative error of the matrix {errors[winner]:.2g} at 96 tokens"
     assert text in spoken(at)
 
 
 def test_the_sentence_says_that_none_is_worth_it():
     flat = open_error(n=96, sharpness=0.0, against="cost", variants=chosen("softmax", "local", "topk"))
-    assert "**no variant is closer to softmax than plain averaging**" in spoken(flat)
+    assert "**no variant is closer to softmax than the mean of values**" in spoken(flat)
     expensive = open_error(against="cost", variants=chosen("softmax", "topk"))
     assert "costs half of softmax's multiply-adds or less" in spoken(expensive)
 

@@ -44,10 +44,10 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     near = [point(0.1, "reformer", "reformer", "reformer"), mean(0.7, "reformer")]
     far = [point(0.5), mean(0.9)]
     one, other = words.against_cost(question, near + far).split("At half")[1:]
-    assert "**Local · window 4** is closest to softmax: relative error of the matrix 0.5 at 64 tokens." in one
-    assert "Plain averaging has 0.9." in one
+    assert "**Local · window 4** is closest to softmax: relative error of the matrix 0.5 at 64 tokens" in one
+    assert "(mean of values: 0.9)." in one
     assert "**Reformer · rounds 2** is closest to shared-QK softmax" in other
-    assert "0.1 at 64 tokens. Plain averaging has 0.7." in other
+    assert "0.1 at 64 tokens (mean of values: 0.7)." in other
     assert "Reformer" not in words.against_cost(question, far)
     assert "Local" not in words.against_cost(question, near)
 
@@ -60,12 +60,12 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
     if better:
         expected = (
             f"At half of softmax's multiply-adds or less, **Local · window 4** is closest to {name}: relative error of "
-            f"the matrix {middle:.2g} at 64 tokens. Plain averaging has 0.8."
+            f"the matrix {middle:.2g} at 64 tokens (mean of values: 0.8)."
         )
     else:
         expected = (
-            f"At half of softmax's multiply-adds or less, **no variant is closer to {name} than plain "
-            f"averaging** (0.8). The best, Local · window 4, has an error of {middle:.2g}."
+            f"At half of softmax's multiply-adds or less, **no variant is closer to {name} than the mean of "
+            f"values** (0.8). The best, Local · window 4, has an error of {middle:.2g}."
         )
     assert words.verdict(point(middle), **how) == expected
     assert words.verdict(None, **how) == (
@@ -84,13 +84,13 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     question = asked("local", "linear", "topk")
     found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     assert words.against_budget(question, found) == (
-        "Compared with softmax, the error falls to half that of plain averaging (0.4) at **Local · window 8**. Linear, "
-        "Top-k do not reach it."
+        "Compared with softmax, the error falls to half that of the mean of values (0.4) at **Local · window 8**. "
+        "Linear, Top-k do not reach it."
     )
     assert words.against_budget(question, found[:5]).endswith("Linear does not reach it.")
     assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("(0.4) at **Local · window 8**.")
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
-        "Compared with softmax, no setting has half the error of plain averaging (0.4)."
+        "Compared with softmax, no setting has half the error of the mean of values (0.4)."
     )
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
 
@@ -108,11 +108,11 @@ def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(firs
     found = [point(first, n=8), mean(0.6, n=8), point(0.5), point(0.6, "linear", "linear"), mean(0.7)]
     text = words.against_length(question, found)
     assert text == (
-        f"At 64 tokens, **Local · window 4** is closest to softmax: error 0.5. Plain averaging has 0.7. {trend}"
+        f"At 64 tokens, **Local · window 4** is closest to softmax: error 0.5 (mean of values: 0.7). {trend}"
     )
     assert words.against_length(question, found[2:]) == text.removesuffix(f" {trend}")
     assert words.against_length(question, [*found[:4], mean(0.5)]) == (
-        "At 64 tokens, **no variant is closer to softmax than plain averaging** (0.5). The best, Local · "
+        "At 64 tokens, **no variant is closer to softmax than the mean of values** (0.5). The best, Local · "
         f"window 4, has an error of 0.5. {trend}"
     )
     assert words.against_length(question, [point(math.inf), mean(0.5)]) == ""
