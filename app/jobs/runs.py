@@ -32,7 +32,7 @@ MESSAGE_INTERVAL = 0.1
 FIRST_DRAW = 0.2
 """Seconds before the first drawing: cached rows arrive sooner and are drawn once, and computed rows show early."""
 
-BAR: Final = 200
+BAR: Final = 250
 """Width in pixels of a progress bar next to a sentence."""
 
 RowT = TypeVar("RowT")
@@ -118,7 +118,8 @@ def run_immediately(
     if run is None or run.request != question:
         run = state[f"{key}.run"] = Run(question)
     with st.container(horizontal=True, vertical_alignment="center"):
-        headline, bar, button = st.empty(), st.empty(), st.empty()
+        headline = st.container(key=f"headline.{key}").empty() if describe else st.empty()
+        bar, button = st.empty(), st.empty()
     chart, complaint = st.empty(), st.empty()
     if describe:
         headline.markdown(_("Measuring …"))

@@ -36,7 +36,7 @@ class ErrorOptions(Options):
         },
         N_("Error metric"),
         link="fidelity",
-        layout={"width": 230},
+        layout={"width": 210},
     )
     log = switch(False, N_("Log scale"), link="log_error", help=N_("Zero errors cannot be shown on a log scale."))
     price = choice({"count": N_("multiply-adds"), "ms": N_("measured time")}, N_("Cost in"))
@@ -97,9 +97,10 @@ def show_options() -> None:
         if ErrorOptions.against.draw() == "cost":
             ErrorOptions.price.draw()
         ErrorOptions.measure.draw()
+        _show_display()
 
 
-def show_display() -> None:
+def _show_display() -> None:
     """Draw the form with the display options."""
 
     def draw() -> None:

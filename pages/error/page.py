@@ -9,7 +9,7 @@ from app.ui.scope import Scope
 from app.words.i18n import N_
 from pages.error import budget, cost, length
 from pages.error.measures import MEASURES
-from pages.error.options import ErrorOptions, Question, question, show_display, show_options
+from pages.error.options import ErrorOptions, Question, question, show_options
 
 
 def top() -> Question:
@@ -41,7 +41,6 @@ PAGE = Page(
     question=N_("How much accuracy does the cheaper version lose?"),
     options=ErrorOptions,
     measures=MEASURES,
-    header=show_display,
     top=top,
     view=ErrorOptions.against,
     scope=scope,

@@ -23,7 +23,7 @@ from attention_core.formatting import MIB, between, format_interpolated
 from pages.timing.options import SIDES, TimingOptions, subjects
 from pages.timing.words import least_memory, masking
 
-HEIGHT = 390
+HEIGHT = 370
 """Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
 WIDTHS = (11, 9)
 """Relative widths of the two charts."""
@@ -39,7 +39,7 @@ def show(live: Run | None, recorded: Run | None, summary: DeltaGenerator, key: s
         st.info(_("No measurements yet. Press “Run on this machine”."), icon=":material/timer:")
         return
     first = [line for line in found if line.live] or found
-    summary.markdown("\n\n".join(filter(None, (summary_text(first), least_memory(first), masking(first)))))
+    summary.markdown("  \n".join(filter(None, (summary_text(first), least_memory(first), masking(first)))))
     left, right = st.columns(WIDTHS)
     with left:
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]

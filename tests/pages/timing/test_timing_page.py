@@ -35,7 +35,7 @@ def gathered(at):
 
 
 def sentence(at):
-    return next(m.value for m in at.markdown if m.value.startswith("On ")).split("\n\n")[0]
+    return next(m.value for m in at.markdown if m.value.startswith("On ")).split("  \n")[0]
 
 
 @pytest.mark.parametrize("mode", MODES)
