@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from app.figures.curves import guide
 from app.figures.spread import Spread, spread
@@ -31,15 +32,15 @@ def show_controls(question: Question) -> None:
     EntropyOptions.trained.draw(options=ladder(question.longest))
 
 
+def divisors() -> dict[str, str]:
+    """Return the names of squared ReLU's divisors on screen."""
+    return {"length": "÷ n", "squared": "÷ n²", "fixed": _("÷ constant"), "sum": _("÷ row sum")}
+
+
 def names() -> dict[str, str]:
     """Return the names of the normalisers on screen."""
-    return {
-        "length": _("squared ReLU ÷ n"),
-        "squared": _("squared ReLU ÷ n²"),
-        "fixed": _("squared ReLU ÷ constant"),
-        "sum": _("squared ReLU ÷ row sum"),
-        SOFTMAX: _("softmax"),
-    }
+    named = {key: _("squared ReLU {divisor}", divisor=divisor) for key, divisor in divisors().items()}
+    return {**named, SOFTMAX: _("softmax")}
 
 
 def drifts(rows: Sequence[DriftRow], question: Question, measure: str) -> dict[str, Spread]:
@@ -79,9 +80,8 @@ def least(ends: Mapping[str, float]) -> str:
     sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in ends.items()}
     first, second = sorted(sizes.values())[:2]
     if second - first < 0.01:  # One per cent of the value is less than the width of the curves.
-        return _("No single divisor keeps them most constant.")
-    best = {"length": "n", "squared": "n²", "fixed": _("the constant")}[min(sizes, key=sizes.__getitem__)]
-    return _("Dividing by **{divisor}** keeps them most constant.", divisor=best)
+        return _("No divisor has a clearly smallest change.")
+    return _("The change is smallest with **{divisor}**.", divisor=divisors()[min(sizes, key=sizes.__getitem__)])
 
 
 def chart(rows: Sequence[DriftRow], question: Question) -> Chart:
@@ -91,7 +91,8 @@ def chart(rows: Sequence[DriftRow], question: Question) -> Chart:
     for name, each in drifts(rows, question, question.options.drift).items():
         band = question.options.band and name in (SOFTMAX, "length")
         colour = softmax if name == SOFTMAX else relu2
-        drawn.append(each.curve(names()[name], colour, dash=DASHES.get(name, "solid"), band=band))
+        curve = each.curve(names()[name], colour, dash=DASHES.get(name, "solid"), band=band)
+        drawn.append(replace(curve, label=divisors().get(name, "")))
     lengths = drawn[-1].x
     if lengths:
         drawn.append(guide(_("no change"), lengths, [1.0] * len(lengths)))

@@ -17,11 +17,14 @@ def show(_top: None) -> None:
         spec = options.show()
         recorded = recorded_run.show(spec)
     summary = st.empty()
-    left, right = st.columns(results.WIDTHS, vertical_alignment="center")
-    left.markdown("## " + _("Time of one call"), anchors=False)
+    left, right = st.columns([11, 9], vertical_alignment="bottom")
+    with left:
+        st.markdown("## " + _("Time of one call"), anchors=False)
+        places = [summary, st.empty()]
     with right:
         TimingOptions.side.draw(label_visibility="collapsed")
-    timing_runs.run_here(spec, row, lambda run, key: results.show(run, recorded, summary, f"timing.{key}"))
+        places.append(st.empty())
+    timing_runs.run_here(spec, row, lambda run, key: results.show(run, recorded, places, f"timing.{key}"))
     words.show_method()
 
 

@@ -25,14 +25,20 @@ from pages.timing.words import least_memory, masking
 
 HEIGHT = 370
 """Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
-WIDTHS = (11, 9)
-"""Relative widths of the two charts."""
 UNITS = {"ratio": N_("× softmax's time"), "memory": N_("MiB beyond the inputs"), "work": N_("multiply-adds, counted")}
 """Axis titles of the charts that can be shown next to the time chart."""
 
 
-def show(live: Run | None, recorded: Run | None, summary: DeltaGenerator, key: str) -> None:
-    """Draw the results of the live run and of the recorded run, and their sentences into ``summary``."""
+def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator], key: str) -> None:
+    """Draw the results of the live run and of the recorded run.
+
+    Args:
+        live: run on this machine; None if there is none.
+        recorded: recorded run; None if none is chosen.
+        places: empty elements for the sentences, the time chart and the second chart; the table is drawn below them.
+        key: beginning of the keys of the elements.
+    """
+    summary, left, right = places
     runs = [(run, on) for run, on in ((live, True), (recorded, False)) if run is not None]
     found = [line for run, on in runs for line in series(run, live=on)]
     if not found:
@@ -40,11 +46,10 @@ def show(live: Run | None, recorded: Run | None, summary: DeltaGenerator, key: s
         return
     first = [line for line in found if line.live] or found
     summary.markdown("  \n".join(filter(None, (summary_text(first), least_memory(first), masking(first)))))
-    left, right = st.columns(WIDTHS)
-    with left:
+    with left.container():
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         _chart([*times, *crossovers(found)], _("ms"), runs, found, f"{key}.time", "time")
-    with right:
+    with right.container():
         side = TimingOptions.side.value
         _chart(side_lines(side, found), _(UNITS[side]), runs, found, f"{key}.{side}", side)
     names = {attention.key: name(attention) for attention in subjects()}

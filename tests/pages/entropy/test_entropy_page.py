@@ -235,17 +235,19 @@ def test_the_sentence_lists_the_change_with_each_fixed_divisor():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
     assert drift.sentence(drifting(**ends), 16, "total") == (
         "From 16 to 64 tokens, **squared ReLU**'s row sums change by ×0.80 (÷ n), ×0.20 (÷ n²) and ×3.2 (÷ constant). "
-        "Dividing by **n** keeps them most constant."
+        "The change is smallest with **÷ n**."
     )
     assert drift.sentence(drifting(**ends), 16, "size").startswith(
         "From 16 to 64 tokens, **squared ReLU**'s output size changes by ×0.80 (÷ n), ×0.20 (÷ n²) and ×3.2 "
         "(÷ constant); softmax's by ×1."
     )
     assert drift.sentence(drifting(**ends), 64, "total").startswith("From 64 to 16 tokens,")
-    assert "**the constant** keeps" in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
-    assert "**n²** keeps" in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
-    assert "No single divisor" in drift.sentence(drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total")
-    assert "**n** keeps" in drift.sentence(drifting(**ends | {"squared": 0.0}), 16, "total")
+    assert "with **÷ constant**." in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
+    assert "with **÷ n²**." in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
+    assert "No divisor has a clearly smallest change." in drift.sentence(
+        drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total"
+    )
+    assert "with **÷ n**." in drift.sentence(drifting(**ends | {"squared": 0.0}), 16, "total")
     assert drift.sentence({name: spread([(16, 1.0)]) for name in ends}, 16, "total") == (
         "A change needs at least two lengths. Use a longer input."
     )

@@ -139,13 +139,13 @@ def test_a_total_beyond_every_float_is_told_by_its_logarithm(log, words):
 @pytest.mark.parametrize(
     ("fixed", "words"),
     [
-        (2.0, "**n** keeps them"),
-        (1.0, "**the constant** keeps them"),
-        (1.49, "No single divisor keeps"),
-        (1.51, "No single divisor keeps"),
-        (1.48, "**the constant** keeps them"),
-        (1.52, "**n** keeps them"),
-        (1 / 1.51, "No single divisor keeps"),
+        (2.0, "with **÷ n**."),
+        (1.0, "with **÷ constant**."),
+        (1.49, "No divisor has a clearly smallest change."),
+        (1.51, "No divisor has a clearly smallest change."),
+        (1.48, "with **÷ constant**."),
+        (1.52, "with **÷ n**."),
+        (1 / 1.51, "No divisor has a clearly smallest change."),
     ],
 )
 def test_the_least_drift_is_named_where_it_is_clear(fixed, words):
@@ -153,7 +153,7 @@ def test_the_least_drift_is_named_where_it_is_clear(fixed, words):
 
 
 def test_a_total_that_is_gone_has_drifted_most():
-    assert "**n²** keeps them" in drift.least({"length": 0.0, "squared": 9.0, "fixed": 0.0})
+    assert "with **÷ n²**." in drift.least({"length": 0.0, "squared": 9.0, "fixed": 0.0})
 
 
 @pytest.mark.parametrize(
