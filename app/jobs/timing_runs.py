@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app.jobs import runs
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
-from attention_core.benchmarking.masked import Masked
+from attention_core.benchmarking.full_matrix_mask import Masked
 from attention_core.benchmarking.records import Observed, Point, Run, Skipped, gather
 from attention_core.benchmarking.summary import REFERENCE, Crossing, Ratio, crossing
 from attention_core.benchmarking.timing import TimingSpec
@@ -27,10 +27,10 @@ FRAMES = {
 }
 """Sentence frames for the findings of a run, by whether the run is live and whether it is complete."""
 FINDINGS = {
-    "below": N_("faster than softmax at every measured length: {names}"),
+    "below": N_("faster than softmax at every length, from {n:,} tokens on: {names}"),
     "at": N_("faster than softmax from: {names}"),
     "even": N_("no clear difference at the longest length: {names}"),
-    "beyond": N_("slower at the longest measured length: {names}"),
+    "beyond": N_("slower at the longest length measured: {names}"),
 }
 """Phrases for the variants that are faster than softmax from some length on, by ``Crossing.where``."""
 FASTER = {
@@ -38,8 +38,8 @@ FASTER = {
     ("at", False): N_("{n} tokens ({range}), so far"),
     ("below", True): N_("below {n}"),
     ("below", False): N_("below {n}, so far"),
-    ("beyond", True): N_("slower at the longest length"),
-    ("beyond", False): N_("slower at the longest length, so far"),
+    ("beyond", True): N_("not within the measured lengths"),
+    ("beyond", False): N_("not within the measured lengths, so far"),
     ("even", True): N_("no clear difference"),
     ("even", False): N_("no clear difference, so far"),
 }
@@ -143,9 +143,9 @@ def summary_text(found: Sequence[Series]) -> str:
             where.setdefault(at.where, []).append((at.tokens, name))
     where.get("at", []).sort()
     if not where:
-        return _("Add a variant to see from which length on it is faster than softmax.")
+        return _("Add a variant to see from which length it is faster than softmax.")
     sentences = [
-        _(words, names=", ".join(name for _tokens, name in where[kind]))
+        _(words, names=", ".join(name for _n, name in where[kind]), n=round(where[kind][0][0]))
         for kind, words in FINDINGS.items()
         if kind in where
     ]
@@ -154,8 +154,8 @@ def summary_text(found: Sequence[Series]) -> str:
     certain = ""
     if "at" in where:
         certain = _n(
-            "With a single round, the uncertainty of these lengths is unknown.",
-            "Brackets give the measured lengths on either side, by the quartiles of {n} rounds.",
+            "Only one round was measured, so the uncertainty of these lengths is unknown.",
+            "Brackets: the measured lengths between which the order changes, by the quartiles of {n} rounds.",
             n=min(len(point.ms) for point in line.points),
         )
     return paragraph(
@@ -176,11 +176,11 @@ def missing_text(run: Run) -> str:
     if found is None:
         return ""
     if found.rounds:
-        return _("The run is not complete: {count} of {all} rounds.", count=found.rounds, all=run.spec.rounds)
+        return _("Incomplete run: {count} of {all} rounds are measured.", count=found.rounds, all=run.spec.rounds)
     if found.tokens is None:
-        return _("The run is not complete: not every variant has been measured at the shortest length.")
+        return _("Incomplete run: some variants are not measured even at the shortest length.")
     return _(
-        "The run is not complete: every variant has been measured up to {n:,} of {longest:,} tokens.",
+        "Incomplete run: all variants are measured only up to {n:,} of {longest:,} tokens.",
         n=found.tokens,
         longest=run.spec.sizes[-1],
     )
