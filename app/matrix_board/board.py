@@ -88,7 +88,7 @@ def matrix_board(
         ceiling_name: the legend's words for the ceiling.
         categories: the meanings of the numbers 1, 2, ... (at most 2047) if they are kinds instead of magnitudes; scale
             and transform then have no effect.
-        none: the meaning of 0 on a board of categories; None if no panel has zeros.
+        none: the meaning of 0 on a board of categories.
         masked: the meaning of NaN, "masked" by default.
         unit: the name of the numbers, "weight" by default.
         row_title: the axis title of the rows, "queries" by default.
@@ -333,7 +333,6 @@ def _words(row: str) -> dict[str, object]:
         "own_scale": _("scale below each panel"),
         "over": _("above {end}, up to {most}"),
         "under": _("below {end}, down to {most}"),
-        "play": _("Play the layers one by one"),
         "zoom_in": _("Zoom in (+)"),
         "zoom_out": _("Zoom out (−)"),
         "reset": _("Whole matrix (0)"),

@@ -26,8 +26,6 @@ export interface Category {
   light: string;
   dark: string;
   listed: boolean;
-  group: string;
-  frame: number;
 }
 
 export interface Palette {
@@ -167,7 +165,6 @@ export interface BoardWords {
   under: string;
   transforms: Record<Transform, string>;
   own_scale: string;
-  play: string;
   zoom_in: string;
   zoom_out: string;
   reset: string;

@@ -193,7 +193,7 @@ def test_a_variant_without_a_step_is_left_out_with_its_reason():
     at.button(key="timing.button").click().run()
     assert not at.exception
     assert list(lines(charts(at)[0], "solid")) == ["Softmax", "Linear"]
-    assert any("Nyström" in c.value and "no step" in c.value for c in at.caption)
+    assert any("Nyström" in c.value and "no incremental decoding" in c.value for c in at.caption)
 
 
 def test_a_run_from_a_file_is_drawn_in_place_of_the_recorded_one():
