@@ -9,7 +9,7 @@ from app.lessons.screen import Screen
 from app.measures import VariantMeasure
 from app.words.i18n import N_
 from attention_core.experiments import entropy_length
-from attention_core.metrics.fit import fit_growth
+from attention_core.metrics.fit import fit_entropy
 from pages.entropy.options import EntropyOptions, question
 
 
@@ -26,7 +26,7 @@ def _curve(screen: Screen, attention: ac.Attention) -> Spread:
 
 def _slope(screen: Screen, attention: ac.Attention) -> float | None:
     found = _curve(screen, attention)
-    fit = fit_growth(found.x, [math.exp(h) for h in found.middle])
+    fit = fit_entropy(found.x, found.middle)
     return None if fit is None else fit.exponent
 
 
