@@ -14,8 +14,8 @@ from app.words.isolation import isolated
 def label(attention: ac.Attention) -> str:
     """Return a variant's name with its budget, ``Nyström · landmarks 16``; softmax's with its changed settings."""
     budget, p = attention.variant.budget, attention.params
-    told = p.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
-    return " · ".join([_(attention.title), *(f"{readable(name)} {getattr(p, name)}" for name in told)])
+    names = p.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
+    return " · ".join([_(attention.title), *(f"{readable(name)} {getattr(p, name)}" for name in names)])
 
 
 def readable(name: str) -> str:
@@ -62,10 +62,8 @@ def family_line(family: str) -> str:
         "dense": _("Every query attends to every key; variants differ in scoring and normalisation."),
         "sparse": _("Softmax over a subset of keys, chosen by a fixed rule or from the data."),
         "kernel": _("Scores factor as φ(q)·φ(k), so keys and values are summed once; cost is linear in n."),
-        "gated": _(
-            "Each token updates a state of constant size, which decays or is corrected; queries read the state."
-        ),
-        "low_rank": _("A few landmarks, pools or projections replace all keys, so the matrix has low rank."),
+        "gated": _("Tokens are written into a state of constant size, which decays or is corrected; queries read it."),
+        "low_rank": _("Landmarks, pools or projections represent many tokens, so the matrix has low rank."),
         "cache": _("Softmax with a smaller cache: keys and values are shared, compressed, quantised or evicted."),
-        "mixed": _("Exact attention to nearby tokens, cheap attention to distant ones."),
+        "mixed": _("Quadratic attention for nearby tokens, linear attention for distant ones."),
     }[family]
