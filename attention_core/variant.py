@@ -242,6 +242,9 @@ class Variant:
     couples_heads: bool = False
     special_cases: tuple[SpecialCase, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Variant({self.key!r})"
+
     @property
     def budget(self) -> Setting | None:
         """The setting that trades cost for accuracy; None if there is no such setting."""
@@ -262,6 +265,10 @@ class Attention:
 
     variant: Variant
     params: Params
+
+    def __repr__(self) -> str:
+        settings = repr(self.params).partition("(")[2]
+        return f"{self.key}({settings}"
 
     @property
     def key(self) -> str:

@@ -68,9 +68,9 @@ def _tau(x: Tensor, power: float) -> Tensor:
 
 def _row(above: Tensor, power: float) -> tuple[Tensor, Tensor]:
     """Return how far the row sums exceed one, and how fast that decreases as τ rises, ``[..., 1]`` each."""
-    kept = above.clamp_min(0)
-    slope = power * (kept.pow(power - 1) * (kept > 0)).sum(-1, keepdim=True)
-    return kept.pow(power).sum(-1, keepdim=True) - 1, slope
+    positive = above.clamp_min(0)
+    slope = power * (positive.pow(power - 1) * (positive > 0)).sum(-1, keepdim=True)
+    return positive.pow(power).sum(-1, keepdim=True) - 1, slope
 
 
 def seen_logits(q: Tensor, k: Tensor, *, causal: bool) -> Tensor:

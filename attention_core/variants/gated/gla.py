@@ -1,4 +1,4 @@
-"""Gated linear attention: linear attention on a state in which each channel has its own gate."""
+"""Gated linear attention: linear attention on a state in which each channel decays by its own gate."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Mesa: each query reads the least-squares map from all keys so far to their values, solved again at every token.
+"""Mesa: at each token, fits by ridge regression the state that maps all keys so far to their values.
 
 The delta rule takes one step towards this map. Mesa minimises ``Σ_l Γ_il ‖v_l - Wᵀ k_l‖² + λ ‖W‖²`` after every token:
 ``W_i = (H_i + λ I)⁻¹ S_i`` with ``H_i = Σ_l Γ_il k_l k_lᵀ`` and ``S_i = Σ_l Γ_il k_l v_lᵀ``. It keeps two states of

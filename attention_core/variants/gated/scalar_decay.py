@@ -1,4 +1,4 @@
-"""Scalar decay: linear attention without a normaliser, on a state that fades by one number at each token.
+"""Scalar decay: linear attention without a normaliser, on a state that decays by one factor per token.
 
 Mamba-2 calls this form state space duality, Lightning attention uses constant gates, and simple GLA uses a gate of the
 token. With a gate of 1 it is linear attention without feature map and normaliser. With the harmonic gate and

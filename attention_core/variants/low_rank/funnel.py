@@ -1,4 +1,4 @@
-"""Funnel: neighbouring queries are averaged, attend once, and all receive the same output.
+"""Funnel: averages neighbouring queries; each group attends once and shares the output.
 
 As in Funnel-Transformer, the first token, which a classifier reads, keeps a query of its own. In the paper the shorter
 result goes on to the next layer and is repeated to full length after the last one. Here it is repeated immediately, so

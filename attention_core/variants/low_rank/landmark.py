@@ -1,4 +1,4 @@
-"""Double softmax over landmarks: queries attend to m key landmarks, and m query landmarks attend to all keys.
+"""Double softmax: queries attend to m key landmarks, and m query landmarks attend to all keys.
 
 This is Nyström attention without its middle factor, the inverse of the landmarks' own attention matrix. Without that
 factor it does not approximate softmax: with every token as its own landmark, the matrix is softmax's matrix times

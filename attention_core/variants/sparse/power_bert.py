@@ -1,4 +1,4 @@
-"""PoWER-BERT: tokens that receive little attention are eliminated after this layer, in all heads together.
+"""PoWER-BERT: keeps the tokens that receive the most attention, in all heads together, and drops the others.
 
 As in the paper, the attention of this layer is still full: survivors attend to every token, including the eliminated
 ones. The outputs of eliminated tokens are not computed, so their rows are zero. Later layers, which are not part of
