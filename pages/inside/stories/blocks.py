@@ -172,7 +172,7 @@ def _choose(seen: Seen, choice: Choice) -> Step:
 
     return Step(
         title=_("Selection"),
-        mechanism=_("Each query attends to its own block and to the blocks with the highest scores."),
+        mechanism=_("A query selects the blocks with the highest scores, in addition to its own block."),
         formula=r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b < b(i)\}"
         if seen.causal
         else r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b \ne b(i)\}",
