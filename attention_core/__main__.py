@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         try:
-            given = _parser().parse_args(arguments)
-            given.command(given)
+            args = _parser().parse_args(arguments)
+            args.command(args)
         except LabError as error:
             print(error, file=sys.stderr)
             return 2
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m attention_core", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    listing = commands.add_parser("list", help="the variants: key, family, time, whether they can be causal")
+    listing = commands.add_parser("list", help="list the variants: key, family, time, causal or not")
     listing.set_defaults(command=_list)
     bench = commands.add_parser("bench", help="time variants over lengths and save the run as JSON")
     bench.add_argument("--device", choices=DEVICES, default="cpu")
@@ -68,56 +68,56 @@ def _parser() -> argparse.ArgumentParser:
         "--variants",
         nargs="+",
         metavar="WORD",
-        help="such as softmax local~window~64, or fused.local for its mask on the full matrix; all variants by default",
+        help="such as softmax local~window~64, or fused.local for its mask on the full matrix; default: all variants",
     )
     bench.add_argument("--sizes", nargs="+", type=int, metavar="N", help="tokens")
     bench.add_argument("--dtype", choices=DTYPES, default="float32")
     bench.add_argument(
         "--preset",
         choices=(*bench_of_kernels.PRESETS, "page"),
-        help="16k: B n = 16k tokens, H d = 2048; ours: one text, 8 heads: call by call beside other kernels, the "
-        "default on cuda; page: a run that the Timing page opens, the default on the CPU",
+        help="16k: B n = 16k tokens, H d = 2048; ours: one text, 8 heads, timed with other kernels (default on cuda); "
+        "page: a run that the Timing page opens (default on the CPU)",
     )
-    bench.add_argument(
-        "--keep-cache", action="store_true", help="of a preset: leave the cache as the last call left it"
-    )
-    bench.add_argument("--alone", action="store_true", help="of a preset: without baselines")
-    bench.add_argument("--repeats", type=int, default=30, help="of a preset: calls of each")
+    bench.add_argument("--keep-cache", action="store_true", help="for a preset: do not flush the cache between calls")
+    bench.add_argument("--alone", action="store_true", help="for a preset: no baselines")
+    bench.add_argument("--repeats", type=int, default=30, help="for a preset: number of calls of each variant")
     bench.add_argument(
         "--mode",
         choices=bench_of_kernels.KERNEL_MODES,
         default="forward",
-        help="backward: forward and backward together; backward-alone, of a preset: without the forward",
+        help="backward: forward and backward together; backward-alone: without the forward (only for a preset)",
     )
     bench.add_argument("--causal", action="store_true")
-    bench.add_argument("--heads", type=int, default=8, help="a preset has heads of its own")
+    bench.add_argument("--heads", type=int, default=8, help="number of heads; a preset has its own")
     bench.add_argument("--head-size", type=int, default=64)
     bench.add_argument("--rounds", type=int, default=7)
-    bench.add_argument("--longest", type=float, help="seconds one call may take")
+    bench.add_argument("--longest", type=float, help="maximum seconds of one call")
     bench.add_argument("--out", type=Path, required=True, help="the JSON file")
     bench.set_defaults(command=_bench)
-    check = commands.add_parser("claims", help="check what articles claim, on a text or a synthetic input")
+    check = commands.add_parser("claims", help="check the articles' claims on a text or a synthetic input")
     source = check.add_mutually_exclusive_group()
     source.add_argument("--text", metavar="WORDS", help="a text, read by a model")
     source.add_argument("--file", type=Path, metavar="PATH", help="a file with a text, or an .npz with q, k and v")
     kinds = [kind.key for kind in KINDS]
     source.add_argument("--synthetic", default=kinds[0], metavar="KIND", help=f"the default: {', '.join(kinds)}")
-    source.add_argument("--survey", action="store_true", help="count the verdicts over many fixed inputs: minutes")
-    check.add_argument("--out", type=Path, metavar="PATH", help="of a survey: the Markdown file")
+    source.add_argument(
+        "--survey", action="store_true", help="count the verdicts over many fixed inputs (takes minutes)"
+    )
+    check.add_argument("--out", type=Path, metavar="PATH", help="the Markdown file of a survey")
     check.add_argument("--model", default="minilm", help="minilm, smollm2, or owner/name of one on the hub")
-    check.add_argument("--layer", type=int, default=0, help="of the model, from 0")
-    check.add_argument("--head", type=int, metavar="N", help="from 0; all heads by default")
-    check.add_argument("--tokens", type=int, metavar="N", help="of the input, at most")
+    check.add_argument("--layer", type=int, default=0, help="layer of the model, from 0")
+    check.add_argument("--head", type=int, metavar="N", help="head, from 0; all heads by default")
+    check.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the input")
     check.add_argument("--only", nargs="+", metavar="KEY", help="such as memory_quadruples; all by default")
     check.set_defaults(command=_claims)
-    change = commands.add_parser("swap", help="what a variant in softmax's place does to what a model says")
+    change = commands.add_parser("swap", help="measure a model in which a variant replaces softmax")
     change.add_argument("--model", default=swap.MODEL, help="a decoder: smollm2, or owner/name of one on the hub")
     change.add_argument("--variants", nargs="+", required=True, metavar="WORD", help="such as softmax local~window~64")
     change.add_argument("--layers", default="all", help="all, one such as 7, or a range such as 10-20")
     read = change.add_mutually_exclusive_group(required=True)
     read.add_argument("--file", type=Path, metavar="PATH", help="a file with the text")
     read.add_argument("--text", metavar="WORDS", help="the text itself")
-    change.add_argument("--tokens", type=int, metavar="N", help="of the text, at most")
+    change.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the text")
     change.add_argument("--json", action="store_true", help="the rows as JSON")
     change.set_defaults(command=_swap)
     return parser
@@ -133,140 +133,138 @@ def _list(_: argparse.Namespace) -> None:
         print("  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _bench(given: argparse.Namespace) -> None:
+def _bench(args: argparse.Namespace) -> None:
     use_threads()
-    if (given.preset or ("ours" if given.device == "cuda" else "page")) != "page":
-        _bench_kernels(given)
+    if (args.preset or ("ours" if args.device == "cuda" else "page")) != "page":
+        _bench_kernels(args)
         return
     spec = TimingSpec(
-        variants=tuple(given.variants or (variant.key for variant in registry.all_variants())),
-        sizes=tuple(sorted(set(given.sizes or SIZES))),
-        mode=given.mode,
-        causal=given.causal,
-        device=check_device(given.device),
-        dtype=given.dtype,
-        heads=given.heads,
-        head_size=given.head_size,
-        rounds=given.rounds,
+        variants=tuple(args.variants or (variant.key for variant in registry.all_variants())),
+        sizes=tuple(sorted(set(args.sizes or SIZES))),
+        mode=args.mode,
+        causal=args.causal,
+        device=check_device(args.device),
+        dtype=args.dtype,
+        heads=args.heads,
+        head_size=args.head_size,
+        rounds=args.rounds,
     )
-    _check_folder(given.out)
+    _check_folder(args.out)
     where, rows = stamp(spec.device), []
-    for row in timing_length.measure(spec, longest=given.longest):
+    for row in timing_length.measure(spec, longest=args.longest):
         rows.append(row)
         took = row.reason.format(**row.fields) if isinstance(row, Skipped) else f"{row.ms:.3f} ms"
         print(f"{len(rows)}/{timing_length.total(spec)} {row.variant} n={row.n}: {took}", file=sys.stderr)
-    given.out.write_bytes(to_json(gather(spec, where, rows)))
-    print(f"{given.out}: {len(rows)} samples on {where.device}")
+    args.out.write_bytes(to_json(gather(spec, where, rows)))
+    print(f"{args.out}: {len(rows)} samples on {where.device}")
 
 
-def _bench_kernels(given: argparse.Namespace) -> None:
-    check_device(given.device)
-    _check_folder(given.out)
-    words = given.variants or [variant.key for variant in registry.all_variants()]
+def _bench_kernels(args: argparse.Namespace) -> None:
+    check_device(args.device)
+    _check_folder(args.out)
+    words = args.variants or [variant.key for variant in registry.all_variants()]
     # TimingSpec checks the bounds on variants, sizes and rounds; they apply to the presets as well.
-    TimingSpec(variants=tuple(words), sizes=tuple(sorted(set(given.sizes or SIZES))), rounds=given.repeats)
-    shapes = bench_of_kernels.PRESETS[given.preset or "ours"]
+    TimingSpec(variants=tuple(words), sizes=tuple(sorted(set(args.sizes or SIZES))), rounds=args.repeats)
+    shapes = bench_of_kernels.PRESETS[args.preset or "ours"]
     plan = bench_of_kernels.Plan(
         attentions=[registry.from_word(word) for word in words],
-        shapes=shapes(sorted(set(given.sizes)), given.head_size) if given.sizes else shapes(d=given.head_size),
-        mode=given.mode,
-        dtype=given.dtype,
-        causal=given.causal,
-        device=given.device,
-        repeats=given.repeats,
-        flush=not given.keep_cache,
-        with_baselines=not given.alone,
+        shapes=shapes(sorted(set(args.sizes)), args.head_size) if args.sizes else shapes(d=args.head_size),
+        mode=args.mode,
+        dtype=args.dtype,
+        causal=args.causal,
+        device=args.device,
+        repeats=args.repeats,
+        flush=not args.keep_cache,
+        with_baselines=not args.alone,
     )
-    where, rows = device_stamp(given.device), []
+    where, rows = device_stamp(args.device), []
     for row in bench_of_kernels.measure(plan, device_name=where["device"]):
         rows.append(row)
         print(bench_of_kernels.table([row]).partition("\n")[2], file=sys.stderr, flush=True)
-        bench_of_kernels.save(given.out, where, rows)  # saved after each row, so that a later failure loses nothing
-    if given.device == "cuda":
+        bench_of_kernels.save(args.out, where, rows)  # saved after each row, so that a later failure loses nothing
+    if args.device == "cuda":
         where |= {f"{name} at the end": value for name, value in state().items()}
-        bench_of_kernels.save(given.out, where, rows)
+        bench_of_kernels.save(args.out, where, rows)
     if roof_of(where["device"]) is None:
         print(f"What {where['device']} can do at most is not in the table: no shares.")
     print(bench_of_kernels.table(rows))
 
 
-def _claims(given: argparse.Namespace) -> None:
+def _claims(args: argparse.Namespace) -> None:
     use_threads()
-    if given.survey:
-        _survey(given)
+    if args.survey:
+        _survey(args)
         return
-    if given.out is not None:
-        raise InputError("--out is where a survey is written; give --survey, too.")
-    if given.tokens is not None and not 1 <= given.tokens <= claims.LONGEST:
-        raise InputError("--tokens is {n}; give 1 to {most}.", n=given.tokens, most=claims.LONGEST)
-    source = _source(given)
+    if args.out is not None:
+        raise InputError("--out is the file of a survey; add --survey.")
+    if args.tokens is not None and not 1 <= args.tokens <= claims.LONGEST:
+        raise InputError("--tokens is {n}; give 1 to {most}.", n=args.tokens, most=claims.LONGEST)
+    source = _source(args)
     # A synthetic input can have any length: claims about growth may use more than --tokens, as on the Claims page.
-    longest = claims.LONGEST if source.made else given.tokens or claims.LONGEST
+    longest = claims.LONGEST if source.made else args.tokens or claims.LONGEST
     heads = source.load().heads
-    if given.head is not None and not 0 <= given.head < heads:
-        raise InputError("There is no head {head}; give one from 0 to {last}.", head=given.head, last=heads - 1)
-    chosen = claims.chosen(given.only)
-    tasks = claims.tasks(source, head=given.head, keys=given.only, longest=longest)
+    if args.head is not None and not 0 <= args.head < heads:
+        raise InputError("There is no head {head}; give one from 0 to {last}.", head=args.head, last=heads - 1)
+    chosen = claims.chosen(args.only)
+    tasks = claims.tasks(source, head=args.head, keys=args.only, longest=longest)
     own, counted = claims.length(source, longest=longest), Counter[claims.Verdict]()
     for number, (claim, task) in enumerate(zip(chosen, tasks, strict=True), start=1):
         print(f"{number}/{len(chosen)} {claim.key}", file=sys.stderr)
         try:
             [outcome] = claims.run(task)
         except LabError as error:
-            _tell(claim, "", str(error))
+            _print_claim(claim, "", str(error))
             continue
         counted[outcome.verdict] += 1
-        _tell(claim, outcome.verdict, " ".join(outcome.sentences).format(**outcome.formatted_numbers))
-    told = ", ".join(f"{verdict}: {counted[verdict]}" for verdict in claims.Verdict)
+        _print_claim(claim, outcome.verdict, " ".join(outcome.sentences).format(**outcome.formatted_numbers))
+    counts = ", ".join(f"{verdict}: {counted[verdict]}" for verdict in claims.Verdict)
     if left := len(chosen) - counted.total():
-        told += f", not checked: {left}"
-    print(_wrapped(f"On {own} tokens of this input, of {len(chosen)} claims: {told}"))
+        counts += f", not checked: {left}"
+    print(_wrapped(f"On {own} tokens of this input, of {len(chosen)} claims: {counts}"))
 
 
-def _survey(given: argparse.Namespace) -> None:
-    if (given.model, given.layer, given.head, given.tokens) != ("minilm", 0, None, None):
-        raise InputError("A survey has inputs of its own; leave --model, --layer, --head and --tokens out.")
-    if given.out is not None:
-        _check_folder(given.out)
+def _survey(args: argparse.Namespace) -> None:
+    if (args.model, args.layer, args.head, args.tokens) != ("minilm", 0, None, None):
+        raise InputError("A survey uses its own inputs; remove --model, --layer, --head and --tokens.")
+    if args.out is not None:
+        _check_folder(args.out)
     found = survey.run(
         survey.INPUTS,
-        keys=given.only,
+        keys=args.only,
         on_input=lambda number, each: print(f"{number}/{len(survey.INPUTS)} {each.name}", file=sys.stderr, flush=True),
     )
-    if given.out is not None:
-        given.out.write_text(survey.table(found), "utf-8")
-    for claim in claims.chosen(given.only):
+    if args.out is not None:
+        args.out.write_text(survey.table(found), "utf-8")
+    for claim in claims.chosen(args.only):
         verdicts = found.verdicts[claim.key]
-        told = ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in claims.Verdict)
-        print(f"{claim.number:>2}  {told}  ({claim.key})")
+        counts = ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in claims.Verdict)
+        print(f"{claim.number:>2}  {counts}  ({claim.key})")
 
 
-def _swap(given: argparse.Namespace) -> None:
+def _swap(args: argparse.Namespace) -> None:
     use_threads()
-    text = given.text if given.file is None else _text_of(given.file)
-    layers = layer_range(given.layers, models.layer_count(given.model))
-    rows, width = [], max(32, *map(len, given.variants))
-    for word in given.variants:
+    text = args.text if args.file is None else _text_of(args.file)
+    layers = layer_range(args.layers, models.layer_count(args.model))
+    rows, width = [], max(32, *map(len, args.variants))
+    for word in args.variants:
         from_word(word)  # raises for a misspelt variant before the model reads anything
-    for word in given.variants:
-        read = swap.reading(
-            swap.ReadingTask(text=text, word=word, layers=layers, tokens=given.tokens, model=given.model)
-        )
+    for word in args.variants:
+        read = swap.reading(swap.ReadingTask(text=text, word=word, layers=layers, tokens=args.tokens, model=args.model))
         copies = [
-            swap.copying(swap.CopyTask(word=word, layers=layers, seed=seed, model=given.model))
+            swap.copying(swap.CopyTask(word=word, layers=layers, seed=seed, model=args.model))
             for seed in range(swap.SEEDS)
         ]
         rows.append(
             {
                 "variant": word,
-                "layers": given.layers,
+                "layers": args.layers,
                 "tokens": read.tokens,
                 "perplexity": read.perplexity,
                 "copy_loss": mean(copy.copied for copy in copies),
                 "seconds": read.seconds,
             }
         )
-        if not given.json:
+        if not args.json:
             if len(rows) == 1:
                 print(
                     f"{'variant':<{width}} {'layers':<7} {'tokens':>6} {'perplexity':>12} {'copy_loss':>9} "
@@ -274,24 +272,24 @@ def _swap(given: argparse.Namespace) -> None:
                 )
             form = "{variant:<{width}} {layers:<7} {tokens:>6} {perplexity:>12,.2f} {copy_loss:>9.3f} {seconds:>7.2f}"
             print(form.format(width=width, **rows[-1]), flush=True)
-    if given.json:
+    if args.json:
         print(json.dumps(rows, indent=2))
 
 
 def _check_folder(out: Path) -> None:
     if not out.parent.is_dir():
-        raise InputError("There is no folder {folder}; make it first.", folder=out.parent)
+        raise InputError("There is no folder {folder}; create it first.", folder=out.parent)
 
 
-def _source(given: argparse.Namespace) -> Source:
-    if given.text is not None:
-        return TextSource(given.text, given.model, given.layer)
-    if given.file is None:
-        spec = SyntheticSpec(kind=given.synthetic)
-        return SyntheticSource(spec if given.tokens is None else replace(spec, n=given.tokens))
-    if given.file.suffix == ".npz":
-        return UploadSource.of(given.file.name, _bytes_of(given.file))
-    return TextSource(_text_of(given.file), given.model, given.layer)
+def _source(args: argparse.Namespace) -> Source:
+    if args.text is not None:
+        return TextSource(args.text, args.model, args.layer)
+    if args.file is None:
+        spec = SyntheticSpec(kind=args.synthetic)
+        return SyntheticSource(spec if args.tokens is None else replace(spec, n=args.tokens))
+    if args.file.suffix == ".npz":
+        return UploadSource.of(args.file.name, _bytes_of(args.file))
+    return TextSource(_text_of(args.file), args.model, args.layer)
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -305,10 +303,10 @@ def _text_of(path: Path) -> str:
     try:
         return _bytes_of(path).decode()
     except UnicodeDecodeError as error:
-        raise InputError("{path} is no text in UTF-8; save it as one.", path=path) from error
+        raise InputError("{path} is not a UTF-8 text; save it as UTF-8.", path=path) from error
 
 
-def _tell(claim: claims.Claim, verdict: str, found: str) -> None:
+def _print_claim(claim: claims.Claim, verdict: str, found: str) -> None:
     """Print one claim: its number and verdict, its statement, and what was measured."""
     print(f"{claim.number:>2}  {verdict or 'not checked'}  ({claim.key})")
     for words in (claim.statement, found):

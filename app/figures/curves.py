@@ -1,7 +1,7 @@
 """Line charts, with bands for spread and dashed lines for baselines.
 
-Each line has its name at its end. Bands are hidden unless a figure has only one: ``app/page_script/charts.js`` shows
-the band of the line under the pointer and greys out the other lines.
+Each line has its name at its end. Bands are hidden unless a figure has only one: ``app/page_script/charts/lines.js``
+shows the band of the line under the pointer and greys out the other lines.
 """
 
 import math
@@ -175,7 +175,7 @@ def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -
     left, right = _padded(min(across), max(across), 0.02)
     low, high = layout["yaxis"].get("range") or _padded(min(heights), max(heights), 0.05)
     parts = ends.labels(
-        found, right=right, low=low, high=high, height=layout["height"] - AROUND, log_x=log_x, log_y=log_y
+        found, left=left, right=right, low=low, high=high, height=layout["height"] - AROUND, log_x=log_x, log_y=log_y
     )
     if parts is None:
         return

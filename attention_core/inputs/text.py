@@ -17,8 +17,8 @@ WORDS_SHOWN = 40
 """Number of characters of the text that a notice quotes to show where the text was cut."""
 
 MASKED = (
-    "Layer {layer} of {title} sees only a part of the text, by a sliding window for example; "
-    "the matrices here have no such bound."
+    "Layer {layer} of {title} attends to a part of the text only, such as a sliding window; the matrices here have "
+    "no such limit."
 )
 
 
@@ -178,27 +178,27 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
     encoding = loaded.tokenizer.encode(text)
     special = encoding.special_tokens_mask
     if all(special):
-        raise InputError("The text holds nothing that {title} reads; type a few words.", title=info.title)
-    kept = _kept(special, max_tokens, info.positions)
-    ids = [encoding.ids[i] for i in kept]
-    offsets = [encoding.offsets[i] for i in kept]
-    names = [encoding.tokens[i] if special[i] else loaded.tokenizer.decode([encoding.ids[i]]) for i in kept]
+        raise InputError("{title} finds no tokens in the text; type a few words.", title=info.title)
+    indices = _indices_that_fit(special, max_tokens, info.positions)
+    ids = [encoding.ids[i] for i in indices]
+    offsets = [encoding.offsets[i] for i in indices]
+    names = [encoding.tokens[i] if special[i] else loaded.tokenizer.decode([encoding.ids[i]]) for i in indices]
     labels, groups = label_pieces(text, offsets, names)
     labels = tuple("[UNK]" if token == loaded.unknown_id else label for token, label in zip(ids, labels, strict=True))
-    if len(kept) < len(special):
+    if len(indices) < len(special):
         notices.append(
             _notice(
-                "The text makes {total} tokens; the first {kept} are kept, up to “{words}”.",
+                "The text has {total} tokens; only the first {kept} are used, up to “{words}”.",
                 total=len(special),
-                kept=len(kept),
+                kept=len(indices),
                 words=_last_words(text[: max(end for _, end in offsets)]),
             )
         )
     if unknown := sum(token == loaded.unknown_id for token in ids):
         notices.append(
             _notice(
-                "{title} does not know {unknown} of the {total} tokens and reads each as the same [UNK]; "
-                "the model SmolLM2 reads every script.",
+                "{title} reads {unknown} of the {total} tokens as the same unknown token [UNK]; SmolLM2 can read "
+                "every script.",
                 title=info.title,
                 unknown=unknown,
                 total=len(ids),
@@ -207,7 +207,7 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
     return Tokens(
         ids=tuple(ids),
         labels=labels,
-        special=tuple(bool(special[i]) for i in kept),
+        special=tuple(bool(special[i]) for i in indices),
         groups=groups,
         total=len(special),
         notices=tuple(notices),
@@ -241,11 +241,11 @@ def beginning(text: str, *, tokens: int, model: str = "minilm") -> str:
     special = encoding.special_tokens_mask
     if len(special) <= tokens:
         return text
-    end = max(encoding.offsets[i][1] for i in _kept(special, tokens, loaded.info.positions))
-    kept = read[:end]
-    if read[end : end + 1].isspace() or not kept.split()[1:]:
-        return kept
-    return kept.rstrip().removesuffix(kept.split()[-1]).rstrip()
+    end = max(encoding.offsets[i][1] for i in _indices_that_fit(special, tokens, loaded.info.positions))
+    start = read[:end]
+    if read[end : end + 1].isspace() or not start.split()[1:]:
+        return start
+    return start.rstrip().removesuffix(start.split()[-1]).rstrip()
 
 
 def _readable_text(text: str) -> tuple[str, list[Notice]]:
@@ -257,11 +257,11 @@ def _readable_text(text: str) -> tuple[str, list[Notice]]:
         raise InputError("The text is empty; type or paste a few words.")
     notices = []
     if whole != head:
-        notices.append(_notice("The text holds halves of characters; each is read as \N{REPLACEMENT CHARACTER}."))
+        notices.append(_notice("The text contains incomplete characters; each is read as �."))
     if len(text) > limit:
         notices.append(
             _notice(
-                "The text has {total:,} characters; the first {limit:,} are read, up to “{words}”.",
+                "The text has {total:,} characters; only the first {limit:,} are used, up to “{words}”.",
                 total=len(text),
                 limit=limit,
                 words=_last_words(whole),
@@ -270,12 +270,13 @@ def _readable_text(text: str) -> tuple[str, list[Notice]]:
     return whole, notices
 
 
-def _kept(special: Sequence[int], max_tokens: int | None, positions: int) -> list[int]:
+def _indices_that_fit(special: Sequence[int], max_tokens: int | None, positions: int) -> list[int]:
     """Return the indices of the tokens to keep: the first that fit, and the special ones at the end."""
     bounds = limits.current()
     if max_tokens is not None and max_tokens <= sum(special):
         raise InputError(
-            "At most {max_tokens} tokens are too few; allow at least {least}, for the model adds {added} of its own.",
+            "The limit of {max_tokens} tokens is too low; allow at least {least}, because the model adds {added} "
+            "special tokens.",
             max_tokens=max_tokens,
             least=sum(special) + 1,
             added=sum(special),

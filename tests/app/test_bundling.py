@@ -10,7 +10,7 @@ import app
 from app.page_script import bundling
 
 APP = Path(app.__file__).parent
-ENTRIES = [APP / "page_script" / "page.js", APP / "matrix_board" / "numbers.js", APP / "matrix_board" / "settings.js"]
+ENTRIES = [APP / "page_script" / "entry.js", APP / "matrix_board" / "numbers.js", APP / "matrix_board" / "settings.js"]
 NAMED = r"^{}(?:async )?(?:const|let|function|class) (\w+)"
 
 

