@@ -14,11 +14,9 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
-from attention_core.ops.linear.features import Features, LogFeatures
-from attention_core.ops.linear.kernel import similarities
+from attention_core.ops.linear.features import Features, LogFeatures, rises_far, similarities
 from attention_core.ops.linear.scans import by_chunks, running_max, running_sum, wants_gradient
 from attention_core.ops.linear.streamed_kernel import default_size, gather, streamed_cost
-from attention_core.ops.linear.triangle import rises_far
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.variant import Cost, Paper, Params, Variant
 
