@@ -11,7 +11,7 @@ from attention_core.analysis.low_rank.factors import cosines
 from attention_core.analysis.matrix.compare import visible
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
-from attention_core.metrics.error import relative_error
+from attention_core.metrics.approximation import relative_error
 from attention_core.variant import Attention
 from attention_core.variants.sparse.reformer import ReformerParams, stretches
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from attention_core.benchmarking.counting import count
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
-from attention_core.metrics.error import relative_error
+from attention_core.metrics.approximation import relative_error
 from attention_core.ops.random import generator
 from attention_core.ops.reversible import Block, Streams, checkpointed, forward, restored, reversible
 from attention_core.ops.softmax.exact import exact_attention

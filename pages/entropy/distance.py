@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.figures.curves import Curve, guide
-from app.figures.spread import spread
+from app.figures.lines.curves import Curve, guide
+from app.figures.lines.spread import spread
 from app.figures.theme import GREY
 from app.words.i18n import _, escape_markdown, paragraph
 from attention_core.experiments import distance

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.figures.spread import Spread, spread
+from app.figures.lines.spread import Spread, spread
 from app.ui import palette
 from app.words.i18n import _, paragraph
 from attention_core.experiments import homogeneity

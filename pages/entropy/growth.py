@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import attention_core as ac
-from app.figures.curves import guide
-from app.figures.spread import Spread, spread
+from app.figures.lines.curves import guide
+from app.figures.lines.spread import Spread, spread
 from app.ui import palette, variant_picker
 from app.words.i18n import _, paragraph
 from app.words.labels import label
@@ -128,12 +128,12 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
     """
     if not softmax.x:
         return _("Measuring **softmax** …")
-    values = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "unit": unit}
-    values |= {"low": softmax.middle[0], "high": softmax.middle[-1]}
+    low, high = softmax.middle[0], softmax.middle[-1]
+    values = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "low": low, "high": high, "unit": unit}
     if len(softmax.x) == 1:
         text = _("At {a:,} tokens, **softmax**'s entropy is {low:.2f} {unit}.", **values)
         return paragraph(text, _("Growth needs at least three lengths. Use a longer input."))
-    if values["high"] < values["low"]:
+    if high < low:
         moves = _(
             "From {a:,} to {b:,} tokens, **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}", **values
         )
@@ -141,7 +141,7 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
         moves = _(
             "From {a:,} to {b:,} tokens, **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}", **values
         )
-    own, steered = slope(softmax, per_nat), scaled and slope(scaled, per_nat)
+    own, steered = slope(softmax, per_nat), slope(scaled, per_nat) if scaled else None
     alike = fit_entropy(softmax.x, [uniform_entropy(n, causal=causal) for n in softmax.x])
     if own is None or alike is None:
         return paragraph(moves + ".", _("These lengths are too close for a slope. Use a longer input."))

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from app.figures.curves import Curve, guide
-from app.figures.spread import Spread, spread
+from app.figures.lines.curves import Curve, guide
+from app.figures.lines.spread import Spread, spread
 from app.ui import palette
 from app.words.i18n import _, paragraph
 from attention_core.experiments import normalizer_length

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import streamlit as st
 
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
 from app.jobs import runs
 from app.state import presets
 from app.state.session import SharedOptions
@@ -185,4 +185,7 @@ def show_hint(question: Question) -> None:
 
 def quartiles(values: Sequence[float]) -> str | None:
     """Return the lower and upper quartile of some numbers as text; None if there are no numbers."""
-    return between(*np.quantile(values, (0.25, 0.75)).tolist(), ".2f") if values else None
+    if not values:
+        return None
+    low, high = np.quantile(values, (0.25, 0.75)).tolist()
+    return between(low, high, ".2f")

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
 from app.figures.theme import GREY
 from app.jobs import runs
 from app.state.session import REFERENCE

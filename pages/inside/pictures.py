@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from app.figures.bars import grouped_bars
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
 from app.figures.scatter import Points, scatter
 from app.matrix_board import Panel, matrix_board
 from app.ui import chart
@@ -88,7 +88,7 @@ def features(seen: Seen, q: np.ndarray, k: np.ndarray, key: str, captions: Seque
 
 
 def lines(of: Sequence[Curve], *, key: str, alt: str, height: int = 360, **told: Any) -> None:  # noqa: ANN401
-    """Draw curves; ``alt`` describes the figure in one sentence, ``told`` goes to `app.figures.curves.curves`."""
+    """Draw curves; ``alt`` describes the figure in one sentence, ``told`` goes to `app.figures.lines.curves.curves`."""
     chart.show(curves(of, height=height, **told), key=key, name="inside", alt=alt)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from app.figures.curves import guide
+from app.figures.lines.curves import guide
 from app.figures.theme import GREY
 from app.jobs import cached, dispatch
 from app.matrix_board import Panel

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app.figures.curves import guide
+from app.figures.lines.curves import guide
 from app.words.i18n import _, _n
 from pages.inside import pictures
 from pages.inside.pictures import Curve

@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from app.figures.categories import steps as shades
-from app.figures.curves import curves
+from app.figures.lines.curves import curves
+from app.figures.lines.spread import spread
 from app.figures.sorting import sorting
-from app.figures.spread import spread
 from app.jobs import cached, runs
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future

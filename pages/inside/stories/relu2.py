@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app.figures.spread import spread
+from app.figures.lines.spread import spread
 from app.jobs import cached, runs
 from app.words.i18n import N_, _, _n, paragraph
 from app.words.isolation import isolated

@@ -10,7 +10,7 @@ from driver import charts, curves, spoken
 from stories import head, open_step, said, seen, source
 
 import attention_core as ac
-from app.figures.spread import Spread
+from app.figures.lines.spread import Spread
 from attention_core.analysis.low_rank.performer_bias import TOKENS
 from attention_core.experiments import performer_error
 from attention_core.formatting import number

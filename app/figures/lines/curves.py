@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.figures import ends
-from app.figures.ends import End
+from app.figures.lines import ends
+from app.figures.lines.ends import End
 from app.figures.theme import GREY, SERIES, Figure, add_line, axis, finish, style
 from attention_core.formatting import formatted
 
