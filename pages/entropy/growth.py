@@ -3,9 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import attention_core as ac
-from app.figures.lines.curves import guide
+from app.figures.lines.curves import Curve, guide
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette, variant_picker
 from app.words.i18n import _, paragraph
@@ -18,7 +19,7 @@ from attention_core.formatting import percent, span
 from attention_core.metrics.entropy import uniform_entropy
 from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_entropy
 from pages.entropy.options import EntropyOptions, Question
-from pages.entropy.view import Chart, View, quartiles
+from pages.entropy.view import View, quartiles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +90,9 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     return sentence(softmax, scaled, question.unit, per_nat=question.per_nat, causal=question.causal)
 
 
-def chart(rows: Sequence[EntropyRow], question: Question) -> Chart:
+def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
     """Return one line per variant and scaling, and the line of uniform attention."""
-    measure, drawn = question.options.measure, []
+    measure, drawn = question.options.measure, list[Curve]()
     for word, line in lines_of(question).items():
         found, colour = by_length(rows, word, question, measure), palette.place(line.attention.key)
         curve = found.curve(line.name, colour, dash=line.dash, band=question.options.band)
@@ -104,11 +105,8 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> Chart:
         "normalised": "H / log n",
         "sparsity": "S = E|a| / √E a²",
     }
-    return Chart(
-        lines=[*drawn, guide(_("uniform attention"), lengths, top)],
-        axes={"x_title": _("tokens n"), "y_title": titles[measure], "log_x": True, "x_ticks": lengths},
-        alt=_("Lines: the entropy of every variant's rows against the number of tokens"),
-    )
+    drawn.append(guide(_("uniform attention"), lengths, top))
+    return drawn, {"x_title": _("tokens n"), "y_title": titles[measure], "log_x": True, "x_ticks": lengths}
 
 
 def slope(found: Spread, per_nat: float) -> PowerFit | None:

@@ -17,7 +17,7 @@ from app.ui.about import what_is_counted
 from app.words.i18n import N_, _, _n, escape_markdown
 from app.words.labels import label
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
-from attention_core.benchmarking.run_records import Run
+from attention_core.benchmarking.run_records import Run, samples
 from attention_core.benchmarking.run_summary import Overtaking, growth, of_variant, overtaking, ratios
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import MIB, between, format_interpolated
@@ -317,28 +317,5 @@ def otherwise(run: Run, *, live: bool) -> list[str]:
 
 def csv(found: Sequence[Series]) -> bytes:
     """Return every sample with its device, settings and length, as CSV."""
-    rows = [
-        {
-            "variant": line.word,
-            "run": "live" if line.live else "recorded",
-            "device": line.run.stamp.device,
-            "threads": line.run.stamp.threads,
-            "torch": line.run.stamp.torch,
-            "date": line.run.stamp.date,
-            "mode": line.run.spec.mode,
-            "causal": line.run.spec.causal,
-            "dtype": line.run.spec.dtype,
-            "heads": line.run.spec.heads,
-            "head size": line.run.spec.head_size,
-            "tokens": p.n,
-            "sample": i,
-            "ms": ms,
-            "multiply-adds": p.multiply_adds,
-            "multiply-adds by formula": p.promised,
-            "peak bytes": p.peak_bytes,
-        }
-        for line in found
-        for p in line.points
-        for i, ms in enumerate(p.ms)
-    ]
+    rows = [row for line in found for row in samples(line.run, line.word, origin="live" if line.live else "recorded")]
     return export.to_csv(list(rows[0]), (list(row.values()) for row in rows))
