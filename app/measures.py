@@ -1,9 +1,10 @@
 """Numbers that a page shows and a lesson can ask about, and the comparison of a visitor's guess with them."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from app.words.i18n import _
 from attention_core.formatting import formatted
@@ -13,16 +14,14 @@ if TYPE_CHECKING:
     from app.lessons.screen import Screen
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measure:
+@dataclass(frozen=True)
+class Measure(ABC):
     """A number that a page shows, computed by the same functions as the page uses.
 
     Attributes:
-        title: name of the number, to be translated; ``{name}`` is replaced by the variant's name for a variant's
-            number.
-        find: function of a screen, and of the variant if ``of_variant``, that returns the number in the unit shown. It
-            returns None where the number does not exist and raises a ``LabError`` where it cannot be computed.
-        of_variant: whether the number belongs to one variant.
+        title: name of the number, to be translated; ``{name}`` is replaced by the variant's name.
+        find: function that returns the number in the unit shown. It returns None where the number does not exist and
+            raises a ``LabError`` where it cannot be computed.
         unit: unit written after the number, to be translated.
         low: smallest possible guess.
         high: largest possible guess; a function of the screen where the input or its options limit the number.
@@ -33,17 +32,24 @@ class Measure:
         missing_message: sentence shown where the number does not exist, to be translated.
     """
 
+    of_variant: ClassVar[bool]
+    """Whether the number belongs to one variant."""
+
     title: str
-    find: Callable[["Screen", "ac.Attention | None"], float | None]
-    of_variant: bool = True
+    find: Callable[..., float | None]
+    _: KW_ONLY
     unit: str = ""
     low: float = 0.0
-    high: "float | Callable[[Screen], float]"
-    step: float
-    digits: int
+    high: "float | Callable[[Screen], float]" = 100
+    step: float = 1
+    digits: int = 0
     tolerance: float
     in_table: bool = False
     missing_message: str = ""
+
+    @abstractmethod
+    def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:
+        """Return the number on a screen, for a variant if the number belongs to one; None and errors as in ``find``."""
 
     def highest(self, screen: "Screen") -> float:
         """Return the largest guess on a screen: ``low`` plus a whole number of steps, not above what is possible.
@@ -64,6 +70,29 @@ class Measure:
             return self.format(value)
         points = formatted(value, f",.{self.digits}f")
         return _("{points} percentage points", points=points) if points != "1" else _("1 percentage point")
+
+
+@dataclass(frozen=True)
+class PageMeasure(Measure):
+    """A number of a page that belongs to no single variant."""
+
+    of_variant = False
+    find: "Callable[[Screen], float | None]"
+
+    def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:  # noqa: D102 - see Measure
+        return self.find(screen)
+
+
+@dataclass(frozen=True)
+class VariantMeasure(Measure):
+    """A number of one variant."""
+
+    of_variant = True
+    find: "Callable[[Screen, ac.Attention], float | None]"
+
+    def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:  # noqa: D102 - see Measure
+        assert attention is not None, "the number belongs to a variant"
+        return self.find(screen, attention)
 
 
 Measures = Mapping[str, Measure]

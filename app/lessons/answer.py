@@ -28,9 +28,9 @@ class Answer:
     rank: str = ""
 
     def number(self, screen: Screen, key: str = "") -> float | None:
-        """Return the number on a screen; errors are those of ``Measure.find``."""
+        """Return the number on a screen; errors are those of ``Measure.number``."""
         named = key or self.key
-        return self.measure.find(screen, screen.variant(named) if named else None)
+        return self.measure.number(screen, screen.variant(named) if named else None)
 
     def candidates(self, screen: Screen) -> list[str]:
         """Return the variants among which the question asks for one: all compared variants except the reference."""

@@ -114,6 +114,7 @@ export interface SentPanel {
   borders: number[];
   knob: SentKnob | null;
   settings: string;
+  mark: string;
   exponent: number;
   highest: number;
   lowest: number;

@@ -16,7 +16,7 @@ from app.lessons.card import address, length
 from app.lessons.lesson import LINK_LESSON, MOST_BYTES, MOST_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
 from app.lessons.screen import Screen
 from app.lessons.shipped import ORDER, shipped
-from app.measures import Measure, verdict
+from app.measures import PageMeasure, verdict
 from app.page import discover
 from app.state.url import UNREADABLE
 from app.words.labels import label
@@ -182,7 +182,7 @@ def test_every_measure_is_what_its_page_shows_of_each_variant(page, link):
         column = {"pairs": "of n²"}.get(name)
         for each in screen.visit.variants if measure.of_variant else [None]:
             shown = SHOWN[name] if column is None or not screen.visit.causal else of_table("of n (n + 1) / 2", 100)
-            assert agree(measure, measure.find(screen, each), shown(at, each)), (name, each)
+            assert agree(measure, measure.number(screen, each), shown(at, each)), (name, each)
 
 
 def test_every_measure_is_read_off_its_page_here():
@@ -265,16 +265,7 @@ def test_the_last_step_and_steps_beyond_it():
     assert "Back" in card(last)
 
 
-MEASURE = Measure(
-    title="t",
-    find=lambda screen, attention: 1.0,
-    unit="%",
-    high=100,
-    step=1,
-    digits=0,
-    tolerance=5,
-    missing_message="No.",
-)
+MEASURE = PageMeasure("t", lambda screen: 1.0, unit="%", tolerance=5, missing_message="No.")
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ Q = np.ones((2, 5, 4), np.float32)
     [
         (npz(q=Q, k=Q, v=Q), None),
         (npz(q=Q, k=Q), "v"),
-        (npz(q=Q, k=Q[:, :3], v=Q), "do not fit"),
+        (npz(q=Q, k=Q[:, :3], v=Q), "do not match"),
         (npz(q=Q * np.nan, k=Q, v=Q), "q"),
         (npz(q=np.array([{}, {}], object), k=Q, v=Q), "q"),
         (b"not a zip", "npz"),

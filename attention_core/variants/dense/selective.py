@@ -1,4 +1,4 @@
-"""Selective attention: a key that one query attends to in the first head gets less attention from all later queries.
+"""Selective attention: each token can mask keys for all later tokens, by the positive logits of the first head.
 
 The first head decides for all heads. The positive logits that earlier queries gave to a key in the first head are
 added up along the text and subtracted from the key's later logits. The first key and a query's own key are exempt.

@@ -1,4 +1,4 @@
-"""Atrous attention: each token attends to the tokens whose distance is a multiple of r, like a dilated convolution."""
+"""Atrous attention: each query attends to the keys whose distance is a multiple of the stride r."""
 
 from dataclasses import dataclass
 from functools import partial
