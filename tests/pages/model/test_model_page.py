@@ -333,7 +333,7 @@ def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
             raise StopException  # raised by Streamlit when the visitor presses a button
         return written(task)
 
-    def draw(self, share, text):
+    def draw(self, share, text, **_layout):
         told.append((share, text))
         if "steps" in text:
             broken.set()
