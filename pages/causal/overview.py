@@ -34,11 +34,13 @@ def show(chosen: ChosenInput) -> None:
         height=430,
         column_config={
             _("Variant"): column.TextColumn(pinned=True),
+            _("Generates"): column.TextColumn(width=90),
             _("Memory"): column.TextColumn(
-                help=_("State, or cached keys and values, of all heads of one layer in float32.")
+                width=165, help=_("State, or cached keys and values, of all heads of one layer in float32.")
             ),
             _("Fewer multiply-adds from"): column.TextColumn(
-                help=_("Shortest text with at least 5% fewer multiply-adds than softmax, counted for powers of two.")
+                width=185,
+                help=_("Shortest text with at least 5% fewer multiply-adds than softmax, counted for powers of two."),
             ),
         },
     )
