@@ -11,7 +11,7 @@ from app.words.labels import readable
 from attention_core import registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
-from attention_core.experiments.swap.summary import Both, originals, pairs, preserved_from, running_mean
+from attention_core.experiments.swap.derived import Both, originals, pairs, preserved_from, running_mean
 from attention_core.model_patching import UNIFORM
 from pages.model import reading, sweep, words
 from pages.model.options import Question

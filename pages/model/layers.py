@@ -7,7 +7,7 @@ import streamlit as st
 from app.words.i18n import _, _n, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import FLOORS, CopyRow, SwapRow
-from attention_core.experiments.swap.summary import Both, beats_all, first_above, originals, pairs
+from attention_core.experiments.swap.derived import Both, beats_all, first_above, originals, pairs
 from attention_core.formatting import number
 from pages.model import layer_map, reading, sweep, words
 from pages.model.options import Question, called, depth

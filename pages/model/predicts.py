@@ -12,7 +12,7 @@ from app.words.i18n import _, _n, paragraph
 from attention_core import metrics, registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import SwapRow, SwapTask
-from attention_core.experiments.swap.summary import ErrorPoint, error_points
+from attention_core.experiments.swap.derived import ErrorPoint, error_points
 from attention_core.formatting import number
 from attention_core.model_patching import UNIFORM
 from pages.model import reading, sweep, words

@@ -12,7 +12,7 @@ from app.ui import chart, export
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
-from attention_core.experiments.swap.summary import Score, score
+from attention_core.experiments.swap.derived import Score, score
 from attention_core.formatting import number
 from attention_core.variant import SOFTMAX
 from pages.model import glance, sweep, words

@@ -13,7 +13,7 @@ from app.words.i18n import _
 from attention_core.experiments import continuation, swap
 from attention_core.experiments.continuation import ContinuationRow, ContinuationTask
 from attention_core.experiments.swap import FLOORS, SwapRow, SwapTask
-from attention_core.experiments.swap.summary import Both, originals
+from attention_core.experiments.swap.derived import Both, originals
 from attention_core.variant import SOFTMAX
 from pages.model.options import ORIGINAL, Question, called
 
