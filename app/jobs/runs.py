@@ -5,7 +5,7 @@ A run takes an experiment's tasks and returns rows of any kind. ``dispatch.execu
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -356,7 +356,8 @@ def _take(
     """Collect the results of tasks and draw them: first after ``first`` seconds, then as often as ``pause`` allows."""
     clock = told = time.monotonic()
     due = clock + first
-    with _under_way():
+    _runs.add(run)
+    try:
         for done, (task, outcome) in enumerate(found, start=start + 1):
             refusal = outcome if isinstance(outcome, ac.LabError) else None
             if isinstance(outcome, WorkerError):  # the next task would fail too, and this one may still succeed
@@ -377,20 +378,12 @@ def _take(
                 draw(done)
                 ended = time.monotonic()
                 due = ended + pause(ended - begun, len(_runs))
-
-
-_runs: set[object] = set()
-
-
-@contextmanager
-def _under_way() -> Iterator[None]:
-    """Count this run among those in progress within the block."""
-    run = object()
-    _runs.add(run)
-    try:
-        yield
     finally:
         _runs.discard(run)
+
+
+_runs: set[Run[Any]] = set()
+"""The runs in progress in this process, of all visitors."""
 
 
 def pause(cost: float, runs: int = 1) -> float:

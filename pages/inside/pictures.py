@@ -105,7 +105,6 @@ def board(
     key: str,
     *panels: Panel,
     tone: Literal["linear", "sqrt", "log"] = "sqrt",
-    size: int = 420,
     **settings: Any,  # noqa: ANN401 - arguments of the board
 ) -> None:
     """Draw matrices side by side; matrices of equal shape share crosshair and zoom.
@@ -114,11 +113,12 @@ def board(
         key: the element's key.
         panels: the matrices, of any shapes.
         tone: the transform from values to colours.
-        size: the largest side of a panel, in pixels.
         settings: further arguments of `app.matrix_board.matrix_board`.
     """
     numbered = [replace(each, key=str(i)) for i, each in enumerate(panels)]
-    matrix_board(numbered, key=key, transform=tone, panel_size=size, file_name="inside", **settings)
+    matrix_board(
+        numbered, key=key, transform=tone, panel_size=520 if len(panels) == 1 else 420, file_name="inside", **settings
+    )
 
 
 def features(seen: Seen, q: np.ndarray, k: np.ndarray, key: str, captions: Sequence[str] = ("", "")) -> None:

@@ -264,6 +264,19 @@ def test_the_heads_come_with_the_link_and_with_the_average_they_are_all():
     assert not any(each.key == "claim_heads" for each in alone.get("button_group"))
 
 
+def test_the_strip_opens_a_claim_and_marks_it():
+    at = open_claims()
+    assert strip(at).value is None
+    assert len(strip(at).proto.options) == len(EVERY)
+    strip(at).set_value("two_layers").run()
+    assert not at.exception
+    assert at.session_state["claim"] == "two_layers"
+    assert strip(at).value == "two_layers"
+    strip(at).set_value(None).run()
+    assert at.session_state["claim"] == ""
+    assert cards(at) == {claim.key for claim in EVERY}
+
+
 def test_one_goes_from_claim_to_claim():
     order = [claim.key for own in board.by_article(EVERY).values() for claim in own]
     at = open_claims(claim=order[0])
