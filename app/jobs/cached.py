@@ -18,8 +18,6 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-import attention_core.analysis.low_rank.cur as _cur
-import attention_core.analysis.low_rank.performer_bias as _performer_bias
 import attention_core.analysis.masks.pattern as _pattern
 import attention_core.analysis.masks.stack as _stack
 import attention_core.analysis.matrix.budgets as _budgets
@@ -247,9 +245,7 @@ pattern = _cached_analysis(_pattern.pattern, 8, 2)
 hashed = _cached_analysis(_pattern.hashed)
 inside = _cached_analysis(_inside.look, 8, 3)
 gau = _cached_analysis(_gau.analyse_unit)
-performer_means = _cached_analysis(_performer_bias.means, 2)
 future_share = _cached_analysis(_future.future_share, 8)
-columns_and_rows = _cached_analysis(_cur.cur_approximation)
 at_every_budget = _cached_analysis(_budgets.at_every_budget, 4)
 state_history = _cached_analysis(_recurrent_state.grow, 1, 3)
 causal_weights = _cached_analysis(_token_weight.causal_weights, 2)

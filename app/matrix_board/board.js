@@ -121,6 +121,8 @@ export class Board {
       const [title, value, open, knob, caption] = words;
       figure.dataset.panel = panel.key;
       title.textContent = title.title = printable(panel.title);
+      title.classList.toggle("marked", panel.mark !== "");
+      title.style.setProperty("--mark", panel.mark);
       caption.textContent = caption.title = printable(panel.caption);
       open.hidden = !panel.settings;
       open.title = panel.settings;

@@ -235,6 +235,7 @@ def _pack_panel(
         "borders": list(panel.borders),
         "knob": panel.knob and asdict(panel.knob),
         "settings": panel.settings,
+        "mark": panel.mark,
         **asdict(coded.facts),
         "highest": max(coded.facts.highest, panel.top),
         "signed": diverging or coded.facts.signed,

@@ -54,6 +54,7 @@ class Panel:
         borders: indices before which a line crosses the matrix, for rows and columns.
         knob: the setting under the title.
         settings: the label of the button that opens further settings; empty for no button.
+        mark: the colour of a square before the title, ``#rrggbb``; empty for none.
         top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
     """
 
@@ -68,4 +69,5 @@ class Panel:
     borders: Sequence[int] = ()
     knob: Knob | None = None
     settings: str = ""
+    mark: str = ""
     top: float = 0.0

@@ -1,5 +1,6 @@
 // The types shared by the board's modules, and the data that Python sends them (board.py and thumbnails.py).
 
+import type { SketchHeader, SketchSettings } from "../lessons/types";
 import type { SentenceHeader, SentenceSettings } from "../live_sentence/types";
 import type { ReadingHeader, ReadingSettings } from "../reading_board/types";
 import type { SvgPen } from "./export.js";
@@ -114,6 +115,7 @@ export interface SentPanel {
   borders: number[];
   knob: SentKnob | null;
   settings: string;
+  mark: string;
   exponent: number;
   highest: number;
   lowest: number;
@@ -260,7 +262,7 @@ export interface StripsSettings {
 export type Send = (event: string, value: unknown) => void;
 
 /** An unpacked message of numbers. */
-export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | ReadingHeader | SentenceHeader | StripsHeader | SentPanel> {
+export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | ReadingHeader | SentenceHeader | SketchHeader | StripsHeader | SentPanel> {
   message: Uint8Array;
   header: Header & { told?: object };
   payload: ArrayBuffer;
@@ -271,7 +273,7 @@ export interface Face {
   root: HTMLElement;
   send: Send;
   receive(received: Received<any>, parts: Received<SentPanel>[]): void;
-  show(settings: BoardSettings | HeadsSettings | ReadingSettings | SentenceSettings | StripsSettings): void;
+  show(settings: BoardSettings | HeadsSettings | ReadingSettings | SentenceSettings | SketchSettings | StripsSettings): void;
   retheme(): void;
   destroy(): void;
 }

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import attention_core as ac
 
-SHOWN = {"help", "summary", "title", "causal_reason", "note", "complexity", "reference_name"} | {
+SHOWN = {"help", "summary", "title", "mechanism", "causal_reason", "note", "complexity", "reference_name"} | {
     "statement",
     "experiment",
     "rule",

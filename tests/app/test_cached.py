@@ -33,10 +33,10 @@ SOURCE = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2))
 
 
 def test_each_look_has_a_cache_of_its_own():
-    performer = ac.get("performer")
-    weights = cached.causal_weights(SOURCE, performer, head=0)
-    means = cached.performer_means(SOURCE, performer, head=0)
-    assert weights.shape == means.truth.shape == (12, 12)
+    linear = ac.get("linear")
+    weights = cached.causal_weights(SOURCE, linear, head=0)
+    found = cached.inside(SOURCE, linear, 0, True)
+    assert weights.shape == found.weights.shape == (12, 12)
 
 
 def test_settings_head_and_source_are_told_apart_and_a_repeated_question_is_not_computed_again(monkeypatch):
