@@ -223,7 +223,7 @@ def test_drawing_takes_an_eighth_of_all_runs_and_the_last_one_comes_at_once(monk
         clock[0] += cost
 
     monkeypatch.setattr(runs, "_runs", {runs.Run(other) for other in range(others)})
-    runs._take(runs.Run("clock"), [], found(), tell=lambda done: None, draw=draw, first=runs.FIRST_DRAW)
+    runs._take(runs.Run("clock"), [], found(), report=lambda done: None, draw=draw, first=runs.FIRST_DRAW)
     assert 60 / (every + 0.1) - 1 <= len(drawings) <= 60 / every + 1
     assert drawings[0] == pytest.approx(0.3)
     assert len(runs._runs) == others
