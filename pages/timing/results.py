@@ -34,8 +34,8 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
     """Draw the results of the live run and of the recorded run.
 
     Args:
-        live: run on this machine; None if there is none.
-        recorded: recorded run; None if none is chosen.
+        live: run on this machine; None without one.
+        recorded: the chosen recorded run; None without one.
         places: empty elements for the sentences, the time chart and the second chart; the table is drawn below them.
         key: beginning of the keys of the elements.
     """
