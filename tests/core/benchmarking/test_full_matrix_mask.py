@@ -84,4 +84,5 @@ def test_what_has_no_mask_or_is_no_form_is_refused_in_a_sentence(word):
 
 
 def test_it_has_no_decode_step():
-    assert "no incremental decoding" in unsupported_reason(attention_from_word("fused.local"), mode="decode", causal=False)
+    reason = unsupported_reason(attention_from_word("fused.local"), mode="decode", causal=False)
+    assert reason == "It has no incremental decoding."
