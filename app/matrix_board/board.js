@@ -9,7 +9,7 @@ import { Hands } from "./hands.js";
 import { Knobs } from "./knobs.js";
 import { bandsOf, bandsOfToken, POINTED, thingsOf } from "./links.js";
 import { drawBand, drawMarks } from "./marks.js";
-import { bringIntoView, clamp, make, penFor, printable, readTheme } from "./page.js";
+import { clamp, make, penFor, printable, readTheme } from "./page.js";
 import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, panelGeometry, panelHeight } from "./panel.js";
 import { brushOf, CanvasPen } from "./pen.js";
 import { cellText, Readout } from "./readout.js";
@@ -117,18 +117,16 @@ export class Board {
       const figure = /** @type {HTMLElement} */ (this.grid.children[i]);
       const [picture, marks] = figure.querySelectorAll("canvas");
       /** @type {NodeListOf<HTMLElement>} */
-      const words = figure.querySelectorAll(".title, .value, .open, .knob, .caption");
-      const [title, value, open, knob, caption] = words;
+      const words = figure.querySelectorAll(".title, .value, .knob, .caption");
+      const [title, value, knob, caption] = words;
       figure.dataset.panel = panel.key;
       title.textContent = title.title = printable(panel.title);
-      caption.textContent = caption.title = printable(panel.caption);
-      open.hidden = !panel.settings;
-      open.title = panel.settings;
-      open.setAttribute("aria-label", panel.settings);
+      caption.textContent = printable(panel.caption);
+      caption.title = printable(panel.details || panel.caption);
       const described = {
         ...panel,
         title: title.title,
-        caption: caption.title,
+        caption: caption.textContent,
         codes: new Uint16Array(payload),
         value,
         picture,
@@ -216,15 +214,9 @@ export class Board {
     while (this.grid.children.length > count) this.grid.lastChild?.remove();
     while (this.grid.children.length < count) {
       const plot = make("div", { class: "plot" }, make("canvas"), make("canvas"));
-      const open = make("button", { type: "button", class: "open" }, "\u2699\ufe0e"); // a gear, as a text character
-      const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }), open);
+      const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }));
       const caption = make("figcaption", {}, head, this.knobs.build(), make("div", { class: "caption" }));
-      const figure = make("figure", {}, caption, plot);
-      open.addEventListener("click", () => {
-        this.send("open", figure.dataset.panel);
-        bringIntoView(`.st-key-${this.settings.opens}`);
-      });
-      this.grid.append(figure);
+      this.grid.append(make("figure", {}, caption, plot));
     }
   }
 

@@ -17,7 +17,6 @@ import streamlit as st
 
 from app.matrix_board.component import SMALL, digest_of, digested, encode, mount, mount_held
 from app.matrix_board.panel import Category, Panel
-from app.ui.lazy import in_markup
 from app.words.i18n import _
 
 _RANGE = 16  # half floats are below 2^16
@@ -45,8 +44,6 @@ def matrix_board(
     on_pin: Callable[[BoardEvent], None] | None = None,
     on_turn: Callable[[str, object, bool], None] | None = None,
     redraw: Callable[[str], Panel | None] | None = None,
-    on_open: Callable[[str], None] | None = None,
-    opens: str = "",
     scale: Literal["shared", "panel"] = "shared",
     transform: Literal["linear", "sqrt", "log"] = "linear",
     diverging: bool = False,
@@ -78,8 +75,6 @@ def matrix_board(
             whether the knob is still being dragged.
         redraw: returns a panel by its key while its knob is dragged; that run draws nothing else. It returns None if
             the panel no longer exists. Without this function, each turn reruns the script or fragment of the board.
-        on_open: called before the next run with a panel's key when the visitor opens its settings.
-        opens: the key of the element with the settings, which is then scrolled into view.
         scale: one colour scale for all panels, or one per panel.
         transform: how values map to colours; the decades of "log" follow from the data, six at most.
         diverging: show both sides of the colour scale even if no value is negative.
@@ -114,15 +109,15 @@ def matrix_board(
     }
     if on_pin is None:
         words |= {
-            "hint": _("Ctrl + wheel or double click zooms"),
-            "touch_hint": _("Tap reads a cell · pinch zooms"),
+            "hint": _("Ctrl + wheel or double-click to zoom"),
+            "touch_hint": _("Tap to read a cell · pinch to zoom"),
             "help": _(
-                "Matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, N and P to the next and the "
-                "previous matrix, plus and minus zoom, zero shows the whole matrix."
+                "Matrices. Arrow keys move the cell, and Page Up and Page Down move it by ten rows. N and P select the "
+                "next and the previous matrix. Plus and minus zoom, and zero shows the whole matrix."
             ),
         }
     if categories is not None:
-        words["pooled"] = _("Each point shows one of up to {count} cells; zoom in for single cells.")
+        words["pooled"] = _("Each pixel shows one of up to {count} cells. Zoom in to see each cell.")
 
     settings = {
         "pinned": pinned,
@@ -132,7 +127,6 @@ def matrix_board(
         "categories": None if categories is None else [asdict(category) for category in categories],
         "panel_size": panel_size,
         "pins": on_pin is not None,
-        "opens": in_markup(opens),
         "file_name": file_name,
         "words": words,
     }
@@ -148,12 +142,8 @@ def matrix_board(
             st.session_state[heard] = reported.get("turn", 0)
             on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
 
-    def open_settings(reported: object) -> None:
-        if on_open:
-            on_open(str(reported))
-
     message, parts = pack(panels, labels, labels, key=key, diverging=diverging, heard=st.session_state.get(heard, 0))
-    events = {"pin": pin, "turn": turn, "open": open_settings}
+    events = {"pin": pin, "turn": turn}
     mount(message, key=key, events=events, settings=settings, parts=parts)
     if on_turn and redraw:
 
@@ -226,6 +216,7 @@ def _pack_panel(
         "key": panel.key,
         "title": panel.title,
         "caption": panel.caption,
+        "details": panel.details,
         "rows": panel.values.shape[0],
         "cols": panel.values.shape[1],
         "row_labels": _listed(panel.row_labels),
@@ -234,7 +225,6 @@ def _pack_panel(
         "col_title": panel.col_title,
         "borders": list(panel.borders),
         "knob": panel.knob and asdict(panel.knob),
-        "settings": panel.settings,
         **asdict(coded.facts),
         "highest": max(coded.facts.highest, panel.top),
         "signed": diverging or coded.facts.signed,
@@ -330,20 +320,20 @@ def _words(row: str) -> dict[str, object]:
     """Return the board's other texts in the visitor's language, with this name for a row."""
     return {
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
-        "own_scale": _("scale below each panel"),
-        "over": _("above {end}, up to {most}"),
-        "under": _("below {end}, down to {most}"),
+        "own_scale": _("own scale below each panel"),
+        "over": _("> {end} (max {most})"),
+        "under": _("< {end} (min {most})"),
         "zoom_in": _("Zoom in (+)"),
         "zoom_out": _("Zoom out (−)"),
         "reset": _("Whole matrix (0)"),
         "download": _("Download as"),
-        "pooled": _("Each point shows the largest of up to {count} cells; zoom in for single cells."),
-        "hint": _("Click pins a {row} · Ctrl + wheel or double click zooms", row=row),
-        "touch_hint": _("Tap reads a cell, a second tap pins its {row} · pinch zooms", row=row),
+        "pooled": _("Each pixel shows the largest of up to {count} cells. Zoom in to see each cell."),
+        "hint": _("Click to pin a {row} · Ctrl + wheel or double-click to zoom", row=row),
+        "touch_hint": _("Tap to read a cell, tap again to pin its {row} · pinch to zoom", row=row),
         "help": _(
-            "Attention matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, N and P to the next and "
-            "the previous matrix, Enter pins its {row}, Escape unpins, plus and minus zoom, zero shows the whole "
-            "matrix.",
+            "Attention matrices. Arrow keys move the cell, and Page Up and Page Down move it by ten rows. N and P "
+            "select the next and the previous matrix. Enter pins the {row} of the cell, and Escape unpins it. Plus and "
+            "minus zoom, and zero shows the whole matrix.",
             row=row,
         ),
     }

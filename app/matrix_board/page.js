@@ -101,16 +101,3 @@ export function perform(event, acts) {
   event.stopPropagation();
   act();
 }
-
-/**
- * Scroll to a form of the page once it appears, and focus it.
- * @param {string} selector
- */
-export function bringIntoView(selector, tries = 50) {
-  /** @type {HTMLElement | null} */
-  const first = document.querySelector(`${selector} :is(input, [role=radio])`);
-  if (first) {
-    document.querySelector(selector)?.scrollIntoView({ block: "center" });
-    first.focus({ preventScroll: true });
-  } else if (tries) setTimeout(() => bringIntoView(selector, tries - 1), 100);
-}

@@ -52,8 +52,8 @@ class Panel:
         row_title: the name of the rows on the axis and in the readout, if these are not the board's rows.
         col_title: the same for the columns.
         borders: indices before which a line crosses the matrix, for rows and columns.
+        details: the tooltip of the caption; empty for the caption itself.
         knob: the setting under the title.
-        settings: the label of the button that opens further settings; empty for no button.
         top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
     """
 
@@ -66,6 +66,6 @@ class Panel:
     row_title: str | None = None
     col_title: str | None = None
     borders: Sequence[int] = ()
+    details: str = ""
     knob: Knob | None = None
-    settings: str = ""
     top: float = 0.0

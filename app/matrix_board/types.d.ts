@@ -105,6 +105,7 @@ export interface SentPanel {
   digest: string;
   title: string;
   caption: string;
+  details: string;
   rows: number;
   cols: number;
   row_labels: string[] | null;
@@ -113,7 +114,6 @@ export interface SentPanel {
   col_title: string | null;
   borders: number[];
   knob: SentKnob | null;
-  settings: string;
   exponent: number;
   highest: number;
   lowest: number;
@@ -183,7 +183,6 @@ export interface BoardSettings {
   categories: Category[] | null;
   panel_size: number;
   pins: boolean;
-  opens: string;
   file_name: string;
   words: BoardWords;
 }

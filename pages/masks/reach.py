@@ -62,7 +62,7 @@ def compute_reach(found: Found) -> StackReach:
     stack = list(map(with_chosen_settings, MasksOptions.stack.value))
     refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in refused]
-    with cached.spinner(_("Following the stack …")):
+    with cached.spinner(_("Computing the reach of the stack …")):
         whole = _follow(found.view, stack) if stack else None
     return StackReach(found, stack, refused, whole)
 
@@ -103,7 +103,7 @@ def _beside(play: Animation, followed: StackReach, ticking: bool) -> None:
         if followed.refused:
             st.caption(f":material/block: {left_out(followed.refused)}")
         if followed.whole is None:
-            st.info(_("The stack is empty. Add a layer below, or take one of the presets."), icon=":material/layers:")
+            st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
         else:
             _board(found, followed.first, followed.depth, followed.whole.shares[followed.depth])
     play.rerun_if_changed(ticking)
@@ -123,17 +123,17 @@ def show(followed: StackReach) -> None:
 def _explained() -> None:
     st.markdown(
         _(
-            "Layer by layer, query i holds what it held before (the residual connection) and what every token it "
-            "looks at held. A pair (i, j) is connected once i holds something of token j:"
+            "Each layer passes to query i the information of every token that it attends to. The residual connection "
+            "keeps the information of earlier layers. A pair (i, j) is connected once information from token j has "
+            "reached query i:"
         )
     )
     st.latex(r"R_0 = I, \qquad R_l = (M_l \lor I)\, R_{l-1}")
     st.markdown(
         _(
-            "The products are boolean. M is the pattern found on this input; if the average is chosen, a pair counts "
-            "when any head allows it. The stack repeats. The smallest depth is found layer by layer: layers are added "
-            "until every pair is connected, or until a whole round connects no further pair. A connected pair means "
-            "that information can flow, not how much of it the weights let through."
+            "The products are boolean. M is the pattern on this input; for the average of heads, a pair counts if any "
+            "head allows it. The stack repeats until every pair is connected, or until a whole round connects no new "
+            "pair. A connected pair means that information can flow, not how much of it the weights let through."
         )
     )
 
@@ -156,18 +156,32 @@ def left_out(refused: Sequence[ac.Attention]) -> str:
 
 def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
     """Return the share of pairs that a stack connects at a depth, and the depth at which it connects all pairs."""
+    words = " → ".join(stack)
+    if reached.complete is not None and depth >= reached.complete:
+        return _n(
+            "**{stack}** connects all pairs after {n} layer.",
+            "**{stack}** connects all pairs after {n} layers.",
+            n=reached.complete,
+            stack=words,
+        )
     return paragraph(
         _n(
-            "After {n} layer of **{stack}** {share:.1%} of the pairs are connected.",
-            "After {n} layers of **{stack}** {share:.1%} of the pairs are connected.",
+            "After {n} layer, **{stack}** connects {share} of pairs.",
+            "After {n} layers, **{stack}** connects {share} of pairs.",
             n=depth,
-            stack=" → ".join(stack),
-            share=reached.shares[depth],
+            stack=words,
+            share=percent(reached.shares[depth]),
         ),
-        _("It never connects all, however deep.")
+        _("It never connects all pairs.")
         if reached.complete is None
-        else _("It takes {depth} to connect all.", depth=reached.complete),
+        else _("It connects all pairs after {n} layers.", n=reached.complete),
     )
+
+
+def percent(share: float) -> str:
+    """Return a share of pairs in per cent; only all pairs are 100%."""
+    words = f"{share:.1%}"
+    return f"{share:.3%}" if share < 1 and words == "100.0%" else words
 
 
 def _board(found: Found, first: np.ndarray, depth: int, share: float) -> None:
@@ -180,12 +194,12 @@ def _board(found: Found, first: np.ndarray, depth: int, share: float) -> None:
         [
             Panel(
                 "reach",
-                _("What connects each pair first"),
+                _("First layer to connect each pair"),
                 _n(
-                    "{share:.1%} connected within {n} layer",
-                    "{share:.1%} connected within {n} layers",
+                    "{share} of pairs after {n} layer",
+                    "{share} of pairs after {n} layers",
                     n=depth,
-                    share=share,
+                    share=percent(share),
                 ),
                 hide_future(codes, causal=found.view.causal),
             )
@@ -193,7 +207,7 @@ def _board(found: Found, first: np.ndarray, depth: int, share: float) -> None:
         labels=found.labels,
         key="reach.board",
         categories=categories,
-        none=_("not yet"),
+        none=_("not connected"),
         unit=_("First connected by"),
         pinned=MasksOptions.front.value,
         on_pin=take_token,
@@ -208,13 +222,13 @@ def _curves(found: Found, stack: list[ac.Attention]) -> None:
         for a in found.drawn
     ]
     lines.append(
-        Curve(_("the stack"), layers, [100 * s for s in _follow(found.view, stack).shares], colour=GREY, dash="dash")
+        Curve(_("stack"), layers, [100 * s for s in _follow(found.view, stack).shares], colour=GREY, dash="dash")
     )
     chart.show(
         curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), form=".1f", height=360),
         key="reach.curves",
         name="reach",
-        alt=_("Curves: the share of pairs connected against the number of layers"),
+        alt=_("Share of pairs connected against the number of layers"),
     )
 
 
@@ -223,7 +237,7 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         MasksOptions.front.draw(
             index=None,
-            placeholder=_("{place}  {token} (the middle)", place=n // 2, token=found.labels[n // 2]),
+            placeholder=_("{place}  {token} (middle)", place=n // 2, token=found.labels[n // 2]),
             width=320,
             **tokens(found.labels),
         )
@@ -249,7 +263,7 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
         ),
         key="reach.front",
         name="front",
-        alt=_("One row per layer, one column per token: which tokens token {token} is connected with", token=token),
+        alt=_("One row per layer, one column per token: the tokens connected with token {token}", token=token),
     )
 
 
@@ -265,5 +279,5 @@ def connected_counts(token: str, first: np.ndarray, depth: int, *, heard: bool) 
     counts = ", ".join(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
     values = {"token": escape_markdown(token), "counts": counts, "n": len(first)}
     if heard:
-        return _("Tokens that hold something of “{token}” after 0, 1, … layers: {counts} of {n}.", **values)
-    return _("Tokens of which “{token}” holds something after 0, 1, … layers: {counts} of {n}.", **values)
+        return _("Tokens that “{token}” reaches after 0, 1, … layers: {counts} of {n}.", **values)
+    return _("Tokens that reach “{token}” after 0, 1, … layers: {counts} of {n}.", **values)

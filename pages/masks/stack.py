@@ -26,10 +26,10 @@ def compose() -> None:
     """Draw the editor: presets, and the layers of one round."""
     options = MasksOptions.now()
     names = {
-        "local-atrous": _("Local then atrous"),
-        "local": _("Local, over and over"),
-        "sparse": _("Sparse twice"),
-        "atrous": _("Atrous, over and over"),
+        "local-atrous": _("Local, then atrous"),
+        "local": _("Local × 6"),
+        "sparse": _("Sparse × 2"),
+        "atrous": _("Atrous × 4"),
     }
     st.session_state["reach.preset"] = next(
         (name for name, (stack, depth) in PRESETS.items() if (stack, depth) == (options.stack, options.stack_depth)),
@@ -43,14 +43,14 @@ def compose() -> None:
                 icon=":material/close:",
                 key=f"reach.layer.{place}",
                 on_click=partial(_drop, place),
-                help=_("Take this layer out"),
+                help=_("Remove this layer"),
             )
         lazy_popover(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
 
 
 def _add_layer() -> None:
     if len(MasksOptions.stack.value) >= current().stack_layers:
-        st.caption(_("{count} layers are the most; take one out first.", count=current().stack_layers))
+        st.caption(_("A stack has at most {count} layers. Remove one first.", count=current().stack_layers))
         return
     for variant in ac.all_variants():
         if has_pattern(variant):

@@ -38,7 +38,7 @@ def masks(page, server, link=SMALL):
 def test_the_whole_path(page, server):
     masks(page, server)
     legend = page.locator('[data-board="masks.board"] .legend')
-    expect(legend).to_have_attribute("aria-label", "Allowed by: window, global token, random key, may not look")
+    expect(legend).to_have_attribute("aria-label", "Allowed by: window, global token, random key, not allowed")
     board(page, MASKS).locator(".grid").focus()
     page.keyboard.press("ArrowDown")
     expect(board(page, MASKS)).to_have_attribute("data-cell", "0,0")
@@ -46,15 +46,15 @@ def test_the_whole_path(page, server):
     for _ in range(8):
         page.keyboard.press("ArrowRight")
     expect(board(page, MASKS)).to_have_attribute("data-cell", "0,8")
-    assert values(board(page, MASKS)) == ["may not look", "global token"]
+    assert values(board(page, MASKS)) == ["not allowed", "global token"]
 
-    switch(page, "Local, over and over")
-    expect(page.get_by_text("It takes 10 to connect all")).to_be_visible()
+    switch(page, "Local × 6")
+    expect(page.get_by_text("connects all pairs after 10 layers")).to_be_visible()
     assert {"stack=local", "stack_depth=6"} <= words(page)
     page.get_by_role("button", name="Add a layer").click()
     page.get_by_role("button", name=re.compile("^Atrous")).click()
     settle(page)
-    expect(page.get_by_text("It takes 3 to connect all")).to_be_visible()
+    expect(page.get_by_text("connects all pairs after 3 layers")).to_be_visible()
     assert "stack=" not in query(page), "local then atrous is the default"
 
     figure = page.locator(".js-plotly-plot").last
@@ -121,7 +121,7 @@ def test_a_click_takes_the_token_whose_front_is_followed(page, server):
     page.keyboard.press("PageDown")
     page.keyboard.press("Enter")
     settle(page)
-    expect(page.get_by_text("something of “t10”")).to_be_visible()
+    expect(page.get_by_text("“t10” reaches")).to_be_visible()
     assert "front=10" in query(page)
     expect(board(page, MASKS)).to_have_attribute("data-pinned", "10")
 
@@ -161,7 +161,7 @@ def test_colours_follow_the_theme_and_the_files_hold_the_masks(page, server):
     assert {blue, magenta} <= colours(Image.open(saved(page, shown.locator('[data-act="png"]'))).convert("RGB"))
     svg = ElementTree.parse(saved(page, shown.locator('[data-act="svg"]')))
     told = {e.text for e in svg.iter() if e.tag.endswith("text")}
-    assert {"window", "global token", "random key", "may not look"} <= told
+    assert {"window", "global token", "random key", "not allowed"} <= told
     assert any(e.get("fill") == "#4477aa" for e in svg.iter())
 
     plot = page.locator('[data-panel="local"] .plot')

@@ -221,7 +221,7 @@ def test_a_word_is_asked_about_without_the_server_and_let_go_by_a_key(page, serv
     page.locator(".strips").press("Escape")
     page.locator(".strips").press("Escape")
     page.wait_for_url(re.compile("row=none"))
-    expect(page.get_by_text("Click a word to see where it looks.")).to_be_visible()
+    expect(page.get_by_text("Click a word to see its weights.")).to_be_visible()
 
 
 @pytest.mark.parametrize("link", ["?variants=softmax", "?row=none"])
@@ -310,7 +310,7 @@ def test_the_heading_of_the_strips_shows_the_pinned_token_unchanged(page, server
         {"name": "mine.npz", "mimeType": "application/zip", "buffer": file.getvalue()}
     )
     strip(page, "softmax").locator('[data-j="0"]').click()
-    expect(page.locator(".strips")).to_contain_text(f"Where “{token}” looks")
+    expect(page.locator(".strips")).to_contain_text(f"Weights of query “{token}”")
 
 
 def test_an_upload_is_drawn_and_a_bad_one_gets_a_sentence(page, server):

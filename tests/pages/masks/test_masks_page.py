@@ -37,7 +37,7 @@ def test_every_variant_is_drawn_or_says_why_not(variant, causal):
         panels = matrices(at)
         assert list(panels) == [variant.key]
     else:
-        assert variant.title in captions or any("keeps any pair" in i.value for i in at.info)
+        assert variant.title in captions or any("use no mask" in i.value for i in at.info)
 
 
 def test_what_is_drawn_is_the_mask():
@@ -68,14 +68,14 @@ def test_every_part_opens_with_every_pattern(part, causal):
 
 def test_a_preset_and_the_layers_make_the_stack():
     at = open_masks(n=60, variants=(ac.get("softmax"), ac.get("local", window=7), ac.get("atrous", stride=8)))
-    assert "It takes 2 to connect all" in spoken(at)
+    assert "connects all pairs after 2 layers." in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "It takes 9 to connect all" in spoken(at)
+    assert "It connects all pairs after 9 layers." in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
-    assert "never connects all" in spoken(at)
+    assert "It never connects all pairs." in spoken(at)
     at.button(key="reach.layer.0").click().run()
     assert not at.exception
     assert any("stack is empty" in i.value for i in at.info)
@@ -172,20 +172,20 @@ def test_what_is_said_of_the_patterns_is_the_cores():
     at = open_masks(variants=variants, causal=True, head=0)
     assert atrous < local
     assert (
-        f"**{label(variants[2])}** lets the fewest of 300 pairs look, {atrous / 300:.1%}. Every pair is connected at "
-        f"depth 2 by **{label(variants[1])}**. Never, however deep: **{label(variants[2])}**."
+        f"Sparsest: **{label(variants[2])}** allows {atrous / 300:.1%} of 300 query–key pairs. First to connect every "
+        f"pair: **{label(variants[1])}**, after 2 layers. Never connects every pair: **{label(variants[2])}**."
     ) in spoken(at)
     panels = board(at, "masks.board")[1]
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items()} == {
-        "local": (label(variants[1]), f"{local / 300:.1%} of all · {local:,}"),
-        "atrous": (label(variants[2]), f"{atrous / 300:.1%} of all · {atrous:,}"),
+        "local": (label(variants[1]), f"{local / 300:.1%} of pairs ({local:,})"),
+        "atrous": (label(variants[2]), f"{atrous / 300:.1%} of pairs ({atrous:,})"),
     }
-    assert "Every pair may look, so nothing to draw: Softmax." in spoken(at, "caption")
-    assert "nothing to draw" not in spoken(open_masks(variants=chosen("local")), "caption")
+    assert "Not drawn, as every pair is allowed: Softmax." in spoken(at, "caption")
+    assert "Not drawn" not in spoken(open_masks(variants=chosen("local")), "caption")
 
 
 def test_heads_that_differ_are_told_apart_only_where_all_are_looked_at():
-    for head, words in ((-1, "per head"), (0, "of all")):
+    for head, words in ((-1, "per head"), (0, "of pairs (")):
         at = open_masks(variants=chosen("softmax", "reformer"), head=head, heads=3, n=64)
         assert words in board(at, "masks.board")[1]["reformer"][0]["caption"]
 
@@ -200,13 +200,13 @@ def test_the_table_counts_what_could_look(causal, possible, column):
     assert row["pairs per head"] == pairs
     assert row[column] == pytest.approx(pairs / possible)
     assert row["keys per query"] == pytest.approx(pairs / 24)
-    assert row["pairs, about"] == local.variant.pairs
+    assert row["leading order"] == local.variant.pairs
     queries, keys = mask.nonzero(as_tuple=True)
-    assert row["farthest look"] == (queries - keys).abs().max()
-    assert table.loc["Softmax", "pairs, about"] == "n²"
-    assert table.loc["Softmax", "farthest look"] == 23
-    assert f"24 tokens, {possible} pairs that could look." in spoken(at, "caption")
-    assert "1 to 23 for a connected pattern" in spoken(at, "caption")
+    assert row["farthest key"] == (queries - keys).abs().max()
+    assert table.loc["Softmax", "leading order"] == "n²"
+    assert table.loc["Softmax", "farthest key"] == 23
+    assert f"24 tokens, {possible} query–key pairs." in spoken(at, "caption")
+    assert "1 to 23 if they ever connect every pair" in spoken(at, "caption")
 
 
 def test_the_reach_is_drawn_and_told_alike():
@@ -216,14 +216,14 @@ def test_the_reach_is_drawn_and_told_alike():
     layers = -(-np.abs(np.arange(24)[:, None] - np.arange(24)) // 2)
     assert np.array_equal(first, np.where(layers == 0, 4, np.where(layers <= 3, layers, 0)))
     share = (layers <= 3).mean()
-    assert panel["caption"] == f"{share:.1%} connected within 3 layers"
-    assert f"After 3 layers of **{label(variants[1])}** {share:.1%} of the pairs are connected." in spoken(at)
+    assert panel["caption"] == f"{share:.1%} of pairs after 3 layers"
+    assert f"After 3 layers, **{label(variants[1])}** connects {share:.1%} of pairs." in spoken(at)
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
-    assert set(curves(at, 0)) == {label(variants[1]), "the stack"}
+    assert set(curves(at, 0)) == {label(variants[1]), "stack"}
     assert "24 of 24" not in spoken(at)
-    assert "(the middle)" in at.selectbox(key="front").placeholder
+    assert "(middle)" in at.selectbox(key="front").placeholder
     assert "“" + escape_markdown(board(at, "masks.board")[0]["row_labels"][12]) + "”" in spoken(at)
 
 
@@ -238,7 +238,7 @@ def test_pairs_that_no_round_lets_look_are_those_of_the_head():
     panel = board(at, "masks.order")[1]["order"][0]
     assert (panel["title"], panel["caption"]) == (label(reformer), "round 2, sorted by bucket")
     at = open_masks(variants=(ac.get("softmax"), reformer), masks_part="order", hash_order="original")
-    assert board(at, "masks.order")[1]["order"][0]["caption"] == "round 1, order of the text"
+    assert board(at, "masks.order")[1]["order"][0]["caption"] == "round 1, in text order"
 
 
 def shown(at):
@@ -250,8 +250,8 @@ def shown(at):
 def test_reach_stands_beside_the_patterns_whatever_else_is_looked_at(part):
     at = open_masks(variants=chosen("softmax", "local"), masks_part=part, stack=("local",), stack_depth=1)
     assert set(matrices(at)) == {"local"}
-    assert shown(at).endswith("connected within 1 layer")
-    assert "After 1 layer of **Local · window 16**" in spoken(at)
+    assert shown(at).endswith("of pairs after 1 layer")
+    assert "After 1 layer, **Local · window 16** connects" in spoken(at)
 
 
 def test_reach_is_played_layer_by_layer_and_the_link_keeps_the_place(monkeypatch):
