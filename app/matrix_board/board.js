@@ -3,7 +3,7 @@
 
 import { fill } from "../page_script/templates.js";
 import { PAINTED } from "./boards.js";
-import { categoryTable, drawCategories, legendNames, legendPlaces } from "./categories.js";
+import { categoryTable, drawCategories, lastFrame, legendItems, legendPlaces, legendText } from "./categories.js";
 import { colourTable, makeScale, PALETTES, tickNumeral } from "./color.js";
 import { Hands } from "./hands.js";
 import { Knobs } from "./knobs.js";
@@ -18,6 +18,8 @@ import { Views } from "./views.js";
 const GAP = 20;
 const FOUR_SIDE = 196; // four panels stay in one line down to this size, as three and one cannot be compared
 const LEAST_SIDE = 224; // below this a panel is too small to read, so fewer share a line
+const FRAME = 700; // milliseconds for each frame of an animation
+const PEEK = 36; // the visible part of the next panel on a narrow screen, where panels are swiped
 
 export class Board {
   // -- set by Python's first message and the first painting; `schedule` waits for both ------------------------------
@@ -50,6 +52,9 @@ export class Board {
   reported = null;
   /** @type {string | null} */
   shape = null; // the shape of the panel with the cell
+  /** @type {number | undefined} */
+  playing;
+  shownFrame = Infinity; // the frame of the animation; Infinity shows every category
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
@@ -168,18 +173,20 @@ export class Board {
     this.settings = settings;
     this.reported = settings.pinned;
     if (this.reporting === undefined) this.pinned = settings.pinned;
+    clearInterval(this.playing);
+    this.shownFrame = Infinity;
     const { words } = settings;
     this.grid.setAttribute("aria-label", words.help);
     this.hint.textContent = matchMedia("(hover: none)").matches ? words.touch_hint : words.hint;
     this.buttons.replaceChildren(
       ...[
-        ["out", "−", words.zoom_out],
-        ["in", "+", words.zoom_in],
         ["reset", "⤢", words.reset],
+        ["in", "+", words.zoom_in],
+        ...(lastFrame(settings.categories) > 1 ? [["play", `▶\ufe0e ${words.play}`, words.play]] : []),
         ["png", "PNG", words.download],
         ["svg", "SVG", words.download],
       ].map(([act, face, title]) => {
-        const name = /[A-Z]/.test(face) ? `${title} ${face}` : title;
+        const name = face === face.toUpperCase() && /[A-Z]/.test(face) ? `${title} ${face}` : title;
         return make("button", { type: "button", "data-act": act, title: name, "aria-label": name }, face);
       }),
     );
@@ -244,7 +251,10 @@ export class Board {
     const most = Math.min(count, count > 8 ? 6 : 4);
     this.columns = most === 4 && fitting(FOUR_SIDE) >= 4 ? 4 : clamp(fitting(LEAST_SIDE), 1, most);
     this.side = Math.floor(Math.min(this.settings.panel_size, (room - GAP * (this.columns - 1)) / this.columns));
-    this.grid.style.gridTemplateColumns = `repeat(${this.columns}, ${this.side}px)`;
+    const swiped = this.columns === 1 && count > 1;
+    if (swiped) this.side = Math.min(this.settings.panel_size, room - PEEK);
+    this.grid.classList.toggle("swiped", swiped);
+    this.grid.style.gridTemplateColumns = `repeat(${swiped ? count : this.columns}, ${this.side}px)`;
   }
 
   paint() {
@@ -274,10 +284,10 @@ export class Board {
       ownScale,
       scale,
       table: (panel) => {
-        const name = [categories ? JSON.stringify(categories) : scale(panel).name, panel.unit, theme.mode].join();
+        const name = [categories ? JSON.stringify([categories, this.shownFrame]) : scale(panel).name, panel.unit, theme.mode].join();
         const fresh = () =>
           categories
-            ? categoryTable(categories, panel.unit, theme.mode)
+            ? categoryTable(categories, panel.unit, theme.mode, this.shownFrame)
             : colourTable(scale(panel), panel.unit, this.look.palette);
         const table = this.tables.get(name) ?? kept.get(name) ?? fresh();
         this.tables.set(name, table);
@@ -293,8 +303,6 @@ export class Board {
     }
     this.paintLegend();
     this.grid.classList.toggle("zoomed", this.views.zoomed);
-    const reset = /** @type {HTMLButtonElement} */ (this.buttons.querySelector("[data-act=reset]"));
-    reset.disabled = !this.views.zoomed;
     this.note.textContent = pooled > 1 ? fill(settings.words.pooled, { count: String(pooled) }) : "";
     this.root.dataset.paintMs = (performance.now() - started).toFixed(1);
     this.root.dataset.paints = String(++this.paints);
@@ -312,13 +320,13 @@ export class Board {
 
   paintLegend() {
     const room = this.root.clientWidth;
-    const width = room > 560 ? room - 250 : room; // next to the buttons, or above them
+    const width = room > 560 ? room - this.buttons.offsetWidth - GAP : room; // next to the buttons, or above them
     const ruler = new CanvasPen(brushOf(this.legend), devicePixelRatio, this.theme.font);
     const high = this.legendHeight(ruler, width - 2);
     this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2);
     const { shared, look } = this;
     const name = look.categories
-      ? `${look.words.unit}: ${legendNames(look, this.maskedWord).join(", ")}`
+      ? legendText(legendItems(look, this.maskedWord))
       : shared && `${legendName(shared, look)}: ${shared.signed ? tickNumeral(-shared.top) : 0} … ${tickNumeral(shared.top)}`;
     const beyond = shared ? beyondEnds(shared, look).map(({ text }) => text) : [];
     this.legend.setAttribute("aria-label", [name ?? look.words.own_scale, ...beyond].join("; "));
@@ -335,7 +343,7 @@ export class Board {
    */
   legendHeight(pen, width) {
     const { look, shared, maskedWord: masked } = this;
-    if (look.categories) return legendPlaces(pen, width, legendNames(look, masked)).height;
+    if (look.categories) return legendPlaces(pen, width, legendItems(look, masked)).height;
     return shared ? legendLayout(pen, width, shared, look, { masked }).height : LEGEND_HEIGHT;
   }
 
@@ -348,7 +356,7 @@ export class Board {
    */
   drawLegend(pen, x, y, width) {
     const { look, shared, maskedWord: masked } = this;
-    if (look.categories) drawCategories(pen, x, y, width, look, masked);
+    if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked));
     else if (shared) drawLegend(pen, x, y, width, shared, look, { masked });
     else {
       const name = [look.words.unit, look.words.transforms[this.settings.transform], look.words.own_scale];
@@ -374,6 +382,21 @@ export class Board {
     this.root.dataset.cell = cell ? `${cell.row},${cell.col}` : "";
     this.readout.tell();
     dispatchEvent(new CustomEvent(PAINTED, { detail: this.root.dataset.board }));
+  }
+
+  /** Show the frames of the animation one after another, and then everything. */
+  play() {
+    clearInterval(this.playing);
+    const last = lastFrame(this.settings.categories);
+    const show = (/** @type {number} */ frame) => {
+      this.shownFrame = frame < last ? frame : Infinity;
+      this.root.dataset.frame = String(frame);
+      if (frame >= last) clearInterval(this.playing);
+      this.schedule("paint");
+    };
+    let frame = 1;
+    this.playing = setInterval(() => show(++frame), FRAME);
+    show(frame);
   }
 
   // -- state ------------------------------------------------------------------------------------------------------
@@ -454,6 +477,7 @@ export class Board {
     this.readout.destroy();
     this.knobs.destroy();
     clearTimeout(this.reporting);
+    clearInterval(this.playing);
     this.root.remove();
   }
 }

@@ -83,7 +83,7 @@ def matrix_board(
         ceiling_name: the legend's words for the ceiling.
         categories: the meanings of the numbers 1, 2, ... (at most 2047) if they are kinds instead of magnitudes; scale
             and transform then have no effect.
-        none: the meaning of 0 on a board of categories.
+        none: the meaning of 0 on a board of categories; None if no panel has zeros.
         masked: the meaning of NaN, "masked" by default.
         unit: the name of the numbers, "weight" by default.
         row_title: the axis title of the rows, "queries" by default.
@@ -323,8 +323,8 @@ def _words(row: str) -> dict[str, object]:
         "own_scale": _("own scale below each panel"),
         "over": _("> {end} (max {most})"),
         "under": _("< {end} (min {most})"),
+        "play": _("Play layers"),
         "zoom_in": _("Zoom in (+)"),
-        "zoom_out": _("Zoom out (−)"),
         "reset": _("Whole matrix (0)"),
         "download": _("Download as"),
         "pooled": _("Each pixel shows the largest of up to {count} cells. Zoom in to see each cell."),

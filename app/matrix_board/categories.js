@@ -2,7 +2,13 @@
 /** @import { Category, Look, Mode, Pen } from "./types" */
 
 import { fromHex, HALF, LARGEST, packed, PALETTES } from "./color.js";
-import { LEGEND_HEIGHT, swatchPlaces } from "./panel.js";
+
+const LINE = 18;
+
+/**
+ * A heading or a swatch of a legend; a swatch without a colour is hatched.
+ * @typedef {{ name: string, heading?: boolean, colour?: string }} Item
+ */
 
 /**
  * Return the index of a code's category in the list, -1 for no category.
@@ -16,57 +22,78 @@ export const kindOf = (code, unit) => Math.round(HALF[code] * unit) - 1;
  * @param {Category[]} categories
  * @param {number} unit
  * @param {Mode} mode
+ * @param {number} frame the frame of the animation; later categories have the colour of 0
  */
-export function categoryTable(categories, unit, mode) {
+export function categoryTable(categories, unit, mode, frame) {
   const table = new Uint32Array(65536);
-  const colours = categories.map((category) => packed(fromHex(category[mode])));
   const none = packed(fromHex(PALETTES[mode].none));
+  const colours = categories.map((each) => (each[mode] && each.frame <= frame ? packed(fromHex(each[mode])) : none));
   for (let code = 0; code <= LARGEST; code++) table[code] = colours[kindOf(code, unit)] ?? none;
   return table;
 }
 
-/**
- * Return the position of each name in a legend of categories, and the total height.
- * @param {Pen} pen
- * @param {number} width
- * @param {string[]} names
- */
-export function legendPlaces(pen, width, names) {
-  const { places, height } = swatchPlaces(pen, width, names);
-  return { places, height: Math.max(LEGEND_HEIGHT, 16 + height) };
-}
-
-/** Return the categories that a legend lists. */
-const listedOf = (/** @type {Look} */ { categories }) => (categories ?? []).filter(({ listed }) => listed);
+/** Return the last frame of a board's animation, 0 without one. */
+export const lastFrame = (/** @type {Category[] | null} */ categories) => Math.max(0, ...(categories ?? []).map(({ frame }) => frame));
 
 /**
- * Return the names that a legend of categories shows.
+ * Return the items of a legend of categories: the groups with their listed categories, and masked cells.
  * @param {Look} look
  * @param {string | null} masked
+ * @returns {Item[]}
  */
-export const legendNames = (look, masked) =>
-  [...listedOf(look).map(({ name }) => name), look.words.none, masked ?? ""].filter(Boolean);
+export function legendItems({ categories, words, palette, theme }, masked) {
+  const listed = (categories ?? []).filter((each) => each.listed);
+  const groups = [...new Set([...(words.none ? [""] : []), ...listed.map(({ group }) => group)])];
+  const items = groups.flatMap((group) => [
+    { name: group || words.unit, heading: true },
+    ...listed.filter((each) => each.group === group).map((each) => ({ name: each.name, colour: each[theme.mode] || palette.none })),
+    ...(group || !words.none ? [] : [{ name: words.none, colour: palette.none }]),
+  ]);
+  return masked ? [...items, { name: masked }] : items;
+}
+
+/** Return a legend of categories as text. */
+export const legendText = (/** @type {Item[]} */ items) =>
+  items.map(({ name, heading }, i) => (heading ? `${i ? "; " : ""}${name}: ` : `${items[i - 1]?.heading ? "" : ", "}${name}`)).join("");
 
 /**
- * Draw swatches with names: the listed categories, "no category", and masked cells.
+ * Return the position of each item of a legend, with line breaks, and the total height.
+ * @param {Pen} pen
+ * @param {number} width
+ * @param {Item[]} items
+ */
+export function legendPlaces(pen, width, items) {
+  let [x, line] = [0, 0];
+  const places = items.map(({ name, heading }) => {
+    const long = heading ? pen.measure(name, 11, 600) : 19 + pen.measure(name);
+    if (x && x + long > width) [x, line] = [0, line + 1];
+    const place = { x, y: line * LINE };
+    x += long + (heading ? 10 : 14);
+    return place;
+  });
+  return { places, height: LINE * (line + 1) };
+}
+
+/**
+ * Draw a legend of categories.
  * @param {Pen} pen
  * @param {number} x
  * @param {number} y
  * @param {number} width
  * @param {Look} look
- * @param {string | null} masked
+ * @param {Item[]} items
  */
-export function drawCategories(pen, x, y, width, look, masked) {
-  const { theme, palette, words } = look;
-  pen.text(words.unit, x, y + 6, { colour: theme.muted, weight: 600 });
-  const listed = listedOf(look);
-  const names = legendNames(look, masked);
-  legendPlaces(pen, width, names).places.forEach((place, i) => {
-    const [left, top] = [x + place.x, y + 16 + place.y];
-    if (i < listed.length) pen.rect(left, top, 14, 12, listed[i][theme.mode]);
-    else if (names[i] === words.none) pen.rect(left, top, 14, 12, palette.none);
+export function drawCategories(pen, x, y, width, { theme, palette }, items) {
+  legendPlaces(pen, width, items).places.forEach((place, i) => {
+    const { name, heading, colour } = items[i];
+    const [left, top] = [x + place.x, y + 3 + place.y];
+    if (heading) {
+      pen.text(name, left, top + 6, { colour: theme.muted, weight: 600 });
+      return;
+    }
+    if (colour) pen.rect(left, top, 14, 12, colour);
     else pen.hatch(left, top, 14, 12, palette.hatch);
     pen.frame(left + 0.5, top + 0.5, 13, 11, theme.border);
-    pen.text(names[i], left + 19, top + 6, { colour: theme.text });
+    pen.text(name, left + 19, top + 6, { colour: theme.text });
   });
 }

@@ -170,8 +170,8 @@ export class Hands {
   /** @param {string | undefined} act */
   press(act) {
     const { board } = this;
+    if (act === "play") board.play();
     if (act === "in") board.views.zoomAll(2);
-    if (act === "out") board.views.zoomAll(0.5);
     if (act === "reset") board.views.reset();
     if (act === "png") boardPng(board).then((blob) => download(blob, `${board.settings.file_name}.png`));
     if (act === "svg") boardSvg(board).then((blob) => download(blob, `${board.settings.file_name}.svg`));

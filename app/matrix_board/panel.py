@@ -12,15 +12,19 @@ class Category:
 
     Attributes:
         name: its name on hover and in the legend.
-        light: its colour on a light page, ``#rrggbb``.
+        light: its colour on a light page, ``#rrggbb``; empty for the colour of 0.
         dark: its colour on a dark page.
         listed: whether the legend shows it; mixes of other categories can be left out.
+        group: the heading of its part of the legend; empty for the board's unit.
+        frame: the frame of the board's animation in which it appears; 0 if it is always shown.
     """
 
     name: str
     light: str
     dark: str
     listed: bool = True
+    group: str = ""
+    frame: int = 0
 
 
 @dataclass(frozen=True)

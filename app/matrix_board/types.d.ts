@@ -26,6 +26,8 @@ export interface Category {
   light: string;
   dark: string;
   listed: boolean;
+  group: string;
+  frame: number;
 }
 
 export interface Palette {
@@ -165,8 +167,8 @@ export interface BoardWords {
   under: string;
   transforms: Record<Transform, string>;
   own_scale: string;
+  play: string;
   zoom_in: string;
-  zoom_out: string;
   reset: string;
   download: string;
   pooled: string;

@@ -3,21 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import streamlit as st
-
 import attention_core as ac
 from app.jobs import cached
 from app.jobs.cached import View
-from app.matrix_board import Panel, matrix_board
-from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, _n, escape_markdown, paragraph
+from app.words.i18n import _, _n, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
-from pages.masks.options import MasksOptions, take_token
+from pages.masks.options import MasksOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,39 +44,6 @@ def of(chosen: ChosenInput) -> Found:
         lambda attention: cached.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)
     )
     return Found(view, patterns, number_repeats(chosen.qkv.tokens))
-
-
-def show(found: Found) -> None:
-    """Draw all patterns on one board, coloured by what allows each pair; a click selects the token of the front."""
-    if not found.drawn:
-        st.info(
-            _("These variants use no mask. Choose “All patterns”, or add a sparse variant."), icon=":material/grid_on:"
-        )
-        return
-    kinds = Kinds(pattern.primitives for pattern in found.drawn.values())
-    panels = [
-        Panel(
-            attention.key,
-            label(attention),
-            caption(pattern, every_head=found.view.head is None),
-            hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
-        )
-        for attention, pattern in found.drawn.items()
-    ]
-    matrix_board(
-        panels,
-        labels=found.labels,
-        key="masks.board",
-        categories=kinds.categories,
-        none=_("not allowed"),
-        unit=_("Allowed by"),
-        pinned=MasksOptions.front.value,
-        on_pin=take_token,
-        file_name="masks",
-    )
-    open_ = [label(a) for a in found.patterns if not has_pattern(a.variant)]
-    if open_:
-        st.caption(_("Not drawn, as every pair is allowed: {names}.", names=escape_markdown(", ".join(open_))))
 
 
 def caption(pattern: Pattern, *, every_head: bool) -> str:

@@ -7,26 +7,22 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.figures.categories import OTHER, steps
+from app.figures.categories import steps
 from app.figures.curves import Curve, curves
 from app.figures.front import front
 from app.figures.theme import GREY
 from app.jobs import cached
 from app.jobs.cached import View
-from app.matrix_board import Category, Panel, matrix_board
-from app.matrix_board.pair_kinds import hide_future
 from app.state.session import with_chosen_settings
 from app.ui import chart, palette
-from app.ui.animation import Animation
 from app.ui.lazy import lazy_expander
 from app.words.i18n import _, _n, escape_markdown, paragraph
 from app.words.labels import label, tokens
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks import patterns
-from pages.masks.options import MasksOptions, take_token
+from pages.masks.options import MasksOptions
 from pages.masks.patterns import Found
-from pages.masks.stack import compose
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,51 +63,16 @@ def compute_reach(found: Found) -> StackReach:
     return StackReach(found, stack, refused, whole)
 
 
-def draw_patterns_and_reach(followed: StackReach) -> None:
-    """Draw the patterns and next to them the reach of the stack, whose depth can be animated."""
-    most = current().stack_layers
-    complete = followed.whole.complete if followed.whole else None
-    play = Animation(key="masks", option=MasksOptions.stack_depth, first=1, last=min(most, complete or most))
-    if play.is_running:
-        st.fragment(_beside, run_every=play.tick_interval)(play, followed, True)
-        return
-    # While no animation runs, the views below depend on these widgets, so a fragment would be too small. A fragment
-    # draws into its own container: without this container the boards would be removed and drawn again at each start.
-    with st.container():
-        _beside(play, followed, False)
-
-
-def _beside(play: Animation, followed: StackReach, ticking: bool) -> None:
-    found = followed.found
-    if ticking:
-        play.step(ticking)
-    # An empty placeholder would be blank until its text arrives, and the page below would move.
-    told = st.container()
-    left, right = st.columns([1, 5], vertical_alignment="bottom")
-    with left:
-        play.button(ticking)
-    with right:
-        MasksOptions.stack_depth.draw()
+def summary(followed: StackReach) -> str:
+    """Return which pattern is the sparsest, and how many pairs the stack connects."""
     reached = ""
     if followed.whole is not None:
         reached = connected([label(a) for a in followed.stack], followed.whole, followed.depth)
-    told.markdown(paragraph(patterns.seen(found.drawn), reached))
-    left, right = st.columns([max(1, min(len(found.drawn), 2)), 1])
-    with left:
-        patterns.show(found)
-    with right:
-        if followed.refused:
-            st.caption(f":material/block: {left_out(followed.refused)}")
-        if followed.whole is None:
-            st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
-        else:
-            _board(found, followed.first, followed.depth, followed.whole.shares[followed.depth])
-    play.rerun_if_changed(ticking)
+    return paragraph(patterns.seen(followed.found.drawn), reached)
 
 
 def show(followed: StackReach) -> None:
-    """Draw the editor of the stack, the curves, and the reach of one token."""
-    compose()
+    """Draw the curves of connected pairs, and the reach of one token."""
     if followed.whole is None:
         return
     found, first, depth = followed.found, followed.first, followed.depth
@@ -182,37 +143,6 @@ def percent(share: float) -> str:
     """Return a share of pairs in per cent; only all pairs are 100%."""
     words = f"{share:.1%}"
     return f"{share:.3%}" if share < 1 and words == "100.0%" else words
-
-
-def _board(found: Found, first: np.ndarray, depth: int, share: float) -> None:
-    colours = steps(depth)
-    categories = [Category(_("layer {number}", number=number), *colour) for number, colour in enumerate(colours, 1)] + [
-        Category(_("itself"), *OTHER)
-    ]
-    codes = np.where(first == 0, depth + 1, np.maximum(first, 0)).astype(np.float32)
-    matrix_board(
-        [
-            Panel(
-                "reach",
-                _("First layer to connect each pair"),
-                _n(
-                    "{share} of pairs after {n} layer",
-                    "{share} of pairs after {n} layers",
-                    n=depth,
-                    share=percent(share),
-                ),
-                hide_future(codes, causal=found.view.causal),
-            )
-        ],
-        labels=found.labels,
-        key="reach.board",
-        categories=categories,
-        none=_("not connected"),
-        unit=_("First connected by"),
-        pinned=MasksOptions.front.value,
-        on_pin=take_token,
-        file_name="reach",
-    )
 
 
 def _curves(found: Found, stack: list[ac.Attention]) -> None:

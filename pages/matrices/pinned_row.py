@@ -12,7 +12,7 @@ from attention_core.analysis.matrix.telling_row import heaviest, most_changed
 from attention_core.variant import Attention
 from pages.matrices.comparison import BOARD, Found
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import attends_to, changed, overall
+from pages.matrices.words import attends_to, changed
 
 MOST = 2
 """Maximum keys named per variant with the largest losses, and with the largest gains."""
@@ -20,9 +20,9 @@ PICKER = "row.pinned"
 
 
 def show(found: Found) -> None:
-    """Draw the variants' errors, the choice of the query, and its row in each variant."""
-    with st.container(horizontal=True, vertical_alignment="center", key="row.overall"):
-        st.markdown(overall(found.matrices), width="stretch")  # app/page_script/style.css fades it during a drag.
+    """Draw the choice of the query, and its row in each variant."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{_(MatricesOptions.row.title)}**", width="content")
         st.session_state[PICKER] = found.row
         st.selectbox(
             _(MatricesOptions.row.title),
@@ -35,18 +35,15 @@ def show(found: Found) -> None:
             **tokens(found.labels),
         )
     MatricesOptions.coloured.restrict_to(found.shown)
-    several = found.row is not None and len(found.drawn) > 1  # Without a pinned query the text is shown once.
-    # app/page_script/style.css reserves the height while the strips load, so that the board does not move.
-    with st.container(key="matrices.room.several" if several else "matrices.room.one"):
-        row_strips(
-            [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
-            found.words,
-            key="matrices.strips",
-            board=BOARD,
-            pinned=found.row,
-            whole=MatricesOptions.coloured.value,
-            on_unfold=_unfold,
-        )
+    row_strips(
+        [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
+        found.words,
+        key="matrices.strips",
+        board=BOARD,
+        pinned=found.row,
+        whole=MatricesOptions.coloured.value,
+        on_unfold=_unfold,
+    )
 
 
 def note(found: Found, attention: Attention) -> str:

@@ -1,13 +1,10 @@
 """Tests of the Masks page without a browser: every variant and part, links, and unusual input."""
 
-import time
-
 import numpy as np
 import pytest
-from driver import board, chosen, curves, open_page, spoken, visit
+from driver import board, board_settings, chosen, curves, open_page, spoken, visit
 
 import attention_core as ac
-from app.ui import animation
 from app.words.i18n import escape_markdown
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
@@ -22,7 +19,15 @@ def open_masks(**state):
 
 
 def matrices(at):
-    return {key: matrix for key, (_panel, matrix) in board(at, "masks.board")[1].items()}
+    """Return the patterns on the board, by variant."""
+    return {key: matrix for key, (_panel, matrix) in board(at, "masks.board")[1].items() if key != "reach"}
+
+
+def reach(at):
+    """Return the caption of the panel of the stack, and the names of its cells' categories."""
+    panel, codes = board(at, "masks.board")[1]["reach"]
+    categories = board_settings(at, "masks.board")["categories"]
+    return panel["caption"], np.array([each["name"] for each in categories])[codes.astype(int) - 1]
 
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
@@ -176,7 +181,7 @@ def test_what_is_said_of_the_patterns_is_the_cores():
         f"pair: **{label(variants[1])}**, after 2 layers. Never connects every pair: **{label(variants[2])}**."
     ) in spoken(at)
     panels = board(at, "masks.board")[1]
-    assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items()} == {
+    assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": (label(variants[1]), f"{local / 300:.1%} of pairs ({local:,})"),
         "atrous": (label(variants[2]), f"{atrous / 300:.1%} of pairs ({atrous:,})"),
     }
@@ -212,11 +217,12 @@ def test_the_table_counts_what_could_look(causal, possible, column):
 def test_the_reach_is_drawn_and_told_alike():
     variants = (ac.get("softmax"), ac.get("local", window=2))
     at = open_masks(variants=variants, stack=("local",), stack_depth=3)
-    panel, first = board(at, "reach.board")[1]["reach"]
+    words, first = reach(at)
     layers = -(-np.abs(np.arange(24)[:, None] - np.arange(24)) // 2)
-    assert np.array_equal(first, np.where(layers == 0, 4, np.where(layers <= 3, layers, 0)))
+    names = np.array(["itself", "layer 1", "layer 2", "layer 3", "not connected"])
+    assert np.array_equal(first, names[np.minimum(layers, 4)])
     share = (layers <= 3).mean()
-    assert panel["caption"] == f"{share:.1%} of pairs after 3 layers"
+    assert words == f"{share:.1%} of pairs after 3 layers"
     assert f"After 3 layers, **{label(variants[1])}** connects {share:.1%} of pairs." in spoken(at)
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
@@ -241,48 +247,38 @@ def test_pairs_that_no_round_lets_look_are_those_of_the_head():
     assert board(at, "masks.order")[1]["order"][0]["caption"] == "round 1, in text order"
 
 
-def shown(at):
-    """Return the caption of the board of first connections, which lists its layers."""
-    return board(at, "reach.board")[1]["reach"][0]["caption"]
-
-
 @pytest.mark.parametrize("part", ["reach", "numbers", "order", "download"])
-def test_reach_stands_beside_the_patterns_whatever_else_is_looked_at(part):
+def test_the_reach_of_the_stack_is_on_the_board_of_the_patterns_in_every_view(part):
     at = open_masks(variants=chosen("softmax", "local"), masks_part=part, stack=("local",), stack_depth=1)
     assert set(matrices(at)) == {"local"}
-    assert shown(at).endswith("of pairs after 1 layer")
+    assert reach(at)[0].endswith("of pairs after 1 layer")
     assert "After 1 layer, **Local · window 16** connects" in spoken(at)
 
 
-def test_reach_is_played_layer_by_layer_and_the_link_keeps_the_place(monkeypatch):
-    monkeypatch.setattr(animation, "TICK", 0.02)
-    at = open_masks(n=60, variants=chosen("softmax", "local"), stack=("local",), stack_depth=1)
-    at.session_state["variants"] = (ac.get("softmax"), ac.get("local", window=2))
-    at.run()
-    at.button(key="masks.play").click().run()
-    assert at.button(key="masks.play").label == "Stop"
-    places = []
-    for _ in range(3):
-        time.sleep(0.02)
-        places.append(at.run().session_state["stack_depth"])
-        assert shown(at).endswith(f"connected within {places[-1]} layer{'s' if places[-1] > 1 else ''}")
-    assert places == [places[0], places[0] + 1, places[0] + 2]
-    at.button(key="masks.play").click().run()
-    time.sleep(0.02)
-    assert at.run().session_state["stack_depth"] == places[-1]
-    assert at.button(key="masks.play").label == "Play"
-    assert at.query_params["stack_depth"] == str(places[-1])
+def test_the_layers_of_the_stack_are_the_frames_of_an_animation():
+    at = open_masks(n=30, variants=chosen("softmax", "local"), stack=("local",), stack_depth=3)
+    categories = board_settings(at, "masks.board")["categories"]
+    assert [(each["name"], each["frame"]) for each in categories if each["group"]] == [
+        ("layer 1", 1),
+        ("layer 2", 2),
+        ("layer 3", 3),
+        ("itself", 0),
+        ("not connected", 0),
+    ]
+    assert [each["listed"] for each in categories][-1] is False, "three layers connect every pair"
 
 
-def test_a_play_ends_where_all_is_connected_and_begins_anew(monkeypatch):
-    at = open_masks(n=30, variants=chosen("softmax", "local"), stack=("local",), stack_depth=2)
-    for _ in range(2):
-        monkeypatch.setattr(animation, "TICK", 60.0)
-        at.button(key="masks.play").click().run()
-        assert at.session_state["stack_depth"] == 1
-        monkeypatch.setattr(animation, "TICK", 0.02)
-        for _ in range(4):
-            time.sleep(0.02)
-            at.run()
-        assert at.session_state["stack_depth"] == 2
-        assert at.button(key="masks.play").label == "Play"
+@pytest.mark.parametrize(
+    ("patterns", "place"), [(("local", "atrous"), 2), (("local", "atrous", "sparse", "bigbird"), 3)]
+)
+def test_the_stack_is_in_the_first_line_of_the_board(patterns, place):
+    at = open_masks(variants=chosen("softmax", *patterns))
+    assert list(board(at, "masks.board")[1]).index("reach") == place
+
+
+def test_an_empty_address_opens_with_three_patterns_and_a_stack():
+    at = visit("masks", {})
+    assert [a.key for a in at.session_state["variants"]] == ["softmax", "local", "atrous", "bigbird"]
+    assert at.session_state["stack"] == ("local", "atrous")
+    assert list(board(at, "masks.board")[1]) == ["local", "atrous", "bigbird", "reach"]
+    assert not at.query_params
