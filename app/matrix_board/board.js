@@ -3,7 +3,7 @@
 
 import { fill } from "../page_script/templates.js";
 import { PAINTED } from "./boards.js";
-import { categoryTable, drawCategories, lastFrame, legendItems, legendPlaces, legendText } from "./categories.js";
+import { categoryTable, drawCategories, legendItems, legendPlaces, legendText } from "./categories.js";
 import { colourTable, makeScale, PALETTES, tickNumeral } from "./color.js";
 import { Hands } from "./hands.js";
 import { Knobs } from "./knobs.js";
@@ -54,7 +54,6 @@ export class Board {
   shape = null; // the shape of the panel with the cell
   /** @type {number | undefined} */
   playing;
-  shownFrame = Infinity; // the frame of the animation; Infinity shows every category
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
@@ -173,8 +172,7 @@ export class Board {
     this.settings = settings;
     this.reported = settings.pinned;
     if (this.reporting === undefined) this.pinned = settings.pinned;
-    clearInterval(this.playing);
-    this.shownFrame = Infinity;
+    this.halt();
     const { words } = settings;
     this.grid.setAttribute("aria-label", words.help);
     this.hint.textContent = matchMedia("(hover: none)").matches ? words.touch_hint : words.hint;
@@ -182,7 +180,7 @@ export class Board {
       ...[
         ["reset", "⤢", words.reset],
         ["in", "+", words.zoom_in],
-        ...(lastFrame(settings.categories) > 1 ? [["play", `▶\ufe0e ${words.play}`, words.play]] : []),
+        ...(settings.last_frame > 1 ? [["play", `▶\ufe0e ${words.play}`, words.play]] : []),
         ["png", "PNG", words.download],
         ["svg", "SVG", words.download],
       ].map(([act, face, title]) => {
@@ -284,10 +282,10 @@ export class Board {
       ownScale,
       scale,
       table: (panel) => {
-        const name = [categories ? JSON.stringify([categories, this.shownFrame]) : scale(panel).name, panel.unit, theme.mode].join();
+        const name = [categories ? JSON.stringify([categories, settings.frame]) : scale(panel).name, panel.unit, theme.mode].join();
         const fresh = () =>
           categories
-            ? categoryTable(categories, panel.unit, theme.mode, this.shownFrame)
+            ? categoryTable(categories, panel.unit, theme.mode, settings.frame)
             : colourTable(scale(panel), panel.unit, this.look.palette);
         const table = this.tables.get(name) ?? kept.get(name) ?? fresh();
         this.tables.set(name, table);
@@ -384,19 +382,39 @@ export class Board {
     dispatchEvent(new CustomEvent(PAINTED, { detail: this.root.dataset.board }));
   }
 
-  /** Show the frames of the animation one after another, and then everything. */
+  /** Show the frames of the animation one after another, or stop at the current one. */
   play() {
-    clearInterval(this.playing);
-    const last = lastFrame(this.settings.categories);
+    const { settings } = this;
+    if (this.playing) {
+      this.halt();
+      this.send("stop", settings.frame);
+      return;
+    }
     const show = (/** @type {number} */ frame) => {
-      this.shownFrame = frame < last ? frame : Infinity;
+      settings.frame = frame;
       this.root.dataset.frame = String(frame);
-      if (frame >= last) clearInterval(this.playing);
+      for (const [i, { frames }] of this.panels.entries()) {
+        const caption = frames[frame - 1];
+        if (caption) this.readout.live.textContent = this.grid.querySelectorAll(".caption")[i].textContent = caption;
+      }
       this.schedule("paint");
+      if (frame === settings.last_frame) this.play();
     };
-    let frame = 1;
-    this.playing = setInterval(() => show(++frame), FRAME);
-    show(frame);
+    this.playing = setInterval(() => show(settings.frame + 1), FRAME);
+    this.button("play").textContent = `■ ${settings.words.stop}`;
+    show(1);
+  }
+
+  /** Stop the animation. */
+  halt() {
+    clearInterval(this.playing);
+    if (this.playing) this.button("play").textContent = `▶\ufe0e ${this.settings.words.play}`;
+    this.playing = undefined;
+  }
+
+  /** @param {string} act */
+  button(act) {
+    return /** @type {HTMLElement} */ (this.buttons.querySelector(`[data-act=${act}]`));
   }
 
   // -- state ------------------------------------------------------------------------------------------------------

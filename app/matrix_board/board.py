@@ -51,6 +51,10 @@ def matrix_board(
     ceiling_name: str = "",
     categories: Sequence[Category] | None = None,
     none: str | None = None,
+    later: str = "",
+    frame: int = 0,
+    last_frame: int = 0,
+    on_frame: Callable[[int], None] | None = None,
     masked: str | None = None,
     unit: str | None = None,
     row_title: str | None = None,
@@ -84,6 +88,10 @@ def matrix_board(
         categories: the meanings of the numbers 1, 2, ... (at most 2047) if they are kinds instead of magnitudes; scale
             and transform then have no effect.
         none: the meaning of 0 on a board of categories; None if no panel has zeros.
+        later: the meaning of a category in the frames before it is shown.
+        frame: the frame of the animation that the board shows, from 1; 0 for a board without an animation.
+        last_frame: the last frame of the animation.
+        on_frame: called before the next run with the frame in which the animation ended or was stopped.
         masked: the meaning of NaN, "masked" by default.
         unit: the name of the numbers, "weight" by default.
         row_title: the axis title of the rows, "queries" by default.
@@ -103,6 +111,7 @@ def matrix_board(
         "row": row_name or _("query"),
         "col": col_name or _("key"),
         "none": none or "",
+        "later": later,
         "ceiling": ceiling_name,
         **_words(row_name or _("query")),
         "masked": masked or _("masked"),
@@ -127,6 +136,8 @@ def matrix_board(
         "categories": None if categories is None else [asdict(category) for category in categories],
         "panel_size": panel_size,
         "pins": on_pin is not None,
+        "frame": frame,
+        "last_frame": last_frame,
         "file_name": file_name,
         "words": words,
     }
@@ -142,8 +153,12 @@ def matrix_board(
             st.session_state[heard] = reported.get("turn", 0)
             on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
 
+    def stop(reported: object) -> None:
+        if on_frame and isinstance(reported, int):
+            on_frame(reported)
+
     message, parts = pack(panels, labels, labels, key=key, diverging=diverging, heard=st.session_state.get(heard, 0))
-    events = {"pin": pin, "turn": turn}
+    events = {"pin": pin, "turn": turn, "stop": stop}
     mount(message, key=key, events=events, settings=settings, parts=parts)
     if on_turn and redraw:
 
@@ -224,6 +239,7 @@ def _pack_panel(
         "row_title": panel.row_title,
         "col_title": panel.col_title,
         "borders": list(panel.borders),
+        "frames": list(panel.frames),
         "knob": panel.knob and asdict(panel.knob),
         **asdict(coded.facts),
         "highest": max(coded.facts.highest, panel.top),
@@ -323,7 +339,8 @@ def _words(row: str) -> dict[str, object]:
         "own_scale": _("own scale below each panel"),
         "over": _("> {end} (max {most})"),
         "under": _("< {end} (min {most})"),
-        "play": _("Play layers"),
+        "play": _("Play"),
+        "stop": _("Stop"),
         "zoom_in": _("Zoom in (+)"),
         "reset": _("Whole matrix (0)"),
         "download": _("Download as"),

@@ -1,5 +1,5 @@
 // Boards whose numbers are categories instead of magnitudes: 1 is the first category, 0 is no category.
-/** @import { Category, Look, Mode, Pen } from "./types" */
+/** @import { BoardSettings, Category, Look, Mode, Pen } from "./types" */
 
 import { fromHex, HALF, LARGEST, packed, PALETTES } from "./color.js";
 
@@ -15,25 +15,37 @@ const LINE = 18;
  * @param {number} code
  * @param {number} unit
  */
-export const kindOf = (code, unit) => Math.round(HALF[code] * unit) - 1;
+const kindOf = (code, unit) => Math.round(HALF[code] * unit) - 1;
 
 /**
  * Return the colour of each code of a panel with categories.
  * @param {Category[]} categories
  * @param {number} unit
  * @param {Mode} mode
- * @param {number} frame the frame of the animation; later categories have the colour of 0
+ * @param {number} frame the frame of the animation, 0 without one; later categories have the colour of 0
  */
 export function categoryTable(categories, unit, mode, frame) {
   const table = new Uint32Array(65536);
   const none = packed(fromHex(PALETTES[mode].none));
-  const colours = categories.map((each) => (each[mode] && each.frame <= frame ? packed(fromHex(each[mode])) : none));
+  const colours = categories.map((each) => (each[mode] && isShown(each, frame) ? packed(fromHex(each[mode])) : none));
   for (let code = 0; code <= LARGEST; code++) table[code] = colours[kindOf(code, unit)] ?? none;
   return table;
 }
 
-/** Return the last frame of a board's animation, 0 without one. */
-export const lastFrame = (/** @type {Category[] | null} */ categories) => Math.max(0, ...(categories ?? []).map(({ frame }) => frame));
+/** Return whether a frame of the animation shows a category. */
+const isShown = (/** @type {Category} */ category, /** @type {number} */ frame) => !frame || category.frame <= frame;
+
+/**
+ * Return the name of a code's category in the shown frame.
+ * @param {number} code
+ * @param {number} unit
+ * @param {BoardSettings} settings
+ */
+export function categoryName(code, unit, { categories, words, frame }) {
+  const category = categories?.[kindOf(code, unit)];
+  if (!category) return words.none;
+  return isShown(category, frame) ? category.name : words.later;
+}
 
 /**
  * Return the items of a legend of categories: the groups with their listed categories, and masked cells.
@@ -68,7 +80,7 @@ export function legendPlaces(pen, width, items) {
     const long = heading ? pen.measure(name, 11, 600) : 19 + pen.measure(name);
     if (x && x + long > width) [x, line] = [0, line + 1];
     const place = { x, y: line * LINE };
-    x += long + (heading ? 10 : 14);
+    x += long + (heading ? 8 : 12);
     return place;
   });
   return { places, height: LINE * (line + 1) };

@@ -16,7 +16,7 @@ class Category:
         dark: its colour on a dark page.
         listed: whether the legend shows it; mixes of other categories can be left out.
         group: the heading of its part of the legend; empty for the board's unit.
-        frame: the frame of the board's animation in which it appears; 0 if it is always shown.
+        frame: the frame of the board's animation that first shows it; 0 if every frame does.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Panel:
         borders: indices before which a line crosses the matrix, for rows and columns.
         details: the tooltip of the caption; empty for the caption itself.
         knob: the setting under the title.
+        frames: the caption in each frame of the board's animation; empty for a panel that does not change.
         top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
     """
 
@@ -72,4 +73,5 @@ class Panel:
     borders: Sequence[int] = ()
     details: str = ""
     knob: Knob | None = None
+    frames: Sequence[str] = ()
     top: float = 0.0

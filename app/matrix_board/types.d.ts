@@ -115,6 +115,7 @@ export interface SentPanel {
   row_title: string | null;
   col_title: string | null;
   borders: number[];
+  frames: string[];
   knob: SentKnob | null;
   exponent: number;
   highest: number;
@@ -161,6 +162,7 @@ export interface BoardWords {
   row: string;
   col: string;
   none: string;
+  later: string;
   masked: string;
   ceiling: string;
   over: string;
@@ -168,6 +170,7 @@ export interface BoardWords {
   transforms: Record<Transform, string>;
   own_scale: string;
   play: string;
+  stop: string;
   zoom_in: string;
   reset: string;
   download: string;
@@ -185,6 +188,8 @@ export interface BoardSettings {
   categories: Category[] | null;
   panel_size: number;
   pins: boolean;
+  frame: number;
+  last_frame: number;
   file_name: string;
   words: BoardWords;
 }

@@ -9,6 +9,7 @@ from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.words.i18n import _, _n, escape_markdown
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
+from attention_core.analysis.masks.stack import Reach
 from pages.masks.options import MasksOptions, take_token
 from pages.masks.patterns import caption
 from pages.masks.reach import StackReach, left_out, percent
@@ -43,8 +44,8 @@ def show(followed: StackReach) -> None:
     ]
     categories = kinds.categories
     if followed.whole is not None:
-        panels.insert(FIRST_LINE, _reach(followed, before=len(categories)))
-        categories += _layers(followed.depth, complete=bool((followed.first >= 0).all()))
+        panels.insert(FIRST_LINE, _reach(followed, followed.whole, before=len(categories)))
+        categories += _layers(followed.last)
     if panels:
         matrix_board(
             panels,
@@ -52,6 +53,10 @@ def show(followed: StackReach) -> None:
             key="masks.board",
             categories=categories,
             none=_("not allowed") if found.drawn else None,
+            later=_("not connected"),
+            frame=min(followed.depth, followed.last),
+            last_frame=followed.last,
+            on_frame=MasksOptions.stack_depth.set,
             unit=_("Allowed by"),
             pinned=MasksOptions.front.value,
             on_pin=take_token,
@@ -62,33 +67,32 @@ def show(followed: StackReach) -> None:
         st.caption(_("Not drawn, as every pair is allowed: {names}.", names=escape_markdown(", ".join(full))))
 
 
-def _reach(followed: StackReach, *, before: int) -> Panel:
+def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
     """Return the panel of the stack, whose categories follow after ``before`` others."""
-    assert followed.whole is not None
-    first, depth = followed.first, followed.depth
-    codes = np.select([first == 0, first < 0], [depth + 1, depth + 2], first) + before
+    last = followed.last
+    missing = (whole.first < 0) | (whole.first > last)
+    codes = np.select([missing, whole.first == 0], [last + 2, last + 1], whole.first) + before
     return Panel(
         "reach",
         _("Stack: {layers}", layers=" → ".join(_(a.title) for a in followed.stack)),
-        _n(
-            "{share} of pairs after {n} layer",
-            "{share} of pairs after {n} layers",
-            n=depth,
-            share=percent(followed.whole.shares[depth]),
-        ),
+        connected_after(whole, followed.depth),
         hide_future(codes.astype(np.float32), causal=followed.found.view.causal),
+        frames=[connected_after(whole, depth) for depth in range(1, last + 1)],
     )
 
 
-def _layers(depth: int, *, complete: bool) -> list[Category]:
-    """Return the categories of the panel of the stack: layers 1 to ``depth``, the token itself, and no layer."""
+def connected_after(whole: Reach, depth: int) -> str:
+    """Return the caption of the panel of the stack at a depth."""
+    share = percent(whole.shares[depth])
+    return _n("{share} of pairs after {n} layer", "{share} of pairs after {n} layers", n=depth, share=share)
+
+
+def _layers(last: int) -> list[Category]:
+    """Return the categories of the panel of the stack: layers 1 to ``last``, the token itself, and no layer."""
     heading = _("First connected by")
     layers = [
         Category(_("layer {number}", number=number), *colour, group=heading, frame=number)
-        for number, colour in enumerate(steps(depth), 1)
+        for number, colour in enumerate(steps(last), 1)
     ]
-    return [
-        *layers,
-        Category(_("itself"), *OTHER, group=heading),
-        Category(_("not connected"), "", "", group=heading, listed=not complete),
-    ]
+    itself = Category(_("itself"), *OTHER, group=heading, listed=False)
+    return [*layers, itself, Category(_("not connected"), "", "", group=heading)]

@@ -47,6 +47,12 @@ class StackReach:
         return MasksOptions.stack_depth.value
 
     @property
+    def last(self) -> int:
+        """Number of layers after which nothing new is connected, at most the number that the slider allows; or 0."""
+        most = current().stack_layers
+        return min(most, self.whole.complete or most) if self.whole else 0
+
+    @property
     def first(self) -> np.ndarray:
         """First layer that connects each pair, ``[n, n]``; -1 if none of the layers shown does."""
         assert self.whole is not None

@@ -22,7 +22,7 @@ PICKER = "row.pinned"
 def show(found: Found) -> None:
     """Draw the choice of the query, and its row in each variant."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f"**{_(MatricesOptions.row.title)}**", width="content")
+        st.markdown(f"**{_('Query')}**", width="content")
         st.session_state[PICKER] = found.row
         st.selectbox(
             _(MatricesOptions.row.title),

@@ -50,6 +50,12 @@ def visit(page, address, *, until=None):
         expect(page.get_by_text(until)).to_be_visible(timeout=60_000)
 
 
+def open_input(page):
+    """Unfold the sidebar with the input."""
+    page.get_by_test_id("stExpandSidebarButton").click()
+    expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "false")
+
+
 def query(page):
     """Return the query of the page's present address."""
     return re.sub(r"^[^?]*\??", "", page.url)

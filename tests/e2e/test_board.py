@@ -318,14 +318,19 @@ def test_the_board_can_be_taken_away_and_brought_back(page, boards):
 
 def test_columns_follow_the_width(page, boards):
     open_board(page, boards, "n=20&count=8")
-    for width, columns in ((1560, 4), (860, 3), (700, 2), (390, 1)):
+    for width, columns in ((1560, 4), (860, 3), (700, 2), (390, 8)):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(
             f"getComputedStyle(document.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot"
             f".querySelector('.grid')).gridTemplateColumns.split(' ').length === {columns}"
         )
-        right = max(f["x"] + f["width"] for f in (page.locator("figure").nth(i).bounding_box() for i in range(8)))
-        assert right <= width
+        grid = page.locator(".grid").bounding_box()
+        assert grid["x"] + grid["width"] <= width
+        frames = [page.locator("figure").nth(i).bounding_box() for i in range(8)]
+        if columns < 8:
+            assert max(frame["x"] + frame["width"] for frame in frames) <= width
+    assert len({frame["y"] for frame in frames}) == 1, "on a phone, panels are swiped"
+    assert frames[0]["width"] < 390 < frames[1]["x"] + frames[1]["width"]
 
 
 def test_on_a_phone_taps_read_and_pin_and_one_finger_scrolls(phone, boards):

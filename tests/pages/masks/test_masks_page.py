@@ -26,8 +26,9 @@ def matrices(at):
 def reach(at):
     """Return the caption of the panel of the stack, and the names of its cells' categories."""
     panel, codes = board(at, "masks.board")[1]["reach"]
-    categories = board_settings(at, "masks.board")["categories"]
-    return panel["caption"], np.array([each["name"] for each in categories])[codes.astype(int) - 1]
+    told = board_settings(at, "masks.board")
+    names = [each["name"] if each["frame"] <= told["frame"] else told["words"]["later"] for each in told["categories"]]
+    return panel["caption"], np.array(names)[codes.astype(int) - 1]
 
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
@@ -255,17 +256,25 @@ def test_the_reach_of_the_stack_is_on_the_board_of_the_patterns_in_every_view(pa
     assert "After 1 layer, **Local · window 16** connects" in spoken(at)
 
 
-def test_the_layers_of_the_stack_are_the_frames_of_an_animation():
-    at = open_masks(n=30, variants=chosen("softmax", "local"), stack=("local",), stack_depth=3)
-    categories = board_settings(at, "masks.board")["categories"]
-    assert [(each["name"], each["frame"]) for each in categories if each["group"]] == [
-        ("layer 1", 1),
-        ("layer 2", 2),
-        ("layer 3", 3),
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_all_is_connected(depth):
+    at = open_masks(n=60, variants=chosen("softmax", "local"), stack=("local",), stack_depth=depth)
+    told = board_settings(at, "masks.board")
+    assert [(each["name"], each["frame"]) for each in told["categories"] if each["group"]] == [
+        *((f"layer {number}", number) for number in (1, 2, 3, 4)),
         ("itself", 0),
         ("not connected", 0),
     ]
-    assert [each["listed"] for each in categories][-1] is False, "three layers connect every pair"
+    assert (told["frame"], told["last_frame"]) == (min(depth, 4), 4)
+    frames = board(at, "masks.board")[1]["reach"][0]["frames"]
+    assert len(frames) == 4
+    assert frames[-1] == "100.0% of pairs after 4 layers"
+    assert reach(at)[0] == (frames[depth - 1] if depth < 5 else "100.0% of pairs after 5 layers")
+
+
+def test_a_stack_that_never_connects_all_plays_to_the_most_layers():
+    at = open_masks(n=30, variants=chosen("softmax", "atrous"), stack=("atrous",), stack_depth=1)
+    assert board_settings(at, "masks.board")["last_frame"] == current().stack_layers
 
 
 @pytest.mark.parametrize(
