@@ -3,8 +3,8 @@
 /** @import { SentenceHeader, SentenceSettings, WordBox } from "./types" */
 /** @import { Received, Send } from "../matrix_board/types" */
 
-import { HALF } from "../matrix_board/color.js";
-import { clamp, make, perform, printable, readTheme } from "../matrix_board/page.js";
+import { HALF } from "../matrix_board/drawing/color.js";
+import { clamp, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
 import { Row } from "./row.js";
 import { heard, story } from "./story.js";
 

@@ -2,8 +2,8 @@
 
 import type { SentenceHeader, SentenceSettings } from "../live_sentence/types";
 import type { ReadingHeader, ReadingSettings } from "../reading_board/types";
-import type { SvgPen } from "./export.js";
-import type { CanvasPen } from "./pen.js";
+import type { SvgPen } from "./drawing/export.js";
+import type { CanvasPen } from "./drawing/pen.js";
 
 /** A drawing interface for the screen and PNG, or for SVG. */
 export type Pen = CanvasPen | SvgPen;

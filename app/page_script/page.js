@@ -12,8 +12,8 @@ import { reachByKeys } from "./keyboard.js";
 import { stepByArrows } from "../lessons/arrows.js";
 import { showFigures } from "../lessons/figure.js";
 import { Sentence } from "../live_sentence/sentence.js";
-import { linkTexts } from "../matrix_board/links.js";
-import { offer } from "../matrix_board/main.js";
+import { linkTexts } from "../matrix_board/views/links.js";
+import { offer } from "../matrix_board/channels/main.js";
 import { ReadingBoard } from "../reading_board/reading.js";
 import { followWays } from "./ways.js";
 

@@ -1,10 +1,10 @@
 // Pointer and keyboard input on a board: point, pin, drag, pinch, wheel and keys.
-/** @import { Panel, View } from "./types" */
+/** @import { Panel, View } from "../types" */
 /** @import { Board } from "./board.js" */
 
-import { boardPng, boardSvg, download } from "./export.js";
-import { clamp, perform } from "./page.js";
-import { CLEAR } from "./views.js";
+import { boardPng, boardSvg, download } from "../drawing/export.js";
+import { clamp, perform } from "../drawing/elements.js";
+import { CLEAR } from "./zoom.js";
 
 const SAME_SPOT = 24; // pixels within which a second tap means the first tap's cell, as fingers are wider than cells
 const DOUBLE_CLICK = 250; // milliseconds before a click is reported, as it may be half of a double click

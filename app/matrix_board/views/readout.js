@@ -1,11 +1,11 @@
 // The cell in words, next to the pointer, and for screen readers once the pointer rests.
-/** @import { BoardSettings, Cell, Panel } from "./types" */
+/** @import { BoardSettings, Cell, Panel } from "../types" */
 /** @import { Board } from "./board.js" */
 
-import { categoryName } from "./categories.js";
-import { HALF, MASKED, numeral } from "./color.js";
-import { clamp, make } from "./page.js";
-import { cellRect } from "./panel.js";
+import { categoryName } from "../drawing/categories.js";
+import { HALF, MASKED, numeral } from "../drawing/color.js";
+import { clamp, make } from "../drawing/elements.js";
+import { cellRect } from "../drawing/panel.js";
 
 /**
  * Return a cell as text: its weight, or the name of its category.

@@ -1,12 +1,12 @@
 // The text once per matrix of a board, each word in the colour of its cell in the pinned query's row. The board
 // provides the numbers, the colours and the pin: a click recolours all strips before the server has answered.
-/** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "./types" */
+/** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "../types" */
 
-import { fill, isolated } from "../page_script/templates.js";
-import { boards, PAINTED } from "./boards.js";
-import { HALF, MASKED } from "./color.js";
-import { clamp, make, perform, printable, readTheme } from "./page.js";
-import { brushOf } from "./pen.js";
+import { fill, isolated } from "../../page_script/templates.js";
+import { boards, PAINTED } from "../channels/boards.js";
+import { HALF, MASKED } from "../drawing/color.js";
+import { clamp, make, perform, printable, readTheme } from "../drawing/elements.js";
+import { brushOf } from "../drawing/pen.js";
 import { cellText } from "./readout.js";
 
 const WORD_SIZE = 13;

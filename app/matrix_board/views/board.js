@@ -1,19 +1,19 @@
 // The board of a comparison: its data, its layout and its painting.
-/** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "./types" */
+/** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../types" */
 
-import { fill } from "../page_script/templates.js";
-import { PAINTED } from "./boards.js";
-import { categoryTable, drawCategories, legendItems, legendPlaces, legendText } from "./categories.js";
-import { colourTable, makeScale, PALETTES, tickNumeral } from "./color.js";
+import { fill } from "../../page_script/templates.js";
+import { PAINTED } from "../channels/boards.js";
+import { categoryTable, drawCategories, legendItems, legendPlaces, legendText } from "../drawing/categories.js";
+import { colourTable, makeScale, PALETTES, tickNumeral } from "../drawing/color.js";
 import { Hands } from "./hands.js";
 import { Knobs } from "./knobs.js";
 import { bandsOf, bandsOfToken, POINTED, thingsOf } from "./links.js";
-import { drawBand, drawMarks } from "./marks.js";
-import { clamp, make, penFor, printable, readTheme } from "./page.js";
-import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, panelGeometry, panelHeight } from "./panel.js";
-import { brushOf, CanvasPen } from "./pen.js";
+import { drawBand, drawMarks } from "../drawing/marks.js";
+import { clamp, make, penFor, printable, readTheme } from "../drawing/elements.js";
+import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, panelGeometry, panelHeight } from "../drawing/panel.js";
+import { brushOf, CanvasPen } from "../drawing/pen.js";
 import { cellText, Readout } from "./readout.js";
-import { Views } from "./views.js";
+import { Views } from "./zoom.js";
 
 const GAP = 20;
 const FOUR_SIDE = 196; // four panels stay in one line down to this size, as three and one cannot be compared
