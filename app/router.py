@@ -1,7 +1,7 @@
 """The router: runs the page settings, the shared input, the menu, the page header and the page on every rerun."""
 
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def _run() -> None:
     url.register_fields(opening_on(page.opening()))
     place = st.empty()
     if LessonOptions.present.value:
-        place.html(_present())
+        place.html('<i class="presenting"></i>')  # app/page_script/style.css makes the page readable from afar.
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab", initial_sidebar_state=_sidebar(page))
     here.run()
     gc_tuning.freeze_objects(here.url_path)
@@ -119,28 +119,24 @@ def _sidebar(page: Page[object]) -> Any:  # noqa: ANN401 - a word or a width
     return "collapsed" if page.folds_input or lesson or st.context.is_embedded else first_paint.SIDEBAR
 
 
-@cache
-def _present() -> str:
-    """Return the styles that make a page readable from the back of a classroom."""
-    return f"<style>{(FOLDER / 'page_script' / 'present.css').read_text('utf-8')}</style>"
-
-
 def _header(key: str, page: Page[object], subtitle: str) -> None:
     """Draw the page's question, its subtitle, the causal switch, the page's own controls, and the Share form."""
     url.write_and_report()
     if not page.question:
         return
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="page-header"
+    ):
         with st.container(width="content", gap=None, key="question"):
             st.markdown(f"# {_(page.question)}", anchors=False)
             if subtitle:
-                st.caption(f"[{subtitle}](#input)")  # app/page_script/input_panel.js follows the link.
+                st.caption(f"[{subtitle}](#input)")  # app/page_script/navigation/to_input.js follows the link.
         with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
             if page.has_causal_switch:
                 SharedOptions.causal.draw(width="content")
             if page.header:
                 page.header()
-            brief = _("The address bar always holds everything on screen: input, layer, head, variants and knobs.")
+            brief = _("This link, also in the address bar, reproduces the screen: input, variants and settings.")
             lazy_popover(
                 _("Share"), partial(_share, key), brief=brief, key="share", icon=":material/share:", type="tertiary"
             )
@@ -149,9 +145,9 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
 def _share(key: str) -> None:
     """Draw the link to the current screen, what the link cannot carry, and the options for presenting and lessons."""
     if SharedOptions.input.value == "upload":
-        st.info(_("An uploaded file does not travel in a link: whoever opens it must upload the file again."))
+        st.info(_("The link does not contain the uploaded file. Anyone who opens it must upload the file again."))
     elif SharedOptions.input.value == "text" and not write_text(SharedOptions.text.value):
-        st.info(_("This text is too long for a link: the link opens with the default text."))
+        st.info(_("This text is too long for a link. The link opens with the default text."))
     address = (st.context.url or "").split("?")[0]  # Outside a browser it is missing.
     st.code(address + url.query_string(url.current_query()), language=None, wrap_lines=True)
     LessonOptions.present.draw()

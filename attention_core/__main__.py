@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m attention_core", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    listing = commands.add_parser("list", help="the variants: key, family, time, whether they can be causal")
+    listing = commands.add_parser("list", help="list the variants: key, family, time, causal or not")
     listing.set_defaults(command=_list)
     bench = commands.add_parser("bench", help="time variants over lengths and save the run as JSON")
     bench.add_argument("--device", choices=DEVICES, default="cpu")
@@ -68,56 +68,56 @@ def _parser() -> argparse.ArgumentParser:
         "--variants",
         nargs="+",
         metavar="WORD",
-        help="such as softmax local~window~64, or fused.local for its mask on the full matrix; all variants by default",
+        help="such as softmax local~window~64, or fused.local for its mask on the full matrix; default: all variants",
     )
     bench.add_argument("--sizes", nargs="+", type=int, metavar="N", help="tokens")
     bench.add_argument("--dtype", choices=DTYPES, default="float32")
     bench.add_argument(
         "--preset",
         choices=(*bench_of_kernels.PRESETS, "page"),
-        help="16k: B n = 16k tokens, H d = 2048; ours: one text, 8 heads: call by call beside other kernels, the "
-        "default on cuda; page: a run that the Timing page opens, the default on the CPU",
+        help="16k: B n = 16k tokens, H d = 2048; ours: one text, 8 heads, timed with other kernels (default on cuda); "
+        "page: a run that the Timing page opens (default on the CPU)",
     )
-    bench.add_argument(
-        "--keep-cache", action="store_true", help="of a preset: leave the cache as the last call left it"
-    )
-    bench.add_argument("--alone", action="store_true", help="of a preset: without baselines")
-    bench.add_argument("--repeats", type=int, default=30, help="of a preset: calls of each")
+    bench.add_argument("--keep-cache", action="store_true", help="for a preset: do not flush the cache between calls")
+    bench.add_argument("--alone", action="store_true", help="for a preset: no baselines")
+    bench.add_argument("--repeats", type=int, default=30, help="for a preset: number of calls of each variant")
     bench.add_argument(
         "--mode",
         choices=bench_of_kernels.KERNEL_MODES,
         default="forward",
-        help="backward: forward and backward together; backward-alone, of a preset: without the forward",
+        help="backward: forward and backward together; backward-alone: without the forward (only for a preset)",
     )
     bench.add_argument("--causal", action="store_true")
-    bench.add_argument("--heads", type=int, default=8, help="a preset has heads of its own")
+    bench.add_argument("--heads", type=int, default=8, help="number of heads; a preset has its own")
     bench.add_argument("--head-size", type=int, default=64)
     bench.add_argument("--rounds", type=int, default=7)
-    bench.add_argument("--longest", type=float, help="seconds one call may take")
+    bench.add_argument("--longest", type=float, help="maximum seconds of one call")
     bench.add_argument("--out", type=Path, required=True, help="the JSON file")
     bench.set_defaults(command=_bench)
-    check = commands.add_parser("claims", help="check what articles claim, on a text or a synthetic input")
+    check = commands.add_parser("claims", help="check the articles' claims on a text or a synthetic input")
     source = check.add_mutually_exclusive_group()
     source.add_argument("--text", metavar="WORDS", help="a text, read by a model")
     source.add_argument("--file", type=Path, metavar="PATH", help="a file with a text, or an .npz with q, k and v")
     kinds = [kind.key for kind in KINDS]
     source.add_argument("--synthetic", default=kinds[0], metavar="KIND", help=f"the default: {', '.join(kinds)}")
-    source.add_argument("--survey", action="store_true", help="count the verdicts over many fixed inputs: minutes")
-    check.add_argument("--out", type=Path, metavar="PATH", help="of a survey: the Markdown file")
+    source.add_argument(
+        "--survey", action="store_true", help="count the verdicts over many fixed inputs (takes minutes)"
+    )
+    check.add_argument("--out", type=Path, metavar="PATH", help="the Markdown file of a survey")
     check.add_argument("--model", default="minilm", help="minilm, smollm2, or owner/name of one on the hub")
-    check.add_argument("--layer", type=int, default=0, help="of the model, from 0")
-    check.add_argument("--head", type=int, metavar="N", help="from 0; all heads by default")
-    check.add_argument("--tokens", type=int, metavar="N", help="of the input, at most")
+    check.add_argument("--layer", type=int, default=0, help="layer of the model, from 0")
+    check.add_argument("--head", type=int, metavar="N", help="head, from 0; all heads by default")
+    check.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the input")
     check.add_argument("--only", nargs="+", metavar="KEY", help="such as memory_quadruples; all by default")
     check.set_defaults(command=_claims)
-    change = commands.add_parser("swap", help="what a variant in softmax's place does to what a model says")
+    change = commands.add_parser("swap", help="measure a model in which a variant replaces softmax")
     change.add_argument("--model", default=swap.MODEL, help="a decoder: smollm2, or owner/name of one on the hub")
     change.add_argument("--variants", nargs="+", required=True, metavar="WORD", help="such as softmax local~window~64")
     change.add_argument("--layers", default="all", help="all, one such as 7, or a range such as 10-20")
     read = change.add_mutually_exclusive_group(required=True)
     read.add_argument("--file", type=Path, metavar="PATH", help="a file with the text")
     read.add_argument("--text", metavar="WORDS", help="the text itself")
-    change.add_argument("--tokens", type=int, metavar="N", help="of the text, at most")
+    change.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the text")
     change.add_argument("--json", action="store_true", help="the rows as JSON")
     change.set_defaults(command=_swap)
     return parser
@@ -196,7 +196,7 @@ def _claims(given: argparse.Namespace) -> None:
         _survey(given)
         return
     if given.out is not None:
-        raise InputError("--out is where a survey is written; give --survey, too.")
+        raise InputError("--out is the file of a survey; add --survey.")
     if given.tokens is not None and not 1 <= given.tokens <= claims.LONGEST:
         raise InputError("--tokens is {n}; give 1 to {most}.", n=given.tokens, most=claims.LONGEST)
     source = _source(given)
@@ -225,7 +225,7 @@ def _claims(given: argparse.Namespace) -> None:
 
 def _survey(given: argparse.Namespace) -> None:
     if (given.model, given.layer, given.head, given.tokens) != ("minilm", 0, None, None):
-        raise InputError("A survey has inputs of its own; leave --model, --layer, --head and --tokens out.")
+        raise InputError("A survey uses its own inputs; remove --model, --layer, --head and --tokens.")
     if given.out is not None:
         _check_folder(given.out)
     found = survey.run(
@@ -280,7 +280,7 @@ def _swap(given: argparse.Namespace) -> None:
 
 def _check_folder(out: Path) -> None:
     if not out.parent.is_dir():
-        raise InputError("There is no folder {folder}; make it first.", folder=out.parent)
+        raise InputError("There is no folder {folder}; create it first.", folder=out.parent)
 
 
 def _source(given: argparse.Namespace) -> Source:
@@ -305,7 +305,7 @@ def _text_of(path: Path) -> str:
     try:
         return _bytes_of(path).decode()
     except UnicodeDecodeError as error:
-        raise InputError("{path} is no text in UTF-8; save it as one.", path=path) from error
+        raise InputError("{path} is not a UTF-8 text; save it as UTF-8.", path=path) from error
 
 
 def _tell(claim: claims.Claim, verdict: str, found: str) -> None:

@@ -66,7 +66,7 @@ class Setting:
             )
         if not (self.low <= value <= self.high):
             raise SettingError(
-                "{name} is {value}; it must lie between {low} and {high}.",
+                "{name} is {value}; give a value from {low} to {high}.",
                 name=self.name,
                 value=value,
                 low=self.low,
@@ -166,7 +166,7 @@ class Params:
         known = {setting.name for setting in cls.settings()}
         for name in values:
             if name not in known:
-                raise SettingError("There is no setting {name!r} here. {hint}", name=name, hint=nearest(name, known))
+                raise SettingError("There is no setting {name!r}. {hint}", name=name, hint=nearest(name, known))
         return cls(**values)
 
     @classmethod

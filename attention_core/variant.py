@@ -347,15 +347,16 @@ class Attention:
         self.check_causal(causal)
         if q.ndim < 2 or q.shape != k.shape or v.shape[:-1] != k.shape[:-1] or q.shape[-2] == 0:
             raise ShapeError(
-                "Queries {q}, keys {k} and values {v} do not fit: "
-                "give [..., n, d], [..., n, d] and [..., n, d_v] with n >= 1.",
+                "The shapes of q {q}, k {k} and v {v} do not match; use [..., n, d], [..., n, d] and [..., n, d_v] "
+                "with n >= 1.",
                 q=tuple(q.shape),
                 k=tuple(k.shape),
                 v=tuple(v.shape),
             )
         if not q.is_floating_point() or not q.dtype == k.dtype == v.dtype:
             raise ShapeError(
-                "Queries are {q}, keys {k} and values {v}: give all three in one floating-point type.",
+                "The types of q ({q}), k ({k}) and v ({v}) differ or are not floating point; convert all three to "
+                "one floating-point type.",
                 q=q.dtype,
                 k=k.dtype,
                 v=v.dtype,

@@ -32,25 +32,31 @@ PLANS: dict[Preset, Plan] = {
     "bfloat16": Plan(sizes=(2048,), dtype=torch.bfloat16, minutes=5.0),
     "backward": Plan(sizes=(512, 2048), backward=True, longest=2.0, minutes=5.0),
 }
-SAID = {
-    "long": "up to 262,144 tokens, what is linear in n, beside itself at 8,192",
-    "decode": "a token after 100,000 beside one after 1,000, what has a state",
-    "bfloat16": "every variant in bfloat16 over full attention in bfloat16, at 2,048 tokens",
-    "backward": "the backward of every variant over full attention's, at 512 and 2,048 tokens",
+HELP = {
+    "long": "variants linear in n, up to 262,144 tokens, relative to 8,192 tokens",
+    "decode": "variants with a decoder: a token after 100,000 relative to one after 1,000",
+    "bfloat16": "every variant in bfloat16, relative to full attention in bfloat16, at 2,048 tokens",
+    "backward": "the backward pass of every variant, relative to that of full attention, at 512 and 2,048 tokens",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark, or write the report from an existing record."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed and memory of every variant.")
-    parser.add_argument("--quick", action="store_true", help="one round at two small sizes: whether it runs at all")
+    parser.add_argument(
+        "--quick", action="store_true", help="one round at two small sizes, to check that everything runs"
+    )
     preset = parser.add_mutually_exclusive_group()
-    for name, said in SAID.items():
-        preset.add_argument(f"--{name}", dest="preset", action="store_const", const=name, default="full", help=said)
-    parser.add_argument("--only", action="append", default=[], metavar="KEY", help="this variant only; may be repeated")
-    parser.add_argument("--sizes", type=int, nargs="+", help=f"tokens; the default is {SIZES}, or what the preset says")
-    parser.add_argument("--out", type=Path, help="folder for RESULTS.md and its parts; a preset's own, or this one")
-    parser.add_argument("--join", action="store_true", help="leave the other cases' rows in the record that is there")
+    for name, text in HELP.items():
+        preset.add_argument(f"--{name}", dest="preset", action="store_const", const=name, default="full", help=text)
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="KEY", help="measure only this variant; may be repeated"
+    )
+    parser.add_argument("--sizes", type=int, nargs="+", help=f"tokens; the default is {SIZES}, or the preset's sizes")
+    parser.add_argument(
+        "--out", type=Path, help="folder for RESULTS.md and its parts; the default is the preset's own folder"
+    )
+    parser.add_argument("--join", action="store_true", help="keep the other cases' rows of the existing record")
     parser.add_argument("--report", action="store_true", help="measure nothing; write the report from results.json")
     given = parser.parse_args(arguments)
     here = Path(__file__).parent

@@ -11,88 +11,93 @@ from benchmarks.targets import COMPARED, Figure, Table, Verdict, exponent, memor
 COLUMNS = (512, 1024, 2048, 8192, 16384)
 LISTED = 8
 """The number of missed figures listed per target, worst first."""
-MEASURED = {"all cores": "all cores, by the clock", "one thread": "one thread, by CPU time"}
+MEASURED = {"all cores": "all cores, wall time", "one thread": "one thread, CPU time"}
 
 INTRODUCTION = """# Results
 
-Written by `python -m benchmarks`; every sample is in [results.json](results.json). q, k and v are (1, 8, n, 64)
-float32, standard normal, forward only.
+Written by `python -m benchmarks`. [results.json](results.json) has every sample. q, k and v are (1, 8, n, 64) float32,
+standard normal. Only the forward pass is timed.
 
-**Time is divided by that of full attention** (`scaled_dot_product_attention`, causal where the variant is) run just
-before and after in the same round: below 1 is faster. A cell is the median over rounds with the quartiles in brackets,
-or the extremes where there were fewer than three rounds. Memory is the most bytes of tensors alive at once beyond q, k
-and v, the output included; what a kernel holds inside itself is not seen, for anybody.
+**Times are ratios to full attention** (`scaled_dot_product_attention`, causal if the variant is causal), which is
+timed just before and after in the same round. Below 1 is faster. A cell is the median over rounds, with the
+quartiles in brackets, or the extremes if there were fewer than three rounds. Memory is the largest number of bytes
+of live tensors in addition to q, k and v, including the output. Memory that a kernel allocates internally is not
+counted, for any variant or library.
 
 ![Time and memory over n](results.svg)
 """
 
-TIMED = """A cell is the median over rounds with the quartiles in brackets, or the extremes where there were fewer than
-three rounds. q, k and v are standard normal, forward only."""
+TIMED = """A cell is the median over rounds, with the quartiles in brackets, or the extremes if there were fewer
+than three rounds. q, k and v are standard normal. Only the forward pass is timed."""
 
 PRESETS: dict[Preset, str] = {
     "long": f"""# Long texts
 
-Written by `python -m benchmarks --long`; every sample is in [results.json](results.json). One head of size 64, float32:
-eight would need half a gigabyte a tensor. Only variants that are linear in n, and no peers.
+Written by `python -m benchmarks --long`. [results.json](results.json) has every sample. The input has one head of
+size 64 in float32; eight heads would need half a gigabyte per tensor. Only variants that are linear in n are
+measured, without peers.
 
-**Time is divided by what it would be if it grew linearly** from the smallest n on, run just before and after in the
-same round: above 1 it grows faster. Memory, counted, is the most bytes of tensors alive at once beyond q, k and v, the
-output included, of each token. Exponents are slopes of the logarithms through all sizes. {TIMED}
+**Times are ratios to linear growth** from the smallest n, which is timed just before and after in the same round.
+Above 1, time grows faster than n. Memory per token is the largest number of bytes of live tensors in addition to
+q, k and v, including the output, divided by n. Exponents are slopes of the logarithms through all sizes. {TIMED}
 
-The bound adds each number of q, k and v up once: where it grows faster than n, the memory does, as three tensors of
-8,192 tokens fit a cache and those of 262,144 do not.
+The bound adds up each number of q, k and v once. If it grows faster than n, the reason is the machine's memory:
+three tensors of 8,192 tokens fit into a cache, and those of 262,144 tokens do not.
 """,
     "decode": f"""# Token by token
 
-Written by `python -m benchmarks --decode`; every sample is in [results.json](results.json). One head of size 64,
-float32. Only variants with a decoder; n is how many tokens it has read before the one that is timed.
+Written by `python -m benchmarks --decode`. [results.json](results.json) has every sample. The input has one head
+of size 64 in float32. Only variants with a decoder are measured. n is the number of tokens that the decoder has
+read before the token that is timed.
 
-**Time is divided by that of a token at the smallest n**, run just before and after in the same round: above 1 a token
-takes longer the more were read. {TIMED}
+**Times are ratios to a token at the smallest n**, which is timed just before and after in the same round. Above 1,
+a token takes longer after more tokens. {TIMED}
 """,
     "bfloat16": f"""# bfloat16
 
-Written by `python -m benchmarks --bfloat16`; every sample is in [results.json](results.json). q, k and v are
-(1, 8, n, 64) bfloat16. No peers.
+Written by `python -m benchmarks --bfloat16`. [results.json](results.json) has every sample. q, k and v are (1, 8,
+n, 64) bfloat16. No peers are measured.
 
-**Time is divided by that of full attention in bfloat16** (`scaled_dot_product_attention`, causal where the variant is)
-run just before and after in the same round: below 1 is faster. {TIMED}
+**Times are ratios to full attention in bfloat16** (`scaled_dot_product_attention`, causal if the variant is
+causal), which is timed just before and after in the same round. Below 1 is faster. {TIMED}
 """,
     "backward": """# Backward
 
-Written by `python -m benchmarks --backward`; every sample is in [results.json](results.json). q, k and v are
-(1, 8, n, 64) float32, standard normal. No peers.
+Written by `python -m benchmarks --backward`. [results.json](results.json) has every sample. q, k and v are (1, 8,
+n, 64) float32, standard normal. No peers are measured.
 
-**Time is that of the backward alone**, the gradients at q, k and v of a forward that was run before, **divided by that
-of full attention's backward** (`scaled_dot_product_attention`, causal where the variant is) run just before and after
-in the same round: below 1 is faster. A cell is the median over rounds with the quartiles in brackets, or the extremes
-where there were fewer than three rounds. Memory is the most bytes of tensors alive at once beyond q, k and v in forward
-and backward together, as a backward holds what its forward has kept.
+**Times are those of the backward pass alone**: the gradients at q, k and v, after a forward pass that is not
+timed. They are **ratios to the backward pass of full attention** (`scaled_dot_product_attention`, causal if the
+variant is causal), which is timed just before and after in the same round. Below 1 is faster. A cell is the median
+over rounds, with the quartiles in brackets, or the extremes if there were fewer than three rounds. Memory is the
+largest number of bytes of live tensors in addition to q, k and v during forward and backward together, because a
+backward pass needs what its forward pass has stored.
 """,
 }
 
-BOUND = """A bound is the bare arithmetic of a variant by torch's own calls, timed in the same rounds: its time cannot
-go below that, as `benchmarks/bounds.py` tells.
+BOUND = """A bound is the bare arithmetic of a variant in torch's own calls, timed in the same rounds. The variant
+cannot be faster than its bound; `benchmarks/bounds.py` defines the bounds.
 """
 
-PROFILED = """The operators that take most CPU time themselves, with their shares of one call's, on one thread, at
-the largest of the sizes at which a target of time was missed and a call takes less than half a second.
+PROFILED = """For each case that missed a target of time: the operators with the most CPU time of their own, with
+their shares of a call, on one thread. The size is the largest that missed and at which a call takes less than half
+a second.
 
 """
 
-HELD = """The largest tensors alive when a call holds most, by shape, at the largest such size that missed a target of
-memory.
+HELD = """For each case that missed a target of memory: the largest live tensors at the peak of a call, by shape,
+at the largest such size.
 
 """
 
 NOTES = """
 ## How peers are run
 
-They get the same q, k and v, their projections taken out; masks, compilation and a layout of their own are prepared
-outside the time. What their code does beside attention (a packed copy of the output, a gate of ones) stays in it. Each
-is first compared, on a small input, with what it should compute: our variant with equal settings, or a formula where
-it differs by design or by chance, which its adaptor in `benchmarks/peers/` says. flex_attention is compiled and makes
-its tensors out of the counter's sight, so it has no memory figure.
+Peers get the same q, k and v, without their projections. Masks, compilation and changes of layout are prepared
+outside the timed part. Work that their code does in addition to attention (a packed copy of the output, a gate of
+ones) is timed. Each peer is first compared on a small input with the expected result: our variant with equal
+settings, or a formula if the peer differs by design or at random, as its adaptor in `benchmarks/peers/` states.
+flex_attention is compiled and allocates its tensors where the counter cannot see them, so it has no memory figure.
 """
 
 
@@ -118,22 +123,29 @@ def text(record: Record, presets: Sequence[Record] = ()) -> str:
         for mode in MODES:
             parts += [f"\n## Time, {MEASURED[mode]}\n", _preset_times(t, mode, exponents=record.preset == "long")]
         if record.preset == "long":
-            parts += ["\n## Bytes of each token\n", _bytes(t)]
+            parts += ["\n## Bytes per token\n", _bytes(t)]
         if record.preset == "backward":
-            parts += ["\n## Memory over full attention\n", _memory(t, t.sizes)]
+            parts += ["\n## Memory as a ratio to full attention\n", _memory(t, t.sizes)]
         return "\n".join([*parts, _pairs("Not run", _skipped(record.rows))])
     parts = [INTRODUCTION, _pairs("Machine", record.stamp), *_targets(record)]
     for each in presets:
         title = PRESETS[each.preset].splitlines()[0].lstrip("# ")
         parts += [f"\n### [{title}]({each.preset}/RESULTS.md), {each.stamp.get('date', '')}\n", _judged(each)]
     for mode in MODES:
-        parts += [f"\n## Time over full attention, {MEASURED[mode]}\n", _times(t, mode)]
-    parts += ["\n## Memory over full attention\n", _memory(t, COLUMNS)]
+        parts += [f"\n## Time as a ratio to full attention, {MEASURED[mode]}\n", _times(t, mode)]
+    parts += ["\n## Memory as a ratio to full attention\n", _memory(t, COLUMNS)]
     for mode in MODES:
-        parts += [f"\n## Ours over its bound, {MEASURED[mode]}\n", BOUND if mode == MODES[0] else "", _bounds(t, mode)]
+        parts += [
+            f"\n## Time as a ratio to the bound, {MEASURED[mode]}\n",
+            BOUND if mode == MODES[0] else "",
+            _bounds(t, mode),
+        ]
     for mode in MODES:
-        parts += [f"\n## Ours over each peer, {MEASURED[mode]}\n", _duels(t, mode)]
-    parts += [f"\n## Time of the explicit matrix over full attention, {MEASURED['one thread']}\n", _explicit(t)]
+        parts += [f"\n## Time as a ratio to each peer, {MEASURED[mode]}\n", _duels(t, mode)]
+    parts += [
+        f"\n## Time of the explicit matrix as a ratio to full attention, {MEASURED['one thread']}\n",
+        _explicit(t),
+    ]
     parts += [NOTES, _pairs("Not run", {**record.missing, **_skipped(record.rows)}), _checks(record)]
     return "\n".join(part for part in parts if part)
 
@@ -151,8 +163,8 @@ def _pairs(title: str, pairs: dict[str, str], introduction: str = "") -> str:
 def _targets(record: Record) -> Iterator[str]:
     yield "\n## Targets\n"
     yield _judged(record)
-    yield _pairs("Where the time of what is missed goes", _profiles(record), PROFILED)
-    yield _pairs("What is held at the peak of what is missed", _held(record), HELD)
+    yield _pairs("Operators behind the missed targets of time", _profiles(record), PROFILED)
+    yield _pairs("Tensors behind the missed targets of memory", _held(record), HELD)
 
 
 def _judged(record: Record) -> str:
@@ -192,7 +204,7 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _alone(figure: Figure) -> str:
-    return "" if figure.floor is None else f" (its bound alone {figure.floor:.2f})"
+    return "" if figure.floor is None else f" (its bound: {figure.floor:.2f})"
 
 
 def _times(t: Table, mode: Mode) -> str:
@@ -307,9 +319,7 @@ def _skipped(rows: Iterable[Row]) -> dict[str, str]:
 
 def _checks(record: Record) -> str:
     lines = [[*name.split(": ", 1), f"{error:.0e}"] for name, error in record.checks.items()]
-    return "\n## Peers checked: relative distance from what they should compute\n\n" + _table(
-        ("case", "peer", "distance"), lines
-    )
+    return "\n## Peers checked: relative error of their outputs\n\n" + _table(("case", "peer", "error"), lines)
 
 
 def _short(value: float) -> str:

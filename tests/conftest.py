@@ -32,3 +32,10 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     gc.freeze()
     gc.enable()
+
+
+def pytest_assertrepr_compare(op, left, right):
+    # A page's text is long, so a sentence that is missing from it is shown next to the most similar one.
+    if op == "in" and hasattr(right, "nearest"):
+        return ["a sentence on the page", f"missing: {left}", f"nearest: {right.nearest(left)}"]
+    return None

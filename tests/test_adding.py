@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.pattern.pattern import mask_and_primitives
+from attention_core.ops.pattern.primitives import mask_and_primitives
 from attention_core.ops.softmax.masked import distances, masked_softmax, scores
 from attention_core.variant import Cost, Params, Variant
 

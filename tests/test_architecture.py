@@ -1,6 +1,7 @@
 """Tests of the import rules: pages -> app -> attention_core, never back."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -211,3 +212,33 @@ def test_no_tensor_mathematics_on_screen(path):
 )
 def test_each_kind_of_tensor_mathematics_is_seen(line):
     assert list(mathematics(ast.parse(line)))
+
+
+MOST = 16
+"""The highest number of source files in a folder."""
+COLLECTIONS = ("attention_core/variants/*", "attention_core/claims/checks", "attention_core/claims/checks/*")
+COLLECTIONS += ("pages/inside/stories",)
+"""Folders with one file per item, which may hold any number of files."""
+SOURCES = [
+    path
+    for top in ("app", "attention_core", "pages")
+    for pattern in ("*.py", "*.js", "*.css", "*.ts")
+    for path in sorted((ROOT / top).rglob(pattern))
+    if path.name != "__init__.py"
+]
+
+
+def test_a_folder_holds_few_files():
+    counts = Counter(path.parent.relative_to(ROOT) for path in SOURCES)
+    full = {folder.as_posix(): count for folder, count in counts.items() if count > MOST}
+    assert not {name for name in full if not any(Path(name).match(each) for each in COLLECTIONS)}
+    assert full, "without a folder above the limit, the collections need no exception"
+
+
+@pytest.mark.parametrize("top", ["app", "attention_core"])
+def test_no_two_files_have_the_same_name(top):
+    places = {}
+    for path in SOURCES:
+        if path.is_relative_to(ROOT / top):
+            places.setdefault(path.name, []).append(path.relative_to(ROOT).as_posix())
+    assert not {name: found for name, found in places.items() if len(found) > 1}

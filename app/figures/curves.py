@@ -1,7 +1,7 @@
 """Line charts, with bands for spread and dashed lines for baselines.
 
-Each line has its name at its end. Bands are hidden unless a figure has only one: ``app/page_script/charts.js`` shows
-the band of the line under the pointer and greys out the other lines.
+Each line has its name at its end. Bands are hidden unless a figure has only one: ``app/page_script/charts/lines.js``
+shows the band of the line under the pointer and greys out the other lines.
 """
 
 import math

@@ -31,8 +31,8 @@ LOST = N_(
 )
 """The message for a worker that died during a task. Every other cause has a message of its own."""
 BROKEN = N_(
-    "The worker processes of this server cannot start; its log says why. Restarted with ATTENTION_LAB_WORKERS=0, it "
-    "computes without them."
+    "The worker processes of this server cannot start; see its log. Restart it with ATTENTION_LAB_WORKERS=0 to compute "
+    "without them."
 )
 ABSENT = N_(
     "No process listens at ATTENTION_LAB_WORKERS_SOCKET. Start python -m attention_core.workers with that path, then "

@@ -70,7 +70,7 @@ def time_left(seconds: float, share: float) -> str:
         share: the fraction of the work that is done, from 0 to 1.
     """
     if not share:
-        return _("time left not known yet")
+        return _("estimating the time left")
     return _("about {left:.0f} s left", left=seconds * (1 - share) / share)
 
 
@@ -112,6 +112,7 @@ def run_immediately(
     with st.container(horizontal=True, vertical_alignment="center"):
         bar, button = st.empty(), st.empty()
     chart, complaint = st.empty(), st.empty()
+    chart.html('<div class="chart-room"></div>')
     # One button with one key. A second button would appear next to the first until a click takes the focus from the
     # first; it would then move, and the click would miss it.
     going = run.is_running
@@ -137,6 +138,8 @@ def run_immediately(
         if rows:
             with chart.container():
                 draw(rows, f"{key}.{at}")
+        else:
+            chart.empty()
 
     rows: list[RowT] = []
     tell(0)
@@ -187,7 +190,7 @@ def _progress_text(done: int, every: int, steps: tuple[int, int] | None, left: s
     if steps is None:
         return done / every, _("{i} of {all} · {left}", **values)
     step, of = steps
-    words = _("{i} of {all}, and {step} of {of} steps · {left}", step=step, of=of, **values)
+    words = _("{i} of {all} · {step} of {of} steps · {left}", step=step, of=of, **values)
     return (done + step / of) / every, words
 
 
@@ -297,14 +300,16 @@ def _go_on(key: str) -> None:
 def queue_text(status: TaskStatus) -> str:
     """Return the text for a task that waits in the queue; empty if nothing keeps it waiting."""
     if status.ahead:
-        return _n("One visitor is before you in line", "{n} visitors are before you in line", n=status.ahead)
+        return _n(
+            "{n} visitor is ahead of you in the queue", "{n} visitors are ahead of you in the queue", n=status.ahead
+        )
     if status.ahead == 0:
-        return _("You are next in line")
+        return _("You are next in the queue")
     if not status.held:
         return ""
     if status.timed:
-        return _("Waiting until nothing else is computed on this machine: time is measured alone")
-    return _("Waiting until a measurement of time has ended, which has the machine to itself")
+        return _("Waiting for other computations to end: a timing run needs the machine to itself")
+    return _("Waiting for a timing run to end: it needs the machine to itself")
 
 
 def on_status_change(tell: Callable[[TaskStatus], object]) -> Callable[[TaskStatus], None]:

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app.jobs import runs
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
-from attention_core.benchmarking.masked import Masked
+from attention_core.benchmarking.full_matrix_mask import Masked
 from attention_core.benchmarking.records import Observed, Point, Run, Skipped, gather
 from attention_core.benchmarking.summary import REFERENCE, Crossing, Ratio, crossing
 from attention_core.benchmarking.timing import TimingSpec
@@ -27,8 +27,8 @@ FRAMES = {
 }
 """Sentence frames for the findings of a run, by whether the run is live and whether it is complete."""
 FINDINGS = {
-    "below": N_("faster than softmax from {n:,} tokens on: {names}"),
-    "at": N_("overtaking softmax: {names}"),
+    "below": N_("faster than softmax at every length, from {n:,} tokens on: {names}"),
+    "at": N_("faster than softmax from: {names}"),
     "even": N_("no clear difference at the longest length: {names}"),
     "beyond": N_("slower at the longest length measured: {names}"),
 }
@@ -139,13 +139,11 @@ def summary_text(found: Sequence[Series]) -> str:
         if at is not None:
             name = f"**{escape_markdown(line.name)}**"
             if at.where == "at":
-                name = _(
-                    "{name} at {n} tokens ({range})", name=name, n=format_interpolated(at.tokens), range=_range(at)
-                )
+                name = _("{name} {n} tokens ({range})", name=name, n=format_interpolated(at.tokens), range=_range(at))
             where.setdefault(at.where, []).append((at.tokens, name))
     where.get("at", []).sort()
     if not where:
-        return _("Add a variant to see from which length on it is faster than softmax.")
+        return _("Add a variant to see from which length it is faster than softmax.")
     sentences = [
         _(words, names=", ".join(name for _n, name in where[kind]), n=round(where[kind][0][0]))
         for kind, words in FINDINGS.items()
@@ -157,7 +155,7 @@ def summary_text(found: Sequence[Series]) -> str:
     if "at" in where:
         certain = _n(
             "Only one round was measured, so the uncertainty of these lengths is unknown.",
-            "In brackets: the measured lengths between which it lies, judged by the quartiles of {n} rounds.",
+            "Brackets: the measured lengths between which the order changes, by the quartiles of {n} rounds.",
             n=min(len(point.ms) for point in line.points),
         )
     return paragraph(
@@ -178,11 +176,11 @@ def missing_text(run: Run) -> str:
     if found is None:
         return ""
     if found.rounds:
-        return _("The run is not complete: {count} of {all} rounds are there.", count=found.rounds, all=run.spec.rounds)
+        return _("Incomplete run: {count} of {all} rounds are measured.", count=found.rounds, all=run.spec.rounds)
     if found.tokens is None:
-        return _("The run is not complete: not every variant has been measured even at the shortest length.")
+        return _("Incomplete run: some variants are not measured even at the shortest length.")
     return _(
-        "The run is not complete: only up to {n:,} of {longest:,} tokens has every variant been measured.",
+        "Incomplete run: all variants are measured only up to {n:,} of {longest:,} tokens.",
         n=found.tokens,
         longest=run.spec.sizes[-1],
     )

@@ -1,8 +1,8 @@
 // Next to a lesson, the figure that a step asks about is scrolled into view, and again when its answer is shown.
 
+import { FIGURES, PAGE_BODY, TABLES } from "../page_script/selectors.js";
+
 const CARD = ".st-key-lesson";
-const TABLE = '[data-testid="stDataFrame"]';
-const CHART = ':is([data-testid="stPlotlyChart"], [data-testid="stBidiComponentIsolated"])';
 /** The smallest height of a figure in pixels: scripts and controls are components too. */
 const LEAST = 120;
 /** Pixels that Streamlit's header covers. */
@@ -20,8 +20,8 @@ export function showFigures() {
   function show() {
     const card = document.querySelector(CARD);
     if (!card || getComputedStyle(card).position !== "fixed") return; // above the page it would scroll away itself
-    const table = card.querySelector("[data-figure=table]") && document.querySelector(TABLE);
-    const figure = table ?? [...document.querySelectorAll(CHART)].find(isFigure);
+    const table = card.querySelector("[data-figure=table]") && document.querySelector(TABLES);
+    const figure = table ?? [...document.querySelectorAll(FIGURES)].find(isFigure);
     if (!figure) return;
     const { top, bottom, height } = figure.getBoundingClientRect();
     if (top >= HEADER && bottom <= innerHeight) return;
@@ -31,7 +31,7 @@ export function showFigures() {
   }
 
   function watch() {
-    const page = document.querySelector('[data-testid="stMainBlockContainer"]');
+    const page = document.querySelector(PAGE_BODY);
     if (page) drawn.observe(page); // reports its size immediately, and whenever the page grows while it is drawn
   }
 

@@ -1,6 +1,7 @@
 // Reports the form that was opened last: the server builds no other.
 
-const NAMED = "st-key-";
+import { KEY_PREFIX, POPOVER_BUTTON } from "./selectors.js";
+
 /** @type {(name: string) => void} */
 let report;
 let opened = "";
@@ -17,9 +18,9 @@ export function watchForms(send) {
 
 /** @param {Event} event */
 function notice({ target }) {
-  const button = target instanceof Element && target.closest('[data-testid="stPopoverButton"]');
-  const named = button && button.closest(`[class*="${NAMED}"]`);
-  const name = named && [...named.classList].find((each) => each.startsWith(NAMED))?.slice(NAMED.length);
+  const button = target instanceof Element && target.closest(POPOVER_BUTTON);
+  const named = button && button.closest(`[class*="${KEY_PREFIX}"]`);
+  const name = named && [...named.classList].find((each) => each.startsWith(KEY_PREFIX))?.slice(KEY_PREFIX.length);
   if (!name || name === opened) return;
   opened = name;
   report(name);

@@ -3,7 +3,8 @@
 // Streamlit keeps changing its text nodes. The original node therefore stays in place and keeps the words before the
 // term. The term and the rest follow it, and both are removed when the node's text changes.
 
-const SENTENCES = '[data-testid="stMain"] [data-testid="stMarkdownContainer"] :is(p, li)';
+import { APP, SENTENCES } from "./selectors.js";
+
 const OTHERWISE = "button, a, label, summary, pre, code, .katex, [role=tooltip]";
 const QUOTED = /“[^”]*”/g; // quotation marks around what visitors typed
 const QUIET = 250; // milliseconds to wait, as a page that is being drawn changes many times
@@ -89,7 +90,7 @@ export function explainTerms(glossary) {
 function makeBubble() {
   const bubble = Object.assign(document.createElement("div"), { id: "glossary-told", hidden: true });
   bubble.setAttribute("role", "tooltip");
-  (document.querySelector('[data-testid="stApp"]') ?? document.body).append(bubble);
+  (document.querySelector(APP) ?? document.body).append(bubble);
   /** @type {HTMLElement | undefined} */
   let of;
 

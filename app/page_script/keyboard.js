@@ -1,6 +1,8 @@
 // Makes scrollable areas without controls and Plotly's chart buttons reachable by keys.
 
-const SCROLLING = '.katex-display, [data-testid="stCode"] pre';
+import { CODE_BLOCKS } from "./selectors.js";
+
+const SCROLLING = `.katex-display, ${CODE_BLOCKS}`;
 const DRAWN = ".updatemenu-button"; // Plotly's class
 const CALM = 200; // milliseconds to wait, as a page that is being drawn changes many times
 

@@ -29,7 +29,7 @@ def mount() -> None:
 def _component(terms: str) -> Any:  # noqa: ANN401 - streamlit's own
     """Return the script with the glossary in one language. Its texts are then sent once instead of with every run."""
     name = f"attention_lab_page_{zlib.crc32(terms.encode()):08x}"
-    text = script(Path(__file__).with_name("page.js"))
+    text = script(Path(__file__).with_name("entry.js"))
     message = f"const GLOSSARY = {terms};\nconst SERVER = {json.dumps(version_of(text))};\n"
     return st.components.v2.component(name, js=message + text)
 

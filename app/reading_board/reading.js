@@ -27,15 +27,15 @@ export class ReadingBoard {
   /** @type {Send} */
   send;
   /** @type {string | undefined} */
-  owed; // the change that was sent to the server and has no answer yet
+  pending; // the change that was sent to the server and has no answer yet
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
     this.table = make("div", { class: "readers", role: "radiogroup" });
     this.text = make("div", { class: "tokens", role: "group", dir: "auto" });
-    this.told = make("p", { class: "told", role: "status", "aria-live": "polite" });
+    this.loss = make("p", { class: "loss", role: "status", "aria-live": "polite" });
     this.scale = make("p", { class: "scale" });
-    this.root = make("div", { class: "reading" }, this.table, this.told, this.text, this.scale);
+    this.root = make("div", { class: "reading" }, this.table, this.loss, this.text, this.scale);
     host.append(this.root);
     this.text.addEventListener("pointerover", (event) => this.point(placeIn(event.target)));
     this.text.addEventListener("pointerleave", () => this.point(null));
@@ -65,9 +65,9 @@ export class ReadingBoard {
   /** @param {ReadingSettings} settings */
   show(settings) {
     this.settings = settings;
-    const told = JSON.stringify([settings.shown, settings.token]);
-    if (this.owed === undefined || this.owed === told) {
-      this.owed = undefined;
+    const state = JSON.stringify([settings.shown, settings.token]);
+    if (this.pending === undefined || this.pending === state) {
+      this.pending = undefined;
       this.take();
     }
   }
@@ -87,14 +87,14 @@ export class ReadingBoard {
   /** Create the line of each reading. */
   build() {
     const { words } = this.settings;
-    const held = this.choices.some((each) => each.matches(":focus"));
+    const focused = this.choices.some((each) => each.matches(":focus"));
     this.table.setAttribute("aria-label", words.rows);
     this.text.setAttribute("aria-label", words.help);
     this.table.style.setProperty("--columns", String(this.columns.length));
-    const head = make("div", { class: "reader head", "aria-hidden": "true" }, ...[words.who, ...this.columns].map((word) => make("span", {}, word)));
+    const head = make("div", { class: "reader head", "aria-hidden": "true" }, ...[words.model, ...this.columns].map((word) => make("span", {}, word)));
     this.choices = this.rows.slice(1).map(({ name, numbers }, place) => {
-      const told = [name, ...numbers.map((number, i) => `${this.columns[i]} ${number}`)].join(", ");
-      const line = make("div", { class: "reader", role: "radio", "aria-label": told, "data-row": String(place) });
+      const text = [name, ...numbers.map((number, i) => `${this.columns[i]} ${number}`)].join(", ");
+      const line = make("div", { class: "reader", role: "radio", "aria-label": text, "data-row": String(place) });
       line.append(...[name, ...numbers].map((word) => make("span", {}, word)));
       line.addEventListener("click", () => this.pick(place));
       return line;
@@ -102,7 +102,7 @@ export class ReadingBoard {
     const [{ name, numbers }] = this.rows;
     const original = make("div", { class: "reader original" }, ...[name, ...numbers].map((word) => make("span", {}, word)));
     this.table.replaceChildren(head, original, ...this.choices);
-    if (held) this.choices[this.shown]?.focus();
+    if (focused) this.choices[this.shown]?.focus();
   }
 
   /** Draw the losses. */
@@ -140,13 +140,13 @@ export class ReadingBoard {
     const token = this.labels[place];
     if (place === 0 || before === undefined) return fill(words.first, { token });
     if (after === undefined) return fill(words.waiting, { token, before: before.toFixed(1) });
-    return fill(words.told, { token, before: before.toFixed(1), after: after.toFixed(1), name: other.name });
+    return fill(words.both, { token, before: before.toFixed(1), after: after.toFixed(1), name: other.name });
   }
 
   /** @param {number | null} place */
   point(place) {
-    const told = place ?? (this.token >= 0 ? this.token : null);
-    this.told.textContent = told === null ? this.settings.words.ask : this.sentence(told);
+    const shown = place ?? (this.token >= 0 ? this.token : null);
+    this.loss.textContent = shown === null ? this.settings.words.hint : this.sentence(shown);
   }
 
   /** @param {number} place */
@@ -154,7 +154,7 @@ export class ReadingBoard {
     this.shown = place;
     this.paint();
     this.choices[place]?.focus();
-    this.tell();
+    this.report();
   }
 
   /** @param {number | null} place */
@@ -163,11 +163,11 @@ export class ReadingBoard {
     this.token = place === this.token ? -1 : place;
     this.at = place;
     this.paint();
-    this.tell();
+    this.report();
   }
 
-  tell() {
-    this.owed = JSON.stringify([this.shown, this.token]);
+  report() {
+    this.pending = JSON.stringify([this.shown, this.token]);
     this.send("look", { shown: this.shown, token: this.token });
   }
 

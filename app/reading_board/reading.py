@@ -101,15 +101,15 @@ def pack(
 def _words() -> dict[str, str]:
     """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
     return {
-        "who": _("Reads the text"),
-        "help": _("The tokens of the text. Arrow keys move, Enter tells what would have been likelier."),
-        "rows": _("Who reads the text"),
-        "told": _("“{token}” costs {before} nats as it is, {after} with {name}."),
-        "first": _("“{token}” is the first: nothing predicts it."),
-        "waiting": _("“{token}” costs {before} nats as it is."),
-        "ask": _("Point at a token for its two losses; click it for what would have been likelier."),
+        "model": _("Attention"),
+        "help": _("Tokens of the text. Arrow keys move; Enter shows the model's top predictions."),
+        "rows": _("Attention variant"),
+        "both": _("“{token}”: loss {before} → {after} nats with {name}."),
+        "first": _("“{token}” is the first token and has no prediction."),
+        "waiting": _("“{token}”: loss {before} nats in the original model."),
+        "hint": _("Point at a token for its loss; click it for the model's top predictions."),
         "scale": _(
-            "Under each token, its loss: grey as it is, orange with what is chosen above; a full bar is {most} nats. "
-            "Orange tokens cost more than before, blue ones less."
+            "Bars show each token's loss: grey original, orange changed; a full bar is {most} nats. Orange tokens got "
+            "worse, blue ones better."
         ),
     }

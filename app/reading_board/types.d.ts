@@ -18,13 +18,13 @@ export interface ReadingHeader {
 
 /** Sentences; the parts in braces are filled in. */
 export interface ReadingWords {
-  who: string;
+  model: string;
   help: string;
   rows: string;
-  told: string;
+  both: string;
   first: string;
   waiting: string;
-  ask: string;
+  hint: string;
   scale: string;
 }
 

@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--address", "--server.address", default="", help="address to listen on (all)")
     asked, others = parser.parse_known_args()
     if asked.replicas < 1:
-        parser.error("--replicas takes a number from 1 on")
+        parser.error("--replicas must be at least 1")
     if asked.replicas == 1:
         where = [f"--server.port={asked.port}", *([f"--server.address={asked.address}"] if asked.address else [])]
         streamlit([*where, *others])

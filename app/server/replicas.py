@@ -89,7 +89,9 @@ def serve(replicas: int, address: str, port: int, arguments: Sequence[str]) -> N
                 time.sleep(1)
                 for name, process in running.items():
                     if not process.is_alive():
-                        print(f"{name} ended with code {process.exitcode}: started again.", file=sys.stderr, flush=True)
+                        print(
+                            f"{name} ended with code {process.exitcode} and was restarted.", file=sys.stderr, flush=True
+                        )
                         running[name] = starts[name]()
     except KeyboardInterrupt:
         pass
@@ -160,7 +162,7 @@ def _wait_until_healthy(running: Mapping[str, ForkProcess], places: Sequence[str
         while not _is_healthy(place):
             ended = [name for name, process in running.items() if not process.is_alive()]
             if ended or time.monotonic() > until:
-                sys.exit(f"{' and '.join(ended) or place} did not start; what is written above says why.")
+                sys.exit(f"{' and '.join(ended) or place} did not start; see the messages above.")
             time.sleep(0.2)
 
 

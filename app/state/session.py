@@ -126,7 +126,7 @@ class SharedOptions(Options, shared=1):
             read_text,
             write_text,
             describe_allowed=lambda: _(
-                "a text of up to {n:,} characters as a link of this app packs it, or an example by its name: {names}",
+                "a compressed text of up to {n:,} characters, or an example: {names}",
                 n=current().text_characters,
                 names=", ".join(f"@{name}" for name in presets.texts()),
             ),
@@ -151,20 +151,18 @@ class SharedOptions(Options, shared=1):
         N_("Sharpness"),
         widget=st.slider,
         arguments=lambda: {"min_value": 0.0, "max_value": 16.0, "step": 0.25},
-        help=N_("Multiplies the logits: higher is more decided."),
+        help=N_("Multiplies the logits; a higher value concentrates the weights."),
     )
     seed = whole(PLAIN.seed, 0, 2**31 - 1, N_("Seed"))
     rope = switch(
-        PLAIN.rope, N_("RoPE"), help=N_("Turns queries and keys by their position, as Llama does (arXiv 2104.09864).")
+        PLAIN.rope, N_("RoPE"), help=N_("Rotates queries and keys by position, as in Llama (arXiv 2104.09864).")
     )
     positions = selection(
-        {OWN: N_("as they are"), NONE: N_("no RoPE"), ROPE: N_("RoPE"), ALIBI: N_("ALiBi")},
-        N_("Positions in q and k"),
+        {OWN: N_("original"), NONE: N_("no RoPE"), ROPE: N_("RoPE"), ALIBI: N_("ALiBi")},
+        N_("Positions"),
         help=N_(
-            "How positions enter queries and keys, before any variant sees them: as the input has them, without "
-            "RoPE, or with it. RoPE turns both by their position, as Llama does (arXiv 2104.09864); a model's own is "
-            "turned back. A file is taken to be without. ALiBi, in its place, takes a share of the distance off every "
-            "score (arXiv 2108.12409) by two more coordinates, where the future is hidden."
+            "Position encoding of queries and keys: RoPE (arXiv 2104.09864) rotates them, ALiBi (arXiv 2108.12409) "
+            "subtracts slope × distance from each score, and uploads are assumed to have none."
         ),
     )
     variants = link_only_option(
@@ -176,12 +174,12 @@ class SharedOptions(Options, shared=1):
             opening=first_variants(),
         )
     )
-    causal = switch(False, N_("Causal"), help=N_("Hide the future: query i sees keys 0 to i."))
+    causal = switch(False, N_("Causal"), help=N_("Masks later tokens: query i attends to keys 0 to i."))
     special = switch(
         True,
         N_("Special tokens"),
         opening=False,
-        help=N_("Tokens the tokenizer adds. Without them each row is scaled back to its former total."),
+        help=N_("Tokens that the tokenizer adds; if they are hidden, each row is rescaled to its original sum."),
     )
     picture = choice({"png": "PNG", "svg": "SVG"}, N_("Save as"))
 

@@ -432,9 +432,9 @@ def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapp
     instead = [_instead(name, fields[name], state[name], words) for name, words in refused.items() if name in fields]
     unknown = [_quoted([name]) for name in refused if name not in fields]
     return paragraph(
-        _("The link carried values that do not fit."),
+        _("The link contains values that are not valid here."),
         _("Shown instead: {values}.", values=_some(instead)) if instead else "",
-        _("This page does not know: {names}.", names=_some(unknown)) if unknown else "",
+        _("Unknown on this page: {names}.", names=_some(unknown)) if unknown else "",
     )
 
 

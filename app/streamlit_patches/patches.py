@@ -32,7 +32,7 @@ PATCHES = (
         "disable_watchers",
         "a session that reconnects watches source files again, which stalls the server",
     ),
-    Patch("server_info", "remove_server_info", "browsers are told the server's paths, versions and git branch"),
+    Patch("server_info", "remove_server_info", "browsers receive the server's paths, versions and git branch"),
     Patch("message_cache", "track_cache", "clicks during a run can leave a page that no longer updates"),
 )
 

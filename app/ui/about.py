@@ -25,17 +25,14 @@ def show(attention: ac.Attention, chosen: ChosenInput) -> None:
     export.snippet(attention.snippet())
     st.markdown(_("Definition"))
     st.code(variant.definition_code(), language="python")
-    lazy_expander(
-        _("The variant's own file"), lambda: st.code(variant.source_code(), language="python"), key="about.file"
-    )
+    lazy_expander(_("Source file"), lambda: st.code(variant.source_code(), language="python"), key="about.file")
 
 
 def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int) -> str:
     """Return the cost of a variant, relative to softmax, on n tokens with heads of size d, without a causal mask."""
     cost, full = (a.cost(n, d, heads=heads) for a in (attention, ac.get("softmax")))
     text = _(
-        "Time grows as **{complexity}**: without a causal mask, {own:,} multiply-adds per head with values as long as "
-        "keys, {share:.2f}× softmax's.",
+        "**O({complexity})**: {own:,} multiply-adds per head ({share:.2f}× softmax, d_v = d, no causal mask).",
         complexity=_(attention.variant.complexity),
         own=cost.multiply_adds // heads,
         share=cost.multiply_adds / full.multiply_adds,
@@ -46,9 +43,8 @@ def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int) -> str
 def what_is_counted() -> str:
     """Return the convention for counting multiply-adds, in two sentences."""
     return _(
-        "Multiply-adds are those of matrix products, attention kernels and distances, not of elementwise functions, "
-        "inverses or decompositions. A causal mask saves the blocks of keys that lie entirely ahead of a block of "
-        "queries."
+        "Multiply-adds count matrix products, attention kernels and distances, but not elementwise functions, inverses "
+        "or decompositions. A causal mask skips key blocks that lie entirely after a block of queries."
     )
 
 

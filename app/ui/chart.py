@@ -33,15 +33,18 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
         alt: description of the figure in one sentence, for visitors who cannot see it.
     """
     cached.page_lock().give_way()
-    # app/page_script/chart_files.js reads the file's name from the layout.
+    # app/page_script/charts/saving.js reads the file's name from the layout.
     layout = figure["layout"]
     figure = {
         **figure,
         "layout": {**layout, "meta": {**layout.get("meta", {}), "file": f"{name}.{SharedOptions.picture.value}"}},
     }
+    if st.session_state.get(NARROW):
+        figure = with_legend_below(figure)
     st.plotly_chart(
-        RawFigure(with_legend_below(figure) if st.session_state.get(NARROW) else figure),
+        RawFigure(figure),
         key=key,
+        height=round(figure["layout"]["height"]),  # The chart's room stays the same while the browser loads its code.
         config={"displaylogo": False, "displayModeBar": True, "modeBarButtons": [["toImage"]]},
         alt=alt,
     )

@@ -82,16 +82,12 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
 
 def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
     """Return the size of the input and how many of its tokens a page hides."""
-    heads = _n("{n} head of {d}", "{n} heads of {d}", n=qkv.heads, d=qkv.q.shape[-1])
+    heads = _n("{n} head × {d} dims", "{n} heads × {d} dims", n=qkv.heads, d=qkv.q.shape[-1])
     if shown == qkv.n:
         return f"{_n('{n} token', '{n} tokens', n=shown)} · {heads}"
     left = _n("{n} token shown", "{n} tokens shown", n=shown)
-    hidden = _n(
-        "{n} special one hidden and rows scaled back to their total",
-        "{n} special ones hidden and rows scaled back to their total",
-        n=qkv.n - shown,
-    )
-    return f"{left}, {hidden} · {heads}"
+    hidden = _n("{n} special token hidden, rows rescaled", "{n} special tokens hidden, rows rescaled", n=qkv.n - shown)
+    return f"{left} · {hidden} · {heads}"
 
 
 def scope(chosen: ChosenInput, *, hides_special: bool = False) -> Scope:
@@ -169,13 +165,12 @@ def chosen(*, switch: bool = True, uses_unmasked: bool = False) -> ChosenInput:
 def _check_hidden(*, uses_unmasked: bool, hidden: bool) -> None:
     if uses_unmasked:
         raise InputError(
-            "ALiBi enters queries and keys only where the future is hidden, and this page looks at the future too; "
-            "choose other positions in the panel on the left."
+            "ALiBi needs a causal mask, and this page also uses variants without one; choose other positions in the "
+            "panel on the left."
         )
     if not hidden:
         raise InputError(
-            "ALiBi enters queries and keys only where the future is hidden; switch Causal on, or choose other "
-            "positions in the panel on the left."
+            "ALiBi needs a causal mask; switch Causal on, or choose other positions in the panel on the left."
         )
 
 
@@ -188,15 +183,11 @@ def describe_alibi(alone: Sequence[str], others: Sequence[str]) -> str:
     """
     return paragraph(
         _(
-            "**ALiBi** takes 2^(−8h/H) off every score q·k / √d of head h = 1 … H for each token that the key lies "
-            "back, by two more coordinates of queries and keys; a later key, where a variant cannot hide it, gains as "
-            "much."
+            "**ALiBi** subtracts 2^(−8h/H) × distance from each score q·k / √d of head h = 1 … H, by two extra "
+            "coordinates of queries and keys."
         ),
-        _("Exactly so for what weighs by these scores alone: {names}.", names=", ".join(alone)) if alone else "",
-        _(
-            "It is no such bias to {names}: there the two enter features, norms or gates like any other coordinates.",
-            names=", ".join(others),
-        )
+        _("Exact for variants that use only these scores: {names}.", names=", ".join(alone)) if alone else "",
+        _("Not exact where the coordinates also enter features, norms or gates: {names}.", names=", ".join(others))
         if others
         else "",
     )
@@ -219,13 +210,13 @@ def future_share_message(share: float, head: int | None) -> str:
     """Return a sentence on the attention of a causal model to later tokens while its mask is off."""
     if head is None:
         return _(
-            "This model hides the future, and **Causal** is off: {share:.0%} of softmax's mass, the mean of all heads, "
-            "lies on later tokens, which the model never sees. Switch **Causal** on to read them as it does.",
+            "This model masks later tokens, but **Causal** is switched off: these tokens get {share:.0%} of softmax's "
+            "weight, averaged over heads. Switch **Causal** on to see the model's own attention.",
             share=share,
         )
     return _(
-        "This model hides the future, and **Causal** is off: {share:.0%} of softmax's mass in head {head} lies on "
-        "later tokens, which the model never sees. Switch **Causal** on to read it as the model does.",
+        "This model masks later tokens, but **Causal** is switched off: these tokens get {share:.0%} of softmax's "
+        "weight in head {head}. Switch **Causal** on to see the model's own attention.",
         share=share,
         head=head,
     )
@@ -256,7 +247,7 @@ def _uploaded(now: SharedOptions) -> Source | None:
         return replace(upload, positions=now.positions)
     data = cached.uploads().get(upload.digest)
     if data is None:
-        text = N_("{file} had to make room, as all visitors' files may take {most:.0f} MiB here; upload it again.")
+        text = N_("{file} was removed, because files of all visitors may use {most:.0f} MiB in total; upload it again.")
         raise InputError(text, file=upload.name, most=current().uploads_bytes / 2**20)
     return replace(upload, data=data, positions=now.positions)
 
@@ -273,7 +264,7 @@ def _text() -> None:
     key = url.sync_widget(
         "preset", next((name for name, text in presets.texts().items() if text == SharedOptions.text.value), None)
     )
-    st.pills(_("Start from"), list(names), key=key, format_func=names.__getitem__, on_change=_take_preset, args=(key,))
+    st.pills(_("Example"), list(names), key=key, format_func=names.__getitem__, on_change=_take_preset, args=(key,))
     SharedOptions.text.draw(height=150)
     models = {info.key: info for info in ac.inputs.models.BUILT_IN}
     model = SharedOptions.model.value
@@ -282,9 +273,7 @@ def _text() -> None:
         format_func=lambda key: models[key].title if key in models else key,
         accept_new_options=current().hub_models,
         on_change=_take_model,
-        help=_("Type owner/name for any other model from the hub; it is downloaded once.")
-        if current().hub_models
-        else None,
+        help=_("Type owner/name to download any other model from Hugging Face.") if current().hub_models else None,
     )
     if model in models:
         st.caption(_(models[model].note))
@@ -326,7 +315,7 @@ def _synthetic() -> None:
 
 def _upload() -> None:
     file = st.file_uploader(
-        _("An .npz file with the arrays q, k and v"),
+        _("File (.npz) with arrays q, k and v"),
         type="npz",
         key="upload.widget",
         max_upload_size=current().upload_bytes // 2**20,
@@ -336,7 +325,7 @@ def _upload() -> None:
     elif UPLOAD in st.session_state:
         st.caption(_("Showing {name}", name=escape_markdown(st.session_state[UPLOAD].name)))
     st.download_button(
-        _("An example file"), ac.inputs.example_npz(), "example.npz", icon=":material/download:", type="tertiary"
+        _("Example file"), ac.inputs.example_npz(), "example.npz", icon=":material/download:", type="tertiary"
     )
 
 
@@ -372,7 +361,7 @@ def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Call
         source.at_layer(0), causal, special
     )  # The pictures show all layers, so every choice shares them.
     thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
-    label = _("All heads, larger and by score")
+    label = _("All heads")
     if open_heads:
         st.button(label, icon=EXPLORER, type="tertiary", key="heads.open", on_click=open_heads)
     else:
@@ -421,6 +410,6 @@ def forms() -> dict[str, Form]:
             _upload,
             _uploaded,
             lambda: escape_markdown(st.session_state[UPLOAD].name),
-            missing=_("Upload an .npz file with the arrays q, k and v in the panel on the left."),
+            missing=_("Upload an .npz file with arrays q, k and v in the panel on the left."),
         ),
     }

@@ -207,7 +207,7 @@ def _remove(key: str) -> None:
 def _menu() -> None:
     chosen = [a.key for a in SharedOptions.variants.value]
     if len(chosen) >= current().compared_variants:
-        st.caption(_("{count} variants at once are the most; remove one to add another.", count=len(chosen)))
+        st.caption(_("At most {count} variants can be compared. Remove one to add another.", count=len(chosen)))
     for family in ac.families():
         members = [v for v in ac.all_variants() if v.family == family and v.key != REFERENCE]
         if not members:

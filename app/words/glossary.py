@@ -22,78 +22,91 @@ ENTRIES = (
     Entry(
         N_("attention head|head|heads"),
         N_(
-            "One of several attentions that run side by side in a layer, each with queries, keys and values of its own."
+            "One of several attention functions that run in parallel in a layer, each with its own queries, keys "
+            "and values."
         ),
     ),
     Entry(
         N_("causal"),
-        N_("No token sees a later one: query i meets keys 0 to i only, as it must where text is written word by word."),
+        N_("Each query attends only to keys at or before its own position, as generation word by word requires."),
     ),
     Entry(
         N_("condition number"),
-        N_("A matrix's largest singular value over its smallest: how much inverting it can magnify an error."),
+        N_("The ratio of a matrix's largest to its smallest singular value: how much its inverse can amplify errors."),
     ),
     Entry(
         N_("decode step|decode steps"),
-        N_("What is computed to write one further token, all earlier ones having been taken in already."),
+        N_("The computation that generates the next token when all earlier tokens have been read."),
     ),
     Entry(
         N_("effective rank"),
         N_(
-            "How many directions a matrix really uses: the exponential of the entropy of its singular values' shares. "
-            "It is at most the rank, and lower the more a few of them outweigh the rest."
+            "The number of directions that a matrix effectively uses: the exponential of the entropy of its "
+            "normalised singular values. It is at most the rank, and lower if a few singular values dominate."
         ),
     ),
     Entry(
         N_("entropy"),
         N_(
-            "How widely a row of attention is spread: 0 where one key has all the weight, log n where all n have the "
-            "same."
+            "How widely a row of attention is spread: 0 if one key has all the weight, log n if all n keys have "
+            "equal weight."
         ),
     ),
     Entry(
         N_("feature map|feature maps"),
         N_(
-            "A function φ applied to queries and keys, so that φ(q) · φ(k) takes the place of exp(q · k): sums over "
-            "keys can then be made once for all queries."
+            "A function φ of queries and keys such that φ(q) · φ(k) replaces exp(q · k). Sums over keys are then "
+            "computed once for all queries."
         ),
     ),
     Entry(
         N_("KV cache|key-value cache"),
-        N_("The keys and values of all tokens so far, held so that the next one can look at them; it grows with each."),
+        N_(
+            "The keys and values of all tokens so far, stored so that later tokens can attend to them. It grows with "
+            "each token."
+        ),
     ),
     Entry(
         N_("kernel|kernels"),
         N_(
-            "A function that says how alike a query and a key are. Softmax's is exp(q · k); one that is a product of "
-            "features, φ(q) · φ(k), makes attention linear."
+            "A function that measures the similarity of a query and a key. Softmax's kernel is exp(q · k). A kernel "
+            "of the form φ(q) · φ(k) makes attention linear."
         ),
     ),
     Entry(
         N_("landmark|landmarks"),
         N_(
-            "A point that stands for many tokens, such as the mean of neighbours: others meet it instead of each other."
+            "A vector that represents many tokens, such as the mean of neighbours. Tokens attend to landmarks "
+            "instead of to each other."
         ),
     ),
     Entry(
         N_("logit|logits"),
-        N_("A query's product with a key before the softmax, scaled: the higher, the more weight the key gets."),
+        N_(
+            "The scaled dot product of a query and a key, before the softmax: the higher, the more weight the key gets."
+        ),
     ),
     Entry(
         N_("nat|nats"),
-        N_("The unit of entropy with natural logarithms: 1 nat is 1.44 bits, a choice among e = 2.72 equal ones."),
+        N_(
+            "The unit of entropy with natural logarithms. 1 nat is 1.44 bits, the entropy of e = 2.72 equally likely "
+            "options."
+        ),
     ),
-    Entry(N_("Pareto front"), N_("Those of several choices of which no other is both cheaper and better.")),
+    Entry(N_("Pareto front"), N_("The options for which no other option is both cheaper and better.")),
     Entry(
         N_("perplexity"),
         N_(
-            "The exponential of the mean loss per token in nats: among how many equally likely tokens a model is as "
-            "unsure."
+            "The exponential of the mean loss per token in nats: the number of equally likely tokens among which "
+            "the model is effectively choosing."
         ),
     ),
     Entry(
         N_("total variation"),
-        N_("Half the sum of the absolute differences of two distributions: the share of weight that lies elsewhere."),
+        N_(
+            "Half the sum of the absolute differences of two distributions: the share of weight that is placed "
+            "differently."
+        ),
     ),
 )
 """The entries, in alphabetical order."""

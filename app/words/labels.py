@@ -59,15 +59,11 @@ def family_title(family: str) -> str:
 def family_line(family: str) -> str:
     """Return a sentence on what a family's variants have in common."""
     return {
-        "dense": _("Every query weighs every key; they differ in the score, and in how scores become weights."),
-        "sparse": _("Only some pairs may look, by a rule or by what the data says; over these it is softmax."),
-        "kernel": _(
-            "A score is a product of features, so that keys are summed up before a query asks: time grows as n."
-        ),
-        "gated": _(
-            "Tokens are written one by one into a state of constant size, which fades or is corrected; queries read it."
-        ),
-        "low_rank": _("A few landmarks, pools or projections stand for all keys, so that the matrix is thin."),
-        "cache": _("Softmax that keeps less of keys and values: shared by heads, squeezed, rounded or thrown away."),
-        "mixed": _("Exact for what is near, and cheap for what is far."),
+        "dense": _("Every query attends to every key; variants differ in scoring and normalisation."),
+        "sparse": _("Softmax over a subset of keys, chosen by a fixed rule or from the data."),
+        "kernel": _("Scores factor as φ(q)·φ(k), so keys and values are summed once; cost is linear in n."),
+        "gated": _("Tokens are written into a state of constant size, which decays or is corrected; queries read it."),
+        "low_rank": _("Landmarks, pools or projections represent many tokens, so the matrix has low rank."),
+        "cache": _("Softmax with a smaller cache: keys and values are shared, compressed, quantised or evicted."),
+        "mixed": _("Quadratic attention for nearby tokens, linear attention for distant ones."),
     }[family]

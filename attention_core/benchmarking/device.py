@@ -53,7 +53,7 @@ def check_device(device: str) -> str:
         InputError: if torch does not see the device.
     """
     if device not in devices():
-        raise InputError("Torch sees no device {device!r} here; choose {known}.", device=device, known=devices()[0])
+        raise InputError("The device {device!r} is not available; choose {known}.", device=device, known=devices()[0])
     return device
 
 

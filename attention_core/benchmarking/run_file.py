@@ -81,23 +81,23 @@ def from_json(data: bytes) -> Run:
     except msgspec.ValidationError as error:
         reason, _, place = str(error).replace("`", "").partition(" - at $.")
         if not place:
-            raise InputError("The file is no timing run: {reason}.", reason=reason) from None
-        raise InputError("In the file, {place} does not fit: {reason}.", place=place, reason=reason) from None
+            raise InputError("The file is not a timing run: {reason}.", reason=reason) from None
+        raise InputError("The entry {place} of the file is not valid: {reason}.", place=place, reason=reason) from None
     except (msgspec.DecodeError, ValueError, RecursionError):
-        raise InputError("The file is no JSON; give one that this page or the bench command saved.") from None
+        raise InputError("The file is not JSON; upload one that this page or the bench command saved.") from None
     if found.format != FORMAT:
-        raise InputError("The file is no timing run.")
+        raise InputError("The file is not a timing run.")
     _check_texts(found)
     try:
         spec = TimingSpec(**msgspec.structs.asdict(found.spec))
     except LabError as error:
-        raise InputError("The file does not fit: {reason}", reason=str(error)) from None
+        raise InputError("The file is not valid: {reason}", reason=str(error)) from None
     _check_places(found.points, spec, "points")
     _check_places(found.left_out, spec, "left_out")
     if len({(point.variant, point.n) for point in found.points}) < len(found.points):
-        raise InputError("The file holds a variant at the same length twice.")
+        raise InputError("The file contains the same variant and length twice.")
     if any(len(point.ms) > spec.rounds for point in found.points):
-        raise InputError("In the file, a point has more samples than there were rounds.")
+        raise InputError("The file has a point with more samples than rounds.")
     return Run(spec=spec, stamp=found.stamp, points=found.points, left_out=found.left_out)
 
 
@@ -106,19 +106,19 @@ def _check_texts(found: Document) -> None:
     spec = found.spec
     texts = [*spec.variants, spec.mode, spec.device, spec.dtype, *(item.reason for item in found.left_out)]
     if not all(text.isprintable() for text in (*texts, *map(str, astuple(found.stamp)))):
-        raise InputError("The file holds text that is not printable.")
+        raise InputError("The file contains characters that are not printable.")
 
 
 def _check_places(items: Sequence[Point | Skipped], spec: TimingSpec, name: str) -> None:
     """Raise InputError for too many items, or for a variant or length that is not in the spec."""
     most = current().run_points
     if len(items) > most:
-        told = "In the file, {name} holds {count:,}; give one with at most {most:,}, of fewer variants or lengths."
+        told = "The file has {count:,} entries in {name}; use at most {most:,}, with fewer variants or lengths."
         raise InputError(told, name=name, count=len(items), most=most)
     if any(item.variant not in spec.variants for item in items):
-        raise InputError("In the file, a point's variant is not among those of the spec.")
+        raise InputError("The file has a point whose variant is not in its spec.")
     if any(item.n not in spec.sizes for item in items):
-        raise InputError("In the file, a point's length is not among those of the spec.")
+        raise InputError("The file has a point whose length is not in its spec.")
 
 
 @cache

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_core.benchmarking.device import DEVICES
-from attention_core.benchmarking.masked import Masked, attention_from_word
+from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
 from attention_core.errors import InputError
 from attention_core.formatting import N_
 from attention_core.ops.softmax.exact import exact_attention
@@ -71,10 +71,10 @@ class TimingSpec:
         ):
             if not 1 <= value <= BOUNDS[name]:
                 raise InputError(
-                    "A timing of {value} {name} was asked; give 1 to {most}.", value=value, name=name, most=BOUNDS[name]
+                    "Invalid {name}: {value}; give 1 to {most}.", value=value, name=name, most=BOUNDS[name]
                 )
         if not self.sizes or list(self.sizes) != sorted(set(self.sizes)):
-            raise InputError("Give at least one length, each once and rising.")
+            raise InputError("Give at least one length, in increasing order and without repeats.")
         if len(set(self.variants)) < len(self.variants):
             raise InputError("Name each variant once.")
         for word in self.variants:
@@ -93,7 +93,7 @@ def unsupported_reason(attention: Attention, *, mode: str, causal: bool) -> str 
         able = not isinstance(attention, Masked) and (
             attention.variant.decoder is not None or attention.key == "softmax"
         )
-        return None if able else N_("It has no step that goes on from a state of its own.")
+        return None if able else N_("It has no incremental decoding.")
     return attention.variant.causal_reason if causal else None
 
 

@@ -1,4 +1,4 @@
-"""Check the claims of articles on an input; each file in ``checks`` defines one claim and is found automatically.
+"""Check the claims of articles on an input; each file below ``checks`` defines one claim and is found automatically.
 
 ``claim`` defines the ``Claim`` class, ``model_experiments`` is shared by several claims, and ``survey`` counts the
 verdicts of all claims on many inputs.
@@ -7,12 +7,13 @@ verdicts of all claims on many inputs.
 import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from attention_core.claims import checks
-from attention_core.claims.claim import Claim, ExperimentInput, Figure, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, Verdict
 from attention_core.errors import InputError, nearest
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
@@ -88,8 +89,7 @@ class Outcome:
         """The finding and the notes that apply, or the reason why nothing was judged; placeholders are not filled."""
         if self.untestable_reason:
             return (self.untestable_reason.template,)
-        notes = (note.finding for note in self.claim.notes if note.applies(self.numbers))
-        return self.claim.sentence(self.numbers), *notes
+        return self.claim.sentences(self.numbers)
 
     @property
     def formatted_numbers(self) -> Mapping[str, object]:
@@ -99,18 +99,25 @@ class Outcome:
 
 @cache
 def discover() -> dict[str, Claim]:
-    """Import every claim's file once and return the claims by key, ordered by number.
+    """Import every claim's file once and return the claims by key, in the order of the board.
+
+    Claims of one article follow each other, the articles with most claims first. The order is otherwise that of the
+    folders and files.
 
     Raises:
-        TypeError: if a file does not define ``CLAIM``, or its key differs from the file's name.
+        TypeError: if a file does not define ``CLAIM``.
     """
-    found = {}
-    for info in pkgutil.iter_modules(checks.__path__):
-        claim = getattr(importlib.import_module(f"{checks.__name__}.{info.name}"), "CLAIM", None)
-        if not isinstance(claim, Claim) or claim.key != info.name:
-            raise TypeError(f"{info.name} must define CLAIM, a Claim whose key is the file's name")
-        found[claim.key] = claim
-    return dict(sorted(found.items(), key=lambda entry: entry[1].number))
+    found = []
+    for info in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}."):
+        if info.ispkg:
+            continue
+        claim = getattr(importlib.import_module(info.name), "CLAIM", None)
+        if not isinstance(claim, Claim):
+            raise TypeError(f"{info.name} must define CLAIM, a Claim")
+        found.append(replace(claim, key=info.name.rpartition(".")[2]))
+    sources = [claim.source for claim in found]
+    found.sort(key=lambda claim: (-sources.count(claim.source), sources.index(claim.source)))
+    return {claim.key: replace(claim, number=number) for number, claim in enumerate(found, 1)}
 
 
 def all_claims() -> tuple[Claim, ...]:

@@ -10,7 +10,8 @@ from functools import lru_cache
 import torch
 
 from attention_core import metrics, registry
-from attention_core.claims.claim import ExperimentInput, Numbers, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import ExperimentInput
+from attention_core.claims.claim_parts import Limit, Numbers, Quantity, UntestableError
 from attention_core.experiments import swap
 from attention_core.formatting import format_readable
 from attention_core.inputs import models
@@ -34,7 +35,9 @@ keys."""
 PERFORMER = Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794")
 CORRELATION_BOUNDS = {"holds": 0.9, "partly": 0.6}
 """Rank correlations from which an error is said to predict the order of other numbers, fully or roughly."""
-TOKENS = Quantity("tokens", "tokens read, as SmolLM2 splits the text", "tokens")
+CORRELATION_RULE = Limit("rho", "holds", "partly", least=True, tolerance=1e-9)
+"""The rule on the rank correlation. Its tolerance is for correlations such as 0.8999999999999999."""
+TOKENS = Quantity("tokens", "SmolLM2 tokens read", "tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +96,6 @@ def rank_correlations(rows: Sequence[ReplacementRow], errors: Sequence[float], v
         "n": len(rows),
         TOKENS.name: rows[0].tokens,
     }
-
-
-def judge_correlation(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Compare the rank correlation with the bounds, rounded to 9 decimals because 0.9 may be 0.8999999999999999."""
-    rho = round(numbers["rho"], 9)
-    if rho >= bounds["holds"]:
-        return Verdict.HOLDS
-    return Verdict.PARTLY if rho >= bounds["partly"] else Verdict.FAILS
 
 
 def reading(inputs: ExperimentInput, word: str, layers: tuple[int, ...]) -> swap.ReadingRow:

@@ -159,7 +159,7 @@ def check_finite(gradients: Iterable[Tensor]) -> None:
     """
     if not all(gradient.isfinite().all() for gradient in gradients):
         raise InputError(
-            "On this input a gradient is not finite: some token sees next to nothing and is divided by it. "
+            "On this input a gradient is not finite, because a token's weights sum to almost zero. "
             "Choose smaller queries and keys."
         )
 

@@ -7,15 +7,12 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.benchmarking.clock import CpuClock
 from attention_core.benchmarking.counting import count
-from attention_core.benchmarking.rounds import next_subject, sample
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, first_tokens
@@ -32,11 +29,7 @@ SEVERAL = 5 * CHUNK // 2
 AGREED = 256
 """Maximum tokens on which forms are compared. Beyond it, the recurrent form takes seconds for a wide float64 state."""
 SEQUENTIAL = 2048
-"""Maximum tokens at which the recurrent form is counted and timed. Its cost is linear, but it is slow."""
-ROUNDS = 5
-"""Samples of each form at each length."""
-LEAST = 2e-3
-"""Minimum seconds per sample; shorter calls are repeated."""
+"""Maximum tokens at which the recurrent form is counted. Its cost is linear, but it is slow."""
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -107,32 +100,6 @@ class CostRow:
     peak_bytes: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class TimeTask:
-    """A task that takes one time sample of a form.
-
-    Attributes:
-        cost: the form and its length.
-        round: the sample's number.
-        before: milliseconds of the first sample; None if this is the first sample.
-    """
-
-    cost: CostTask
-    round: int
-    before: float | None
-    timed: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeRow:
-    """The milliseconds of one call of a form, one sample per round; a warm-up call precedes the first sample."""
-
-    way: str
-    n: int
-    round: int
-    ms: float
-
-
 def forms(variant: Variant) -> tuple[str, ...]:
     """Return the causal algorithms that a variant offers; empty if it has no choice of them."""
     return next((setting.choices for setting in variant.params.settings() if setting.name == "mode"), ())
@@ -194,20 +161,16 @@ def ways(word: str) -> tuple[str, ...]:
     return tuple(way for way in WAYS if way in offered or way == MATRIX)
 
 
-def run(
-    task: AgreementTask | CostTask | TimeTask, *, load: Load = load
-) -> tuple[AgreementRow, ...] | tuple[CostRow] | tuple[TimeRow]:
-    """Compare, count, or time.
+def run(task: AgreementTask | CostTask, *, load: Load = load) -> tuple[AgreementRow, ...] | tuple[CostRow]:
+    """Compare, or count.
 
     Returns:
-        For an agreement task, one row per dtype and pair of forms; for a cost or a time task, one row.
+        For an agreement task, one row per dtype and pair of forms; for a cost task, one row.
 
     Raises:
         LabError: if the source cannot be read.
     """
-    if isinstance(task, AgreementTask):
-        return _agreement(task, load)
-    return (_cost(task),) if isinstance(task, CostTask) else (_time(task),)
+    return _agreement(task, load) if isinstance(task, AgreementTask) else (_cost(task),)
 
 
 def _agreement(task: AgreementTask, load: Load) -> tuple[AgreementRow, ...]:
@@ -242,23 +205,6 @@ def _call(task: CostTask) -> Callable[[], Tensor]:
     q, k, v = torch.randn(3, 1, task.n, task.d, generator=torch.Generator().manual_seed(task.n))
     compute = causal_forward(registry.from_word(task.word), task.way)
     return lambda: compute(q, k, v)
-
-
-def next_sample(tasks: Sequence[CostTask], rows: Sequence[TimeRow]) -> TimeTask | None:
-    """Return the next sample after these rows: each task once per round, in the opposite order of the last round."""
-    taken: dict[tuple[str, int], list[float]] = {(task.way, task.n): [] for task in tasks}
-    for row in rows:
-        taken[row.way, row.n].append(row.ms)
-    task = next_subject({task: len(taken[task.way, task.n]) for task in tasks}, ROUNDS)
-    if task is None:
-        return None
-    ms = taken[task.way, task.n]
-    return TimeTask(cost=task, round=len(ms), before=ms[0] if ms else None)
-
-
-def _time(task: TimeTask) -> TimeRow:
-    ms = sample(CpuClock(), _call(task.cost), before=task.before, least=LEAST)
-    return TimeRow(way=task.cost.way, n=task.cost.n, round=task.round, ms=ms)
 
 
 def crossing(first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]]) -> tuple[float, float] | None:

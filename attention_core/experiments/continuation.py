@@ -1,14 +1,21 @@
-"""Let a decoder continue a text, unchanged and with a variant in its layers, by greedy decoding or by sampling."""
+"""Let a decoder continue a text, unchanged and with a variant in its layers, by greedy decoding or by sampling.
+
+Continuations that the Model page opens with are recorded in one JSON file, so that visitors need not wait for them.
+"""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 
+import msgspec
 import torch
 
 from attention_core import registry
+from attention_core.benchmarking.device import Stamp
 from attention_core.experiments import generation
-from attention_core.experiments.swap import MODEL, text_tokens
+from attention_core.experiments.swap import MODEL, records, text_tokens
 from attention_core.experiments.task import Load, load
 from attention_core.inputs import models
 from attention_core.inputs.models import Loaded
@@ -18,6 +25,8 @@ from attention_core.variant import SOFTMAX
 
 STEPS = 20
 """Number of generated tokens: one or two sentences, in a few seconds."""
+RECORDED = "model_patching/recorded/continuation.json"
+"""Path of the recorded file in the package; ``python -m pages.model.record`` writes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +39,7 @@ class ContinuationTask:
         layers: the layers that use it; empty for the unchanged model.
         seed: seed of the sampling noise, the same for every variant; None for greedy decoding.
         steps: number of tokens to generate.
+        live: whether to compute even if a result is recorded.
         model: key of a decoder, or ``owner/name``.
     """
 
@@ -38,6 +48,7 @@ class ContinuationTask:
     layers: tuple[int, ...] = ()
     seed: int | None = None
     steps: int = STEPS
+    live: bool = False
     model: str = MODEL
 
 
@@ -54,6 +65,7 @@ class ContinuationRow:
         written: the generated text, one piece per token.
         seconds: time of generation, without reading the prompt.
         held: bytes needed to continue: the keys and values that later tokens can attend to, or a state.
+        recorded: date and processor of the recording; empty if the text was generated now.
     """
 
     word: str
@@ -64,22 +76,72 @@ class ContinuationRow:
     written: tuple[str, ...]
     seconds: float
     held: int
+    recorded: str = ""
+
+
+class Document(msgspec.Struct, frozen=True):
+    """The recorded file: rows by their tasks' keys."""
+
+    stamp: Stamp
+    rows: dict[str, ContinuationRow]
 
 
 def tasks(
-    text: str, words: Sequence[str], layers: tuple[int, ...], *, seed: int, model: str = MODEL
+    text: str, words: Sequence[str], layers: tuple[int, ...], *, seed: int, live: bool = False, model: str = MODEL
 ) -> tuple[ContinuationTask, ...]:
     """Return tasks for the unchanged model and each variant: first greedy, then sampled, as in ``ContinuationTask``."""
     readers: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ()), *((word, layers) for word in words)]
     return tuple(
-        ContinuationTask(text=text, word=word, layers=which, seed=chances, model=model)
+        ContinuationTask(text=text, word=word, layers=which, seed=chances, live=live, model=model)
         for chances in (None, seed)
         for word, which in readers
     )
 
 
+def key(task: ContinuationTask) -> str | None:
+    """Return the key of a task in the recorded file; None if a setting differs from the default."""
+    if (task.model, task.steps) != (MODEL, STEPS):
+        return None
+    seed = "greedy" if task.seed is None else task.seed
+    return f"{records.digest(task.text)} {task.word} {records.span(task.layers)} {seed}"
+
+
+def known(task: ContinuationTask) -> ContinuationRow | None:
+    """Return the recorded row of a task; None if there is no row."""
+    name, found = key(task), recorded()
+    row = None if name is None or found is None else found.rows.get(name)
+    if row is None or found is None:
+        return None
+    return replace(row, recorded=f"{found.stamp.date[:10]}, {found.stamp.cpu}")
+
+
+@cache
+def recorded() -> Document | None:
+    """Return the content of the recorded file; None if the file does not exist."""
+    file = resources.files("attention_core").joinpath(RECORDED)
+    return msgspec.json.decode(file.read_bytes(), type=Document) if file.is_file() else None
+
+
+def to_json(stamp: Stamp, found: Iterable[tuple[ContinuationTask, ContinuationRow]]) -> bytes:
+    """Encode rows as the recorded file."""
+    rows = {name: row for task, row in found if (name := key(task)) is not None}
+    document = Document(replace(stamp, torch=str(stamp.torch)), rows)
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+
+
 def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:
-    """Read the text into a cache and generate token by token, reporting progress at each step.
+    """Read the text into a cache and generate token by token; a recorded result is returned unless the task is live.
+
+    Raises:
+        LabError: as in ``compute``.
+    """
+    if not task.live and (found := known(task)) is not None:
+        return (found,)
+    return (compute(task),)
+
+
+def compute(task: ContinuationTask) -> ContinuationRow:
+    """Generate even if the result is recorded, reporting progress at each step.
 
     Sampling adds Gumbel noise to the logits and takes the largest. With the same noise, two models generate the same
     tokens as long as their predictions agree.
@@ -106,17 +168,15 @@ def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:
             given = torch.tensor([[ids[-1]]])
         seconds = time.perf_counter() - begun
     new = ids[len(told.ids) :]
-    return (
-        ContinuationRow(
-            word=task.word,
-            layers=task.layers,
-            seed=task.seed,
-            prompt=len(told.ids),
-            ids=tuple(new),
-            written=tuple(loaded.tokenizer.decode([i]) for i in new),
-            seconds=seconds,
-            held=cache_bytes(loaded, task.word, task.layers, len(ids)),
-        ),
+    return ContinuationRow(
+        word=task.word,
+        layers=task.layers,
+        seed=task.seed,
+        prompt=len(told.ids),
+        ids=tuple(new),
+        written=tuple(loaded.tokenizer.decode([i]) for i in new),
+        seconds=seconds,
+        held=cache_bytes(loaded, task.word, task.layers, len(ids)),
     )
 
 
@@ -137,11 +197,7 @@ def _kept(word: str, heads: int, d: int, n: int, token: int) -> int:
     """Return the bytes that one layer with the variant keeps after n tokens."""
     if word == UNIFORM:
         return heads * d * 4  # the running sum of the values
-    variant = registry.from_word(word).variant
-    if variant.decoder is not None:
-        [row] = generation.run(generation.MemoryTask(word=word, heads=heads, d=d, d_v=d))
-        return row.state_bytes
-    mask = registry.from_word(word).mask(2 * n, causal=True)
-    if mask is None:
-        return n * token
-    return int(mask[n:, :n].any(0).sum()) * token  # keys that any of the next n tokens can attend to
+    attention = registry.from_word(word)
+    if attention.variant.decoder is not None:
+        return generation.memory(attention, heads, d, d)[0]
+    return generation.needed_keys(attention, n) * token

@@ -1,4 +1,4 @@
-"""The memory that text generation needs: a growing key-value cache compared with smaller caches and constant states."""
+"""The cost of text generation: a growing key-value cache compared with smaller caches and constant states."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,22 @@ from torch.utils._pytree import tree_leaves
 
 from attention_core import registry
 from attention_core.experiments.task import Load, load
+from attention_core.variant import SOFTMAX, Attention
+
+PATTERN = 256
+"""Tokens at which the keys that a fixed pattern needs are counted; they are counted again at twice this length."""
+LENGTHS = tuple(2**i for i in range(4, 18))
+"""Lengths at which multiply-adds are compared with softmax's."""
+CHEAPER = 0.95
+"""Largest ratio of multiply-adds to softmax's that counts as cheaper."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryTask:
-    """A task that computes the memory of generating with one variant.
+    """A task that computes the memory and the counted cost of generating with one variant.
 
     Attributes:
-        word: a variant with a decoder or a cache of its own, and its settings.
+        word: a variant that can be causal or has a cache of its own, and its settings.
         heads: H.
         d: size of queries and keys.
         d_v: size of values.
@@ -38,6 +46,8 @@ class MemoryRow:
         grown_bytes: additional bytes per token.
         token_bytes: bytes of one token's keys and values in a key-value cache.
         outgrown: the number of tokens from which the key-value cache is larger; None if it never is.
+        cheaper: the first of ``LENGTHS`` from which the causal form takes fewer multiply-adds than softmax's, for a
+            whole text and all heads; None if it never does, or the variant cannot be causal.
     """
 
     variant: str
@@ -45,13 +55,14 @@ class MemoryRow:
     grown_bytes: int = 0
     token_bytes: int
     outgrown: int | None
+    cheaper: int | None = None
 
 
 def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[MemoryTask, ...]:
     """Return one task per variant.
 
     Args:
-        words: variants with decoders or caches, and their settings.
+        words: causal variants and their settings.
         heads: H.
         d: size of queries and keys.
         d_v: size of values.
@@ -60,22 +71,56 @@ def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[Memory
 
 
 def run(task: MemoryTask, *, load: Load = load) -> tuple[MemoryRow]:
-    """Measure the state of the variant's decoder after one float32 step, or read the sizes from its cache."""
+    """Measure the memory between two tokens, and count the multiply-adds of a whole text."""
     attention = registry.from_word(task.word)
-    decoder, params = attention.variant.decoder, attention.params
-    number = torch.float32.itemsize
-    token = number * task.heads * (task.d + task.d_v)
-    if decoder is not None:
+    token = torch.float32.itemsize * task.heads * (task.d + task.d_v)
+    fixed, grown = memory(attention, task.heads, task.d, task.d_v)
+    return (
+        MemoryRow(
+            variant=task.word,
+            state_bytes=fixed,
+            grown_bytes=grown,
+            token_bytes=token,
+            outgrown=fixed // (token - grown) + 1 if grown < token else None,
+            cheaper=None if attention.variant.causal_reason else cheaper_from(attention, task.heads, task.d),
+        ),
+    )
+
+
+def memory(attention: Attention, heads: int, d: int, d_v: int) -> tuple[int, int]:
+    """Return the bytes that generation keeps for the next token: a constant part, and a part per past token.
+
+    A variant with a decoder keeps the decoder's state after one float32 step. Other variants keep a cache of their own,
+    or keys and values: as many as a fixed pattern needs if that number is constant, otherwise those of all tokens.
+    """
+    variant, number = attention.variant, torch.float32.itemsize
+    if variant.decoder is not None:
         source = torch.Generator().manual_seed(0)
-        q, k, v = (torch.randn(1, task.heads, size, generator=source) for size in (task.d, task.d, task.d_v))
-        _, state = decoder.step(decoder.init_state(q, v, params), q, k, v, params)
-        held, grown = _bytes(state), 0
-    else:
-        assert attention.variant.cache is not None, f"{task.word} has neither decoder nor cache"
-        cache = attention.variant.cache(task.heads, task.d, task.d_v, params)
-        held, grown = number * cache.fixed, number * cache.per_token
-    outgrown = held // (token - grown) + 1 if grown < token else None
-    return (MemoryRow(variant=task.word, state_bytes=held, grown_bytes=grown, token_bytes=token, outgrown=outgrown),)
+        q, k, v = (torch.randn(1, heads, size, generator=source) for size in (d, d, d_v))
+        init = variant.decoder.init_state(q, v, attention.params)
+        return _bytes(variant.decoder.step(init, q, k, v, attention.params)[1]), 0
+    if variant.cache is not None:
+        cache = variant.cache(heads, d, d_v, attention.params)
+        return number * cache.fixed, number * cache.per_token
+    token, needed = number * heads * (d + d_v), needed_keys(attention, PATTERN)
+    return (needed * token, 0) if needed == needed_keys(attention, 2 * PATTERN) else (0, token)
+
+
+def needed_keys(attention: Attention, n: int) -> int:
+    """Return how many of the first n keys any of the next n tokens can attend to."""
+    mask = attention.mask(2 * n, causal=True)
+    return n if mask is None else int(mask[n:, :n].any(0).sum())
+
+
+def cheaper_from(attention: Attention, heads: int, d: int) -> int | None:
+    """Return the first of ``LENGTHS`` from which a variant takes fewer multiply-adds than softmax; None for never."""
+    softmax, found = registry.get(SOFTMAX), None
+    for n in reversed(LENGTHS):
+        own, other = (each.cost(n, d, causal=True, heads=heads).multiply_adds for each in (attention, softmax))
+        if own > CHEAPER * other:
+            break
+        found = n
+    return found
 
 
 def _bytes(state: object) -> int:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 
 from attention_core.benchmarking.clock import Clock, clock_for
-from attention_core.benchmarking.masked import Masked, attention_from_word
+from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
 from attention_core.benchmarking.records import BOUNDED, Observed, Run, Sample, Skipped
 from attention_core.benchmarking.rounds import next_subject
 from attention_core.benchmarking.timing import TimingSpec, inputs, prepare, unsupported_reason

@@ -150,49 +150,43 @@ KINDS = (
     SyntheticKind(
         "locally_correlated",
         N_("Locally correlated"),
-        N_("Neighbours resemble each other, as in text and images: how much does a window lose?"),
+        N_("Neighbouring tokens are similar, as in text and images. Tests local windows."),
         _locally_correlated,
     ),
     SyntheticKind(
         "clustered",
         N_("Clustered"),
-        N_("Eight groups of similar tokens, scattered over the sequence: do landmarks and hashes find them?"),
+        N_("Eight groups of similar tokens, scattered over the sequence. Tests landmarks and hashing."),
         _clustered,
     ),
     SyntheticKind(
         "block_topics",
         N_("Block topics"),
-        N_("Eight stretches, each on a topic of its own that no other shares: who respects the borders?"),
+        N_("Eight consecutive segments, each with its own topic. Tests block patterns."),
         _block_topics,
     ),
     SyntheticKind(
-        "periodic",
-        N_("Periodic"),
-        N_("Every 16th token is alike: a stride of 16 sees all that matters, a window little of it."),
-        _periodic,
+        "periodic", N_("Periodic"), N_("Tokens repeat every 16 positions. Tests strided patterns."), _periodic
     ),
     SyntheticKind(
-        "needle",
-        N_("Needle"),
-        N_("One key matters to every query and the others are noise: who still finds it?"),
-        _needle,
+        "needle", N_("Needle"), N_("One key matters to every query; all others are noise. Tests retrieval."), _needle
     ),
     SyntheticKind(
         "low_rank",
         N_("Low rank"),
-        N_("Queries and keys use four dimensions only, whatever their size: what do few features suffice for?"),
+        N_("Queries and keys vary in only four dimensions. Tests low-rank and feature-based variants."),
         _low_rank,
     ),
     SyntheticKind(
         "heavy_tail",
         N_("Heavy tail"),
-        N_("A few queries and keys are far larger than the others, as in trained models: who breaks on outliers?"),
+        N_("A few queries and keys are much larger than the others, as in trained models. Tests outliers."),
         _heavy_tail,
     ),
     SyntheticKind(
         "gaussian",
         N_("Gaussian"),
-        N_("Independent random numbers without any structure: the case in which almost nothing works."),
+        N_("Independent random numbers without structure, the hardest case for approximations."),
         _gaussian,
     ),
 )

@@ -74,13 +74,15 @@ class Npz:
         if not data:
             raise InputError("{file} is empty; save it again with np.savez(file, q=q, k=k, v=v).", file=file)
         if data.startswith(b"\x93NUMPY"):
-            raise InputError("{file} holds one array only; save with np.savez(file, q=q, k=k, v=v).", file=file)
+            raise InputError(
+                "{file} contains a single array; save all three with np.savez(file, q=q, k=k, v=v).", file=file
+            )
         if not data.startswith(b"PK"):
             raise InputError("{file} is not an .npz file; save with np.savez(file, q=q, k=k, v=v).", file=file)
         # Counted in the raw bytes, because opening a zip already builds an object for each entry of its directory.
         most = current().upload_members
         if (count := data.count(_DIRECTORY_ENTRY)) > most:
-            told = "{file} holds {count:,} arrays, more than {most}; save q, k and v alone."
+            told = "{file} contains {count:,} arrays, more than {most}; save only q, k and v."
             raise InputError(told, file=file, count=count, most=most)
         with self._damage():
             self._zip = zipfile.ZipFile(io.BytesIO(data))
@@ -88,7 +90,7 @@ class Npz:
         for info in self._zip.infolist():
             name = info.filename.removesuffix(".npy")
             if name in self._infos:
-                raise InputError("{file} holds {name} twice; save each array once.", file=file, name=printable(name))
+                raise InputError("{file} contains {name} twice; save each array once.", file=file, name=printable(name))
             self._infos[name] = info
 
     @property
@@ -105,7 +107,8 @@ class Npz:
         size = sum(self._infos[name].file_size for name in names)
         if size > self.most_bytes:
             raise InputError(
-                "{file} unpacks to {size:,} bytes; keep {names} together to {most:,}, e.g. with fewer tokens.",
+                "The arrays {names} of {file} have {size:,} bytes; reduce them to {most:,}, for example with fewer "
+                "tokens.",
                 file=self.file,
                 size=size,
                 names=", ".join(names),
@@ -131,7 +134,9 @@ class Npz:
         if info.flag_bits & 0x1:
             raise InputError("Array {name} is encrypted; save the file without a password.", name=name)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise InputError("Array {name} is packed in a way numpy does not write; save with np.savez.", name=name)
+            raise InputError(
+                "Array {name} uses a compression that numpy does not write; save the file with np.savez.", name=name
+            )
         with self._damage(), self._zip.open(info) as stream:
             start = stream.read(HEADER_BYTES)
         header = io.BytesIO(start)
@@ -139,17 +144,17 @@ class Npz:
         try:
             shape, fortran, dtype = read[np.lib.format.read_magic(header)](header, max_header_size=HEADER_BYTES)
         except (*_HEADER_ERRORS, ValueError) as error:
-            raise InputError("Array {name} is not a readable numpy array; save with np.savez.", name=name) from error
+            raise InputError("Array {name} cannot be read; save the file with np.savez.", name=name) from error
         member = Member(name, tuple(int(length) for length in shape), dtype, fortran, header.tell())
         if dtype.hasobject:
             raise InputError(
-                "Array {name} holds pickled Python objects, which are never opened; save plain numbers, "
-                "and labels with np.array(labels, dtype=str).",
+                "Array {name} contains pickled Python objects, which are not read; save numbers, and labels with "
+                "np.array(labels, dtype=str).",
                 name=name,
             )
         if min(member.shape, default=0) < 0 or info.file_size != member.header_bytes + member.data_bytes:
             raise InputError(
-                "Array {name} says it has shape {shape}, but holds {size} bytes; save it again with np.savez.",
+                "Array {name} has {size} bytes, which does not match its shape {shape}; save it again with np.savez.",
                 name=name,
                 shape=written(member.shape),
                 size=info.file_size - member.header_bytes,
@@ -157,7 +162,7 @@ class Npz:
         return member
 
     def _damaged(self) -> InputError:
-        return InputError("{file} is damaged or cut short; save it again and upload it whole.", file=self.file)
+        return InputError("{file} is damaged or incomplete; save and upload it again.", file=self.file)
 
     @contextmanager
     def _damage(self) -> Iterator[None]:

@@ -25,8 +25,8 @@ BASE = 10_000.0
 """Default base of RoPE's angles; a larger base makes the slowest pair rotate more slowly."""
 
 
-HAS_IT = Notice("These queries and keys have RoPE already, and stay as they are.")
-HAS_NONE = Notice("No RoPE is known to be in these queries and keys, so none is taken out: they stay as they are.")
+HAS_IT = Notice("These queries and keys already have RoPE, so they are unchanged.")
+HAS_NONE = Notice("These queries and keys have no known RoPE to remove, so they are unchanged.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +53,7 @@ class Rope:
         """
         if self.base is None:
             raise InputError(
-                "How this model turns queries and keys by RoPE is not known, so they cannot be turned back; choose the "
-                "positions as the input has them."
+                "The RoPE of this model is not known, so it cannot be removed; choose the input's own positions."
             )
         return rotary(x, self.base, back=back, halves=self.halves)
 
@@ -87,7 +86,7 @@ def with_positions(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
     q, k = (rope.turn(x.double(), back=wanted == NONE).to(x) for x in (qkv.q, qkv.k))
     d = qkv.q.shape[-1]
     odd = Notice(
-        "RoPE turns coordinates in pairs: of an odd head size of {d} the last one stays as it is.", (("d", d),)
+        "RoPE rotates pairs of coordinates. The head size {d} is odd, so the last coordinate is unchanged.", (("d", d),)
     )
     return replace(qkv, q=q, k=k, notices=(*qkv.notices, *((odd,) if d % 2 else ())))
 

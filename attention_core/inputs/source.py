@@ -128,17 +128,14 @@ class Source(ABC):
         """Return a notice on which form, with or without RoPE, the source has, and how the other form is made."""
         own = self.own_rope
         if self.positions == ALIBI:
-            return Notice(
-                "ALiBi takes the place of RoPE in these queries and keys, as chosen; the other forms are the same ones "
-                "without it."
-            )
+            return Notice("ALiBi replaces RoPE here, as selected. The other forms are computed without ALiBi.")
         if own and self.positions == NONE:
             return Notice(
-                "RoPE is taken out of these queries and keys, as chosen; with it they are as the input has them."
+                "RoPE is removed from these queries and keys, as selected. The form with RoPE is the original input."
             )
         if not own and self.positions == ROPE:
             return Notice(
-                "These queries and keys are turned by RoPE, as chosen; without it they are as the input has them."
+                "RoPE is applied to these queries and keys, as selected. The form without RoPE is the original input."
             )
         return self._own_notice()
 
@@ -148,7 +145,9 @@ class Source(ABC):
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the record at another length is made."""
-        return Notice("Each length is the beginning of the same queries and keys; in a causal model that is exact.")
+        return Notice(
+            "Each length uses the first tokens of the same queries and keys, which is exact for a causal model."
+        )
 
     @property
     def code(self) -> str:
@@ -224,17 +223,17 @@ class TextSource(Source):
         info = models.load(self.model).info
         if not info.rotary:
             return Notice(
-                "{model} was trained without RoPE: turned by it, its queries and keys show what RoPE does.",
+                "{model} was trained without RoPE. The form with RoPE rotates its queries and keys.",
                 (("model", info.title),),
             )
         if info.rotary_base is None:
             return Notice(
-                "{model} turns queries and keys by RoPE before they are recorded, and how is not known.",
+                "{model} applies RoPE before queries and keys are recorded, and its angles are not known.",
                 (("model", info.title),),
             )
         return Notice(
-            "{model} turns queries and keys by RoPE, with base {base:,.0f}, before they are recorded; without it they "
-            "are turned back.",
+            "{model} applies RoPE with base {base:,.0f} before queries and keys are recorded. The form without RoPE "
+            "reverses it.",
             (("model", info.title), ("base", info.rotary_base)),
         )
 
@@ -242,7 +241,7 @@ class TextSource(Source):
         """Return a notice on how the record at another length is made, which depends on whether the model is causal."""
         if record.causal:
             return super().lengths_notice(record)
-        return Notice("The model reads both ways, so each length is the text's beginning read as a text of its own.")
+        return Notice("The model is bidirectional, so it reads the beginning of the text again for each length.")
 
 
 @dataclass(frozen=True, repr=False)
@@ -281,7 +280,9 @@ class SyntheticSource(Source):
 
     def _own_notice(self) -> Notice:
         """Return a notice that holds for all synthetic sequences."""
-        return Notice("Both are the same queries and keys, whether RoPE is switched on for this sequence or not.")
+        return Notice(
+            "Both forms have the same queries and keys before RoPE, whether RoPE is on for this input or not."
+        )
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice that holds for all synthetic sequences."""
@@ -321,9 +322,7 @@ class UploadSource(Source):
 
     def _own_notice(self) -> Notice:
         """Return a notice that holds for all files."""
-        return Notice(
-            "A file does not tell whether RoPE is in it: it is taken to be without, and turned for the other."
-        )
+        return Notice("Uploads are assumed to have no RoPE. The form with RoPE rotates their queries and keys.")
 
     @property
     def code(self) -> str:
@@ -340,8 +339,8 @@ def first_tokens(qkv: QKV, tokens: int) -> QKV:
         InputError: if the record has fewer positions.
     """
     if not 1 <= tokens <= qkv.n:
-        raise InputError("There are {n} tokens; ask for 1 to {n} of them, not {tokens}.", n=qkv.n, tokens=tokens)
-    notice = Notice("The first {tokens} of {n} tokens are kept.", (("tokens", tokens), ("n", qkv.n)))
+        raise InputError("The input has {n} tokens; choose 1 to {n}, not {tokens}.", n=qkv.n, tokens=tokens)
+    notice = Notice("Only the first {tokens} of {n} tokens are used.", (("tokens", tokens), ("n", qkv.n)))
     return replace(
         qkv,
         q=qkv.q[:, :tokens],

@@ -96,7 +96,7 @@ def _checked(spec: SyntheticSpec) -> SyntheticKind:
         )
     if spec.heads * spec.n * spec.d > limits.synthetic_numbers:
         raise InputError(
-            "{heads} heads of {n} tokens and size {d} are {count} numbers; use fewer: at most {limit}.",
+            "{heads} heads × {n} tokens × size {d} make {count} numbers; choose at most {limit}.",
             heads=spec.heads,
             n=spec.n,
             d=spec.d,

@@ -17,8 +17,8 @@ WORDS_SHOWN = 40
 """Number of characters of the text that a notice quotes to show where the text was cut."""
 
 MASKED = (
-    "Layer {layer} of {title} sees only a part of the text, by a sliding window for example; "
-    "the matrices here have no such bound."
+    "Layer {layer} of {title} attends to a part of the text only, such as a sliding window; the matrices here have "
+    "no such limit."
 )
 
 
@@ -178,7 +178,7 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
     encoding = loaded.tokenizer.encode(text)
     special = encoding.special_tokens_mask
     if all(special):
-        raise InputError("The text holds nothing that {title} reads; type a few words.", title=info.title)
+        raise InputError("{title} finds no tokens in the text; type a few words.", title=info.title)
     kept = _kept(special, max_tokens, info.positions)
     ids = [encoding.ids[i] for i in kept]
     offsets = [encoding.offsets[i] for i in kept]
@@ -188,7 +188,7 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
     if len(kept) < len(special):
         notices.append(
             _notice(
-                "The text makes {total} tokens; the first {kept} are kept, up to “{words}”.",
+                "The text has {total} tokens; only the first {kept} are used, up to “{words}”.",
                 total=len(special),
                 kept=len(kept),
                 words=_last_words(text[: max(end for _, end in offsets)]),
@@ -197,8 +197,8 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
     if unknown := sum(token == loaded.unknown_id for token in ids):
         notices.append(
             _notice(
-                "{title} does not know {unknown} of the {total} tokens and reads each as the same [UNK]; "
-                "the model SmolLM2 reads every script.",
+                "{title} reads {unknown} of the {total} tokens as the same unknown token [UNK]; SmolLM2 can read "
+                "every script.",
                 title=info.title,
                 unknown=unknown,
                 total=len(ids),
@@ -257,11 +257,11 @@ def _readable_text(text: str) -> tuple[str, list[Notice]]:
         raise InputError("The text is empty; type or paste a few words.")
     notices = []
     if whole != head:
-        notices.append(_notice("The text holds halves of characters; each is read as \N{REPLACEMENT CHARACTER}."))
+        notices.append(_notice("The text contains incomplete characters; each is read as �."))
     if len(text) > limit:
         notices.append(
             _notice(
-                "The text has {total:,} characters; the first {limit:,} are read, up to “{words}”.",
+                "The text has {total:,} characters; only the first {limit:,} are used, up to “{words}”.",
                 total=len(text),
                 limit=limit,
                 words=_last_words(whole),
@@ -275,7 +275,8 @@ def _kept(special: Sequence[int], max_tokens: int | None, positions: int) -> lis
     bounds = limits.current()
     if max_tokens is not None and max_tokens <= sum(special):
         raise InputError(
-            "At most {max_tokens} tokens are too few; allow at least {least}, for the model adds {added} of its own.",
+            "The limit of {max_tokens} tokens is too low; allow at least {least}, because the model adds {added} "
+            "special tokens.",
             max_tokens=max_tokens,
             least=sum(special) + 1,
             added=sum(special),

@@ -243,7 +243,7 @@ def _real(mask: Tensor, causal: bool) -> Tensor:
     asked = real[:, -new:, None]
     if bool(((visible != expected) & asked).any()):
         raise ModelError(
-            "This model hides more than the future in some layer, by a sliding window for example; "
-            "what attends in its place would see too much. Choose other layers, another model or a shorter text."
+            "A layer of this model masks more than the future, for example with a sliding window, and a replacement "
+            "would attend to too many tokens. Choose other layers, another model or a shorter text."
         )
     return real

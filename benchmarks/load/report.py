@@ -14,8 +14,9 @@ BEFORE = (
 )
 """Response times of one process before any optimisation: slider p50 / p95, opening a page p50 / p95."""
 BEFORE_WHERE = """
-No error, no lost session, 0.9 GB. Most of the time went into two things of Streamlit's own after every run: its watcher
-resolved the path of every loaded module again, and a garbage collection went through all that was alive."""
+There was no error and no lost session, and the server used 0.9 GB. After every run, Streamlit
+spent most of the time on two things: its file watcher resolved the path of every loaded module again, and a
+garbage collection visited all live objects."""
 FLAT = 0.05
 """The fraction by which memory may grow over a soak test."""
 WARMING = 0.25
@@ -25,35 +26,35 @@ INTRODUCTION = """# Load
 
 Written by `python -m benchmarks.load` from [load/results.json](load/results.json).
 
-**Visitors** speak the protocol a browser speaks: they load the page, keep its cookies, open the websocket with
-compression, send what a browser sends and keep what a browser keeps. All arrive within 12 s; half are on Matrices, the
-rest on Masks, Inside and Home. After each answer they think for 3 to 9 s, then move any slider, choice or switch of the
-page, or open what may hold some (a form, a variant's settings, what is folded); one move in ten changes the page
-instead. **Sweepers** open Entropy, Error, Causal and Claims, one after the other without a pause, each time on another
-layer and head.
+**Visitors** use the protocol of a browser. They load the page, keep its cookies, open the websocket with
+compression, and send and cache the same messages. All arrive within 12 s: half on Matrices, the others on Masks,
+Inside and Home. After each answer they wait for 3 to 9 s. Then they move any slider, choice or switch of the page,
+or open a form, a variant's settings or an expander. One move in ten goes to another page. **Sweepers** open
+Entropy, Error, Causal and Claims one after the other without a pause, each time with another layer and head.
 
-A wait is the time from the request to the end of the run that answers it; the first visit's begins with asking for the
-address. An answer that is overdue at the end counts with the time waited so far. Quantiles are waits that occurred.
-Visitors and server share the machine: the visitors' own CPU time stands beside the server's. Memory is PSS, over every
-process of the server. An error is an exception on a page, a connection lost, or no answer within two minutes.
+A wait is the time from the request to the end of the run that answers it. For the first visit, it starts with the
+request for the page. An answer that is still missing at the end counts with the time waited so far. Quantiles are
+waits that occurred. Visitors and server share the machine, so the table also lists the visitors' own CPU time.
+Memory is PSS over all processes of the server. An error is an exception on a page, a lost connection, or no answer
+within two minutes.
 
-The loop beside each machine is one of 100,000 additions, by CPU time: its best before, and its middle under load. The
-two differ as far as the machine's cores are shared with each other or with others' machines, which no load average
-says.
+For each machine, the report gives the CPU time of a loop of 100,000 additions: the shortest before the run, and
+the median under load. They differ if the cores are shared with each other or with other machines, which the load
+average does not show.
 """
 
 HOW = """
 ## How to measure
 
 ```sh
-python -m benchmarks.load 20 20+5 40 40+5 100 100+5 200+10 400   # starts a server for each; --serve says which
-python -m benchmarks.load soak chaos                              # half an hour; and 50 connections broken at once
+python -m benchmarks.load 20 20+5 40 40+5 100 100+5 200+10 400   # starts a server for each; --serve sets the command
+python -m benchmarks.load soak chaos                              # half an hour; 50 connections dropped together
 python -m benchmarks.load cost                                    # CPU seconds of a move, by page
-python -m benchmarks.load 40 --profile                            # where the time goes; needs py-spy
-python -m benchmarks.load 100 --url http://127.0.0.1:8501 --pid 4711   # a server that runs already
+python -m benchmarks.load 40 --profile                            # profile of the server; needs py-spy
+python -m benchmarks.load 100 --url http://127.0.0.1:8501 --pid 4711   # a server that is already running
 ```
 
-Each scenario replaces its own numbers and leaves the others'. Only addresses of this machine are visited.
+Each scenario replaces only its own numbers. Only addresses of this machine are visited.
 """
 
 
@@ -68,12 +69,12 @@ def text(record: Record) -> str:
     ]
     if results:
         parts += ["\nNow:\n", _waiting(results), *_errors(results)]
-        parts += ["\n## What it takes\n", _taken(results), "\n" + _processes(results)]
+        parts += ["\n## Memory and CPU time\n", _taken(results), "\n" + _processes(results)]
     parts += [line for result in results if result.over_time for line in _soak(result)]
     if record.costs:
-        parts += ["\n## What a move costs\n", _costs(record)]
+        parts += ["\n## Cost of a move\n", _costs(record)]
     if record.profile:
-        parts += ["\n## Where the time of a run goes\n", _profile(record.profile)]
+        parts += ["\n## Profile of the runs\n", _profile(record.profile)]
     if results:
         parts += ["\n## Machine and versions\n", _stamps(results)]
     return "\n".join([*parts, HOW])
@@ -131,10 +132,10 @@ def _errors(results: Sequence[Result]) -> list[str]:
     for result in results:
         lines += [f"- {label(result)}: {count} times {error}" for error, count in sorted(result.errors.items())]
         if result.reconnected:
-            again = f"{result.reconnected} connections opened again, {result.lost} of them without their session"
+            again = f"{result.reconnected} connections were reopened, {result.lost} of them without their session"
             lines.append(f"- {label(result)}: {again}.")
         if result.sweepers and not all(result.finished):
-            lines.append(f"- {label(result)}: {result.finished.count(0)} sweepers finished nothing.")
+            lines.append(f"- {label(result)}: {result.finished.count(0)} sweepers finished no sweep.")
         lines += [f"- {label(result)}: {note}" for note in result.notes]
     return ["", *lines] if lines else []
 
@@ -182,7 +183,7 @@ def _soak(result: Result) -> list[str]:
 
 
 def _costs(record: Record) -> str:
-    head = ("page", "knob, CPU s", "middle", "in workers", "made again", "opening, CPU s", "messages", "kB", "moves")
+    head = ("page", "knob, CPU s", "median", "in workers", "repeated", "opening, CPU s", "messages", "kB", "moves")
     lines = [
         [
             cost.page or "home",
@@ -194,11 +195,11 @@ def _costs(record: Record) -> str:
         for cost in record.costs
     ]
     where = ", ".join(f"{name} {value}" for name, value in record.costs_stamp.items())
-    told = (
-        "One visitor alone, one move after the other, each where nobody has made it before; then the same moves made "
-        "again by another visitor, who behind a proxy may be the next replica's; then the page opened by one who comes."
+    text = (
+        "A single visitor makes one move after the other, each for the first time on this server. Then another "
+        "visitor, possibly on another replica, makes the same moves again. Then a new visitor opens the page."
     )
-    return f"{told}\n\n" + _table(head, lines) + f"\n\n({where})"
+    return f"{text}\n\n" + _table(head, lines) + f"\n\n({where})"
 
 
 def _profile(profile: Profile) -> str:

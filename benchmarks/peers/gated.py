@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import attention_core as ac
-from attention_core.ops.linear.gates import log_gates
+from attention_core.ops.delta.gates import log_gates
 from benchmarks.peers.adaptor import Built, Settings, file_module
 
 

@@ -1,4 +1,4 @@
-"""The Fading view: the attention weight of an early token in later rows.
+"""The Decay chapter: the attention weight of an early token in later rows.
 
 It compares linear attention, with and without decay or gates, and softmax attention.
 """
@@ -10,13 +10,13 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.figures.curves import Curve, curves
+from app.figures.curves import Curve
 from app.figures.theme import GREY
 from app.jobs import cached
 from app.state.controls import Options, choice, listed_whole, several, switch
-from app.ui import chart, export, input_panel
+from app.ui import chart, export, input_panel, palette
 from app.ui.input_panel import ChosenInput
-from app.ui.lazy import lazy_expander, lazy_popover
+from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import computing, tokens
@@ -26,10 +26,11 @@ from attention_core.formatting import formatted, number
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from pages.causal import gates
-from pages.causal.legend import places
+from pages.causal.shared import export_panel, show_lines
 
 STROKES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px")
 """Dash patterns that distinguish the decays of retention, which share one colour."""
+HEIGHT = 380
 LOWEST = 1e-8
 """Lower end of a logarithmic weight axis; smaller weights are not drawn."""
 
@@ -66,17 +67,17 @@ def maps() -> dict[str, str]:
 class FadingOptions(Options, prefix="c_"):
     """The options that a link to this view carries, except those of the gate."""
 
-    early = listed_whole(
-        10, 0, lambda: current().matrix_tokens - 1, N_("Token j, whose weight is followed"), widget=st.select_slider
-    )
+    early = listed_whole(10, 0, lambda: current().matrix_tokens - 1, N_("Followed token j"), widget=st.select_slider)
     decays = several(
         DECAYS,
         [0.8, 0.95],
-        N_("Decay γ of retention"),
-        help=N_("What is left of a weight at each further token; 1 would be linear."),
+        N_("Retention γ"),
+        help=N_("Share of a weight that remains after each token; 1 would be linear attention."),
     )
-    feature_map = choice(maps, N_("Feature map φ"), link="c_map", help=N_("Of linear attention and retention alike."))
-    log = switch(True, N_("Logarithmic weights"))
+    feature_map = choice(
+        maps, N_("Feature map φ"), link="c_map", help=N_("Feature map of linear attention and of retention.")
+    )
+    log = switch(True, N_("Log axis"))
 
 
 def show(chosen: ChosenInput) -> None:
@@ -92,19 +93,16 @@ def show(chosen: ChosenInput) -> None:
         lines += _gated_lines(gate, gated, token)
     st.markdown(sentence(lines, token, labels))
     _controls(labels)
-    left, right = st.columns(2)
-    with left:
-        _weights(lines, token, log=options.log)
-    with right:
-        _quarters(lines)
+    _weights(lines, token, log=options.log)
+    _quarters(lines)
     if gate is not None and n > 1:
         st.markdown(gates.sentence(gated, gate, token, labels))
         gates.draw(gated, token, labels, colour=lines[-1].colour)
     _table(lines)
-    averaged = _("Weights are averages over all heads.") if chosen.head is None else ""
-    st.caption(paragraph(_("Every variant is causal here."), averaged))
+    averaged = _("Weights are averaged over all heads.") if chosen.head is None else ""
+    st.caption(paragraph(_("All variants are causal here."), averaged))
     _explain()
-    _take_away(lines, token, chosen, gates.snippet(gate, options.feature_map, chosen.head) if gate else "")
+    _export(lines, token, chosen, gates.snippet(gate, options.feature_map, chosen.head) if gate else "")
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -117,7 +115,7 @@ def scope(chosen: ChosenInput) -> Scope:
 
 
 def _colours() -> dict[str, int]:
-    return places(["softmax", "linear", "retention", gates.KEY])
+    return {key: palette.place(key) for key in ("softmax", "linear", "retention", gates.KEY)}
 
 
 def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
@@ -192,7 +190,7 @@ def _curves() -> None:
 
 
 def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
-    """Return the weights of the token and of the first quarter in the last row, and the law of the token's weight.
+    """Return the weights of the token in the last row, and the law of the token's weight.
 
     Args:
         lines: lines drawn, including linear attention.
@@ -201,21 +199,17 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
     """
     n = len(labels)
     if n == 1:
-        return _("There is one token, and it keeps all the weight. Give more of them to see it fade.")
+        return _("A single token has all the weight. Use a longer input.")
     ends = ", ".join(_("**{name}** {weight}", name=line.name, weight=percent(line.found.weights[-1])) for line in lines)
-    shares = ", ".join(
-        _("{name} {share}", name=line.name, share=percent(first_share(line.weights[-1], _quarter(n)))) for line in lines
-    )
     return paragraph(
         _(
-            "In the last of {n} rows token {token} “{name}” still weighs: {ends}; an even share is {even}.",
+            "Weight of token {token} “{name}” in the last of {n} rows: {ends}. An even share is {even}.",
             n=n,
             token=token,
             name=escape_markdown(labels[token]),
             ends=ends,
             even=percent(1 / n),
         ),
-        _("The **first quarter of the tokens** holds of that row: {shares}.", shares=shares),
         laws(lines),
     )
 
@@ -230,13 +224,13 @@ def laws(lines: Iterable[Line]) -> str:
     for line in known:
         if line.law == "factor" and line.found.factor is not None:
             return _(
-                "Linear falls like the row's number to the power {power}, {name} by a factor of {factor:.2f} per "
-                "token.",
+                "With linear attention the weight in row i falls as i to the power {power}; with {name} it falls by a "
+                "factor of {factor:.2f} per token.",
                 power=text,
                 name=line.name,
                 factor=line.found.factor,
             )
-    return _("Linear falls like the row's number to the power {power}.", power=text)
+    return _("With linear attention the weight in row i falls as i to the power {power}.", power=text)
 
 
 def percent(weight: float) -> str:
@@ -249,20 +243,20 @@ def _weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
     weights = [[100 * w if w > LOWEST or not log else None for w in line.found.weights.tolist()] for line in lines]
     drawn = _drawn(lines, rows, weights, _("even share, 1 / (i + 1)"), of=1)
     title = _("weight on token j, %")
-    figure = curves(drawn, x_title=_("row i (query)"), y_title=title, log_y=log, form=".2g", height=430)
     text = _("Curves: the weight of token {token} in every later row, one per variant", token=token)
-    chart.show(figure, key="causal.fading", name="fading", alt=text)
+    axes = {"x_title": _("row i (query)"), "y_title": title, "log_y": log, "form": ".2g", "height": HEIGHT}
+    show_lines(drawn, key="causal.fading", name="fading", alt=text, **axes)
 
 
 def _quarters(lines: Sequence[Line]) -> None:
     quarter = _quarter(len(lines[0].weights))
     rows = range(quarter - 1, len(lines[0].weights))
     shares = [[100 * first_share(line.weights[i], quarter) for i in rows] for line in lines]
-    drawn = _drawn(lines, rows, shares, _("even shares"), of=quarter)
+    drawn = _drawn(lines, rows, shares, _("even share"), of=quarter)
     title = _("weight on the first {count} tokens, %", count=quarter)
-    figure = curves(drawn, x_title=_("row i (query)"), y_title=title, form=".1f", height=430)
     text = _("Curves: the share of every row's weight on the first quarter of the tokens, one per variant")
-    chart.show(figure, key="causal.quarter", name="first-quarter", alt=text)
+    axes = {"x_title": _("row i (query)"), "y_title": title, "form": ".1f", "height": HEIGHT}
+    show_lines(drawn, key="causal.quarter", name="first-quarter", alt=text, **axes)
 
 
 def _drawn(
@@ -281,7 +275,7 @@ def _drawn(
 
 def _table(lines: Sequence[Line]) -> None:
     n = len(lines[0].weights)
-    own, last, start, half = _("own row, %"), _("last row, %"), _("law from row"), _("half-life")
+    own, last, start, half = _("row j, %"), _("last row, %"), _("fit from row"), _("half-life")
     power, factor, quarter = _("power of i"), _("per token"), _("first ¼, %")
     shown = [
         {
@@ -305,16 +299,14 @@ def _table(lines: Sequence[Line]) -> None:
             last: text(help=_("Weight of token j in the last row.")),
             start: text(
                 help=_(
-                    "The fit begins at this row: 2j + 1, or 1 / (1 − γ) with a decay, of a gate its mean. Before, the "
-                    "first tokens to come rule the sum that weights are divided by."
+                    "First row of the fit: 2j + 1, or 1 / (1 − γ) with a decay. In earlier rows the normaliser still "
+                    "changes quickly."
                 )
             ),
-            half: text(
-                help=_("With a decay or a gate, tokens until half of the weight is left, by the fitted factor.")
-            ),
-            power: text(help=_("Of linear, the weight's fitted fall: (i + 1) to this power; −1 is an even share.")),
-            factor: text(help=_("With a decay or a gate, what is left of the weight at each further token, fitted.")),
-            quarter: figure(format="%.1f", help=_("The first quarter of the tokens in the last row.")),
+            half: text(help=_("Tokens until half of the weight remains, from the fitted factor.")),
+            power: text(help=_("Fitted exponent of (i + 1) for linear attention; −1 is an even share.")),
+            factor: text(help=_("Fitted share of the weight that remains after each token.")),
+            quarter: figure(format="%.1f", help=_("Weight of the first quarter of the tokens in the last row.")),
         },
     )
 
@@ -325,47 +317,40 @@ def _digits(value: float | None, digits: int) -> str:
 
 def _explain() -> None:
     export.formula_expander(
-        _("Why"),
+        _("Formulas"),
         r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_{l \le i} \varphi(q_i)^\top \varphi(k_l)}"
         r"\;\sim\; \frac{1}{i + 1}\qquad\text{but}\qquad A_{ij} = \frac{\gamma^{i-j}\, \varphi(q_i)^\top "
         r"\varphi(k_j)}{\sum_{l \le i} \gamma^{i-l}\, \varphi(q_i)^\top \varphi(k_l)}"
         r"\;\sim\; (1-\gamma)\,\gamma^{i-j}",
         _(
-            "- **Linear** attention adds every token to one sum and never lets one go, so each new one thins all "
-            "the old ones alike: late tokens drown early ones, like 1 / i.\n"
-            "- With a **decay** a token fades by γ at every step whatever comes after it; half is gone after "
-            "log 2 / log (1 / γ) tokens. What is kept is recent: about 1 / (1 − γ) tokens.\n"
-            "- With a **gate** γ differs from token to token: what came at j has passed the gates of j + 1 to i. "
-            "Between two tokens that forget it is kept, and one token can make all before it fade at once.\n"
-            "- **Softmax** can come back to an early token whenever a query matches its key.\n"
-            "- Weights are worked out in float64; a logarithmic axis ends at a hundred-millionth."
+            "- **Linear** attention adds every token to one sum, so each new token dilutes all earlier ones equally, "
+            "as 1 / i.\n"
+            "- With a **decay** a token's weight falls by γ per step. Half remains after log 2 / log (1 / γ) tokens; "
+            "the state covers about 1 / (1 − γ) recent tokens.\n"
+            "- With a **gate** γ depends on the token: the weight of token j passes the gates of tokens j + 1 to i.\n"
+            "- **Softmax** can return to an early token whenever a query matches its key.\n"
+            "- Weights are computed in float64; the logarithmic axis ends at 10⁻⁸."
         ),
         key="causal.method",
     )
 
 
-def _take_away(lines: Sequence[Line], token: int, chosen: ChosenInput, further: str) -> None:
-    def draw() -> None:
-        options = FadingOptions.now()
-        own = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
-        # Lists, because a view of one column would keep all [n, n] weights in memory.
-        followed = [(line.word, line.found.weights.tolist()) for line in lines]
-        export.download(
-            _("Numbers (CSV)"),
-            lambda: export.to_csv(
-                (_("variant"), "j", "i", _("weight")),
-                [[word, token, token + i, w] for word, weights in followed for i, w in enumerate(weights)],
-            ),
-            "fading.csv",
-        )
-        export.snippet(
-            "import attention_core as ac\n"
-            "from attention_core.analysis.state.token_weight import causal_weights, fade\n\n"
-            f"qkv = {chosen.source.code}.load()\n"
-            f"for word in {own!r}:\n"
-            f"    weights = causal_weights(qkv, ac.from_word(word), head={chosen.head})\n"
-            f'    print(word, fade(weights, {token}, decay=getattr(ac.from_word(word).params, "decay", None)))\n'
-            + further
-        )
+def _export(lines: Sequence[Line], token: int, chosen: ChosenInput, further: str) -> None:
+    options = FadingOptions.now()
+    own = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
+    # Lists, because a view of one column would keep all [n, n] weights in memory.
+    followed = [(line.word, line.found.weights.tolist()) for line in lines]
+    header = (_("variant"), "j", "i", _("weight"))
 
-    lazy_expander(_("Take away"), draw, key="causal.files", icon=":material/download:")
+    def rows() -> list[list[object]]:
+        return [[word, token, token + i, w] for word, weights in followed for i, w in enumerate(weights)]
+
+    export_panel(
+        [(_("Numbers (CSV)"), lambda: export.to_csv(header, rows()), "fading.csv")],
+        "import attention_core as ac\n"
+        "from attention_core.analysis.state.token_weight import causal_weights, fade\n\n"
+        f"qkv = {chosen.source.code}.load()\n"
+        f"for word in {own!r}:\n"
+        f"    weights = causal_weights(qkv, ac.from_word(word), head={chosen.head})\n"
+        f'    print(word, fade(weights, {token}, decay=getattr(ac.from_word(word).params, "decay", None)))\n' + further,
+    )

@@ -1,20 +1,20 @@
-"""The gate of the Fading view: a data-dependent decay per token, with its options, sentence, chart and code."""
+"""The gate of the Decay chapter: a data-dependent decay per token, with its options, sentence, chart and code."""
 
 import numpy as np
 import streamlit as st
 
-from app.figures.curves import Curve, curves, guide
+from app.figures.curves import Curve, guide
 from app.figures.theme import escape_label
 from app.state.controls import Options, choice, stops, whole
-from app.ui import chart
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.analysis.state.gating import Gate, Gated
 from attention_core.analysis.state.token_weight import DECAYS
+from pages.causal.shared import show_lines
 
 KEY = "gated"
 """Key of the gate's colour."""
 NONE, DRAWN = "none", "drawn"
-GATES = {"surprise": N_("by surprise"), DRAWN: N_("drawn at random")}
+GATES = {"surprise": N_("by surprise"), DRAWN: N_("random")}
 """Names of the kinds of gates on screen."""
 MOST = 1 - 1e-9
 """Largest mean that is fitted as a decay; beyond it the fit would begin after the last row."""
@@ -25,21 +25,18 @@ class GateOptions(Options, prefix="c_"):
 
     gate = choice(
         GATES | {NONE: N_("none")},
-        N_("Gate γₜ from the data, untrained"),
+        N_("Untrained gate γₜ"),
         help=N_(
-            "A trained model learns this gate. By surprise: the less a key is like the mean of the keys before, "
-            "the more is forgotten. Drawn: a sigmoid of the key's direction along one drawn at random."
+            "By surprise: the less a key resembles the mean of earlier keys, the faster the state decays. Random: a "
+            "sigmoid of the key's component along a random direction."
         ),
     )
     gate_decay = stops(
         DECAYS,
         0.8,
-        N_("γ of the gate"),
+        N_("Gate γ"),
         form="{:g}",
-        help=N_(
-            "By surprise: what a key at right angles to the mean before it leaves of the past. Drawn: what "
-            "a key at right angles to the drawn direction leaves."
-        ),
+        help=N_("Gate of a key that is orthogonal to the mean of earlier keys, or to the random direction."),
     )
     gate_seed = whole(0, 0, 99, N_("Seed"), layout={"width": 110})
 
@@ -60,7 +57,7 @@ def name(gate: Gate) -> str:
 
 def even_name(found: Gated) -> str:
     """Return the name on screen of the fixed decay that forgets as much as a gate."""
-    return _("fixed at its mean, γ = {mean:.3g}", mean=found.mean)
+    return _("Fixed mean, γ = {mean:.3g}", mean=found.mean)
 
 
 def word(gate: Gate) -> str:
@@ -96,20 +93,22 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
     kind = _(GATES[gate.kind])
     if np.ptp(later) < 1e-6:
         message = _(
-            "The untrained **gate** {kind} keeps {kept:.1%} of the past at every token here: it is a fixed decay.",
+            "The untrained **gate** ({kind}) keeps {share:.1%} of the past at every token: it is a fixed decay.",
             kind=kind,
-            kept=later.mean(),
+            share=later.mean(),
         )
     else:
-        message = _(
-            "The untrained **gate** {kind} keeps between {low:.1%} and {high:.1%} of the past, least when token "
-            "{least} “{name}” comes; over the whole text it forgets as much as a fixed decay of γ = {mean:.3g}.",
-            kind=kind,
-            low=later.min(),
-            high=later.max(),
-            least=least,
-            name=escape_markdown(labels[least]),
-            mean=found.mean,
+        message = paragraph(
+            _(
+                "The untrained **gate** ({kind}) keeps {low:.1%} to {high:.1%} of the past per token, least at token "
+                "{least} “{name}”.",
+                kind=kind,
+                low=later.min(),
+                high=later.max(),
+                least=least,
+                name=escape_markdown(labels[least]),
+            ),
+            _("On average it decays like a fixed γ = {mean:.3g}.", mean=found.mean),
         )
     return paragraph(message, survival(float(found.weights[-1, token]), float(found.even[-1, token]), token))
 
@@ -117,18 +116,18 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
 def survival(gated: float, even: float, token: int) -> str:
     """Return under which of gate and fixed decay a token's weight in the last row is larger, and by what factor."""
     if min(gated, even) <= 0:
-        return _("Token {token} weighs nothing in the last row under at least one of the two.", token=token)
+        return _("With at least one of the two, token {token} has no weight in the last row.", token=token)
     ratio = gated / even
     if 1 / 1.05 < ratio < 1.05:
-        return _("Token {token} survives under both alike.", token=token)
+        return _("Token {token} has the same weight in the last row with both.", token=token)
     if ratio > 1:
         return _(
-            "Token {token} survives better under the gate: {ratio:.3g}× as much weight in the last row.",
+            "In the last row, token {token} has {ratio:.3g}× as much weight with the gate as with the fixed decay.",
             token=token,
             ratio=ratio,
         )
     return _(
-        "Token {token} survives better under the fixed decay: {ratio:.3g}× as much weight in the last row.",
+        "In the last row, token {token} has {ratio:.3g}× as much weight with the fixed decay as with the gate.",
         token=token,
         ratio=1 / ratio,
     )
@@ -142,10 +141,15 @@ def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> N
         Curve(_("gate γₜ"), at, found.gates[1:].tolist(), colour=colour, notes=notes, marks=len(at) < 100),
         guide(even_name(found), at, [found.mean] * len(at), "dash"),
     ]
-    figure = curves(
-        lines, x_title=_("token t"), y_title=_("what is left of the past"), mark=token, height=260, form=".3f"
-    )
-    chart.show(figure, key="causal.gates", name="gates", alt=_("A curve: what each token's gate leaves of the past"))
+    text = _("A curve: the share of the past that each token's gate keeps")
+    axes = {
+        "x_title": _("token t"),
+        "y_title": _("share of the past kept"),
+        "mark": token,
+        "height": 260,
+        "form": ".3f",
+    }
+    show_lines(lines, key="causal.gates", name="gates", alt=text, **axes)
 
 
 def snippet(gate: Gate, feature_map: str, head: int | None) -> str:

@@ -1,4 +1,4 @@
-"""The Generation view: memory and time per new token, with a key-value cache and with the constant recurrent states."""
+"""The Generation chapter: memory and time per new token, with a key-value cache and with constant recurrent states."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,10 +9,10 @@ import attention_core as ac
 from app.figures.curves import Curve, curves
 from app.figures.timing import add_machine_stamp
 from app.jobs import dispatch
-from app.jobs.timing_runs import Series, crossing_text, run_here, stamp_lines, summary_text
+from app.jobs.timing_runs import Series, run_here, stamp_lines, summary_text
 from app.ui import chart, export, input_panel
 from app.ui.input_panel import ChosenInput
-from app.ui.lazy import lazy_popover
+from app.ui.lazy import lazy_expander
 from app.ui.palette import place
 from app.ui.scope import Scope
 from app.words.i18n import _, paragraph
@@ -26,7 +26,7 @@ from attention_core.experiments.generation import MemoryRow
 from attention_core.formatting import MIB, memory
 from attention_core.limits import current
 from attention_core.registry import recurrent, smaller_caches
-from pages.causal.legend import bold, places, with_settings
+from pages.causal.shared import bold, show_lines, with_settings
 
 SHORTEST, LONGEST = 64, 16_384
 HEIGHT = 420
@@ -35,12 +35,11 @@ STROKES = ("solid", "32px,8px", "24px,16px", "16px,24px", "8px,32px")
 
 
 def show(chosen: ChosenInput) -> None:
-    """Draw the view: the sentence, the charts of bytes and of time, the table and the method."""
+    """Draw the view: the sentence, the charts of memory and of time, and the method."""
     attentions = with_settings(recurrent())
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
-    words = _words()
-    tasks = generation.tasks(words, heads=heads, d=d, d_v=d_v)
-    held = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
+    tasks = generation.tasks(_words(), heads=heads, d=d, d_v=d_v)
+    rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
     spec = TimingSpec(
         variants=(REFERENCE, *(a.word for a in attentions)),
         sizes=_sizes(heads * d),
@@ -48,16 +47,14 @@ def show(chosen: ChosenInput) -> None:
         heads=heads,
         head_size=d,
     )
-    row = st.container(horizontal=True, vertical_alignment="center")
 
     def draw(run: Run | None, key: str) -> None:
         own = run is not None and (run.spec.heads, run.spec.head_size, run.spec.dtype) == (heads, d, spec.dtype)
-        _draw(chosen, attentions, held, run if run is not None and own else None, f"causal.generation.{key}")
+        _draw(chosen, attentions, rows, run if own else None, f"causal.generation.{key}")
 
-    run_here(spec, row, draw)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chart.choose_format()
-        _method(chosen)
+    st.markdown(sentence(rows, heads, d))
+    run_here(spec, st.container(horizontal=True, vertical_alignment="center"), draw)
+    _method(chosen)
 
 
 def _words() -> list[str]:
@@ -78,37 +75,25 @@ def _sizes(width: int) -> tuple[int, ...]:
 
 
 def _draw(
-    chosen: ChosenInput, attentions: Sequence[ac.Attention], held: Sequence[MemoryRow], run: Run | None, key: str
+    chosen: ChosenInput, attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], run: Run | None, key: str
 ) -> None:
-    colours = places([REFERENCE, *(row.variant.partition("~")[0] for row in held)])
     shipped = next(other for other in recorded().values() if other.spec.mode == "decode")
-    lines = _series(run or shipped, attentions, colours, live=run is not None)
-    by_word = {line.word: line for line in lines}
-    timed = [where_timed(lines[0].run.spec, live=lines[0].live), summary_text(lines)] if len(lines) > 1 else []
-    st.markdown(paragraph(sentence(held, chosen.qkv.heads, chosen.qkv.q.shape[-1]), *timed))
-    left, right = st.columns(2)
-    with left:
-        st.markdown("## " + _("Held for the next token, all heads"), anchors=False)
-        _bytes_chart(chosen, [row for row in held if not _is_cache(row)], colours, f"{key}.bytes")
-    with right:
-        st.markdown("## " + _("Time of one new token"), anchors=False)
-        _time_chart(lines, f"{key}.time")
-        if run is None:
-            st.caption(
-                _(
-                    "Press the button to measure this input's {own} heads of {size}.",
-                    own=chosen.qkv.heads,
-                    size=chosen.qkv.q.shape[-1],
-                )
-            )
+    lines = _series(run or shipped, attentions, live=run is not None)
+    st.markdown("## " + _("Memory between two tokens, all heads"), anchors=False)
+    _memory_chart(chosen, [row for row in rows if not _is_cache(row)], f"{key}.bytes")
+    st.markdown("## " + _("Time per new token"), anchors=False)
+    if len(lines) > 1:
+        st.markdown(paragraph(where_timed(lines[0].run.spec, live=lines[0].live), summary_text(lines)))
+    _time_chart(lines, f"{key}.time")
     st.markdown("## " + _("Smaller caches, all heads"), anchors=False)
-    _bytes_chart(chosen, [row for row in held if _is_cache(row)], colours, f"{key}.caches")
-    _table(held, by_word, run or shipped, live=run is not None, key=key)
+    _memory_chart(chosen, [row for row in rows if _is_cache(row)], f"{key}.caches")
     if key.endswith("end"):
-        export.download(_("Numbers (CSV)"), lambda: _csv(held, lines), "generation.csv")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            chart.choose_format()
+            export.download(_("Numbers (CSV)"), lambda: _csv(rows, lines), "generation.csv")
 
 
-def _series(run: Run, attentions: Sequence[ac.Attention], colours: dict[str, int], *, live: bool) -> list[Series]:
+def _series(run: Run, attentions: Sequence[ac.Attention], *, live: bool) -> list[Series]:
     """Return the timings of softmax and of the variants that the run measured with these settings."""
     names = {REFERENCE: _("Softmax, key-value cache")} | {a.word: label(a) for a in attentions}
     return [
@@ -116,7 +101,7 @@ def _series(run: Run, attentions: Sequence[ac.Attention], colours: dict[str, int
             run=run,
             word=word,
             name=name,
-            colour=colours[word.partition("~")[0]],
+            colour=place(word.partition("~")[0]),
             live=live,
             points=points,
             ratios=ratios(run, word),
@@ -129,38 +114,29 @@ def _series(run: Run, attentions: Sequence[ac.Attention], colours: dict[str, int
 def where_timed(spec: TimingSpec, *, live: bool) -> str:
     """Return the words that introduce times measured here, or times from a recorded run."""
     if live:
-        return _("**Time measured here, {heads} heads of {d}:**", heads=spec.heads, d=spec.head_size)
-    return _("**Time from a recorded run, {heads} heads of {d}:**", heads=spec.heads, d=spec.head_size)
+        return _("**Measured here, {heads} heads of {d}.**", heads=spec.heads, d=spec.head_size)
+    return _("**Recorded run, {heads} heads of {d}.**", heads=spec.heads, d=spec.head_size)
 
 
-def sentence(held: Sequence[MemoryRow], heads: int, d: int) -> str:
-    """Return the lengths from which a cache holds more than the smallest and more than the largest state."""
-    rows = sorted((row for row in held if not row.grown_bytes), key=lambda row: row.outgrown or 0)
-    first, last = rows[0], rows[-1]
-    text = _(
-        "Every token adds {token} to a key-value cache ({heads} heads of {d}): from **{soon:,}** tokens on it holds "
-        "more than {first}'s constant {small}, from **{late:,}** on more than {last}'s {large}.",
-        token=memory(first.token_bytes),
-        heads=heads,
-        d=d,
-        soon=first.outgrown,
-        first=bold([_name(first)]),
-        small=memory(first.state_bytes),
-        late=last.outgrown,
-        last=bold([_name(last)]),
-        large=memory(last.state_bytes),
-    )
-    growing = sorted((row for row in held if row.grown_bytes), key=lambda row: row.grown_bytes)
+def sentence(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
+    """Return the lengths from which a cache is larger than the smallest and larger than the largest state."""
+    constant = sorted((row for row in rows if not row.grown_bytes), key=lambda row: row.outgrown or 0)
+    first, last = constant[0], constant[-1]
     return paragraph(
-        text,
+        _(
+            "A key-value cache grows by {token} per token ({heads} heads of {d}).",
+            token=memory(first.token_bytes),
+            heads=heads,
+            d=d,
+        ),
         *(
             _(
-                "{name} adds {grown} for every token, {share:.0%} of that.",
+                "{name}'s constant state of {size} is smaller from **{n:,}** tokens.",
                 name=bold([_name(row)]),
-                grown=memory(row.grown_bytes),
-                share=row.grown_bytes / row.token_bytes,
+                size=memory(row.state_bytes),
+                n=row.outgrown,
             )
-            for row in growing
+            for row in (first, last)
         ),
     )
 
@@ -174,70 +150,60 @@ def _name(row: MemoryRow) -> str:
     return label(ac.from_word(row.variant))
 
 
-def _smaller_from(outgrown: int | None) -> str:
-    """Return, in words, the length from which a key-value cache holds more."""
-    if outgrown is None:
-        return _("never")
-    return _("the first token") if outgrown == 1 else _("{n:,} tokens", n=outgrown)
-
-
-def _kept(row: MemoryRow) -> str:
-    """Return the bytes held, in words: the constant part and the part per token."""
+def _size(row: MemoryRow) -> str:
+    """Return the memory in words: the constant part and the part per token."""
     if not row.grown_bytes:
         return memory(row.state_bytes)
-    each = _("{grown} a token", grown=memory(row.grown_bytes))
+    each = _("{grown} per token", grown=memory(row.grown_bytes))
     return f"{memory(row.state_bytes)} + {each}" if row.state_bytes else each
 
 
-def _first(alike: Sequence[MemoryRow]) -> MemoryRow:
-    return min(alike, key=lambda row: place(row.variant.partition("~")[0]))
+def _first(rows: Sequence[MemoryRow]) -> MemoryRow:
+    return min(rows, key=lambda row: place(row.variant.partition("~")[0]))
 
 
-def of_all(alike: Sequence[MemoryRow]) -> str:
-    """Return the label of one line for variants that hold equally much; the table names all of them."""
-    first = _first(alike)
-    if len(alike) == 1:
-        return f"{_name(first)}: {_kept(first)}"
-    return _("{name} and {n} more: {kept}", name=_name(first), n=len(alike) - 1, kept=_kept(first))
+def name_of_equals(rows: Sequence[MemoryRow]) -> str:
+    """Return the label of one line for variants of equal size."""
+    first = _first(rows)
+    if len(rows) == 1:
+        return f"{_name(first)}: {_size(first)}"
+    return _("{name} and {n} more: {size}", name=_name(first), n=len(rows) - 1, size=_size(first))
 
 
-def _bytes_chart(chosen: ChosenInput, held: Sequence[MemoryRow], colours: dict[str, int], key: str) -> None:
-    longest = max(LONGEST, *(2 * (row.outgrown or 0) for row in held))
+def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> None:
+    longest = max(LONGEST, *(2 * (row.outgrown or 0) for row in rows))
     ends = [2**i for i in range(longest.bit_length() + 1)]
-    cache = [n * held[0].token_bytes / MIB for n in ends]
-    lines = [Curve(_("Softmax, key-value cache"), ends, cache, colour=colours[REFERENCE], marks=False)]
+    cache = [n * rows[0].token_bytes / MIB for n in ends]
+    lines = [Curve(_("Softmax, key-value cache"), ends, cache, colour=place(REFERENCE), marks=False)]
     # Overlapping lines stay visible: each dash pattern covers less of the same period than the line below it.
-    alike: dict[tuple[int, int], list[MemoryRow]] = {}
-    for row in held:
-        alike.setdefault((row.state_bytes, row.grown_bytes), []).append(row)
-    order = sorted((_first(rows) for rows in alike.values()), key=lambda row: -row.state_bytes)
-    strokes = {row.variant: STROKES[place % len(STROKES)] for place, row in enumerate(order)}
+    equal: dict[tuple[int, int], list[MemoryRow]] = {}
+    for row in rows:
+        equal.setdefault((row.state_bytes, row.grown_bytes), []).append(row)
+    order = sorted((_first(found) for found in equal.values()), key=lambda row: -row.state_bytes)
+    strokes = {row.variant: STROKES[i % len(STROKES)] for i, row in enumerate(order)}
     for row in sorted(order, key=lambda row: STROKES.index(strokes[row.variant])):
-        at, dash, colour = row.outgrown, strokes[row.variant], colours[row.variant.partition("~")[0]]
-        name = of_all(alike[row.state_bytes, row.grown_bytes])
+        at, dash, colour = row.outgrown, strokes[row.variant], place(row.variant.partition("~")[0])
+        name = name_of_equals(equal[row.state_bytes, row.grown_bytes])
         # On two logarithmic axes a rising line is bent, so it needs a point at each length.
         along = ends if row.grown_bytes else [ends[0], ends[-1]]
-        kept = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
-        lines.append(Curve(name, along, kept, colour=colour, marks=False, dash=dash))
+        sizes = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
+        lines.append(Curve(name, along, sizes, colour=colour, marks=False, dash=dash))
         if at is not None:
-            notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=name, n=at)]
+            notes = [_("{name}: smaller than the cache from {n:,} tokens", name=name, n=at)]
             height = (row.state_bytes + at * row.grown_bytes) / MIB
             lines.append(Curve(name, [at], [height], colour=colour, notes=notes, hollow=True, name_at_end=False))
-    figure = curves(
+    show_lines(
         lines,
-        x_title=_("tokens so far (upright line: this input)"),
-        y_title=_("MiB held"),
+        key=key,
+        name="generation-" + key.rpartition(".")[-1],
+        alt=_("Lines: memory against the number of tokens, for growing caches and constant states"),
+        x_title=_("tokens so far (vertical line: this input)"),
+        y_title=_("memory (MiB)"),
         log_x=True,
         log_y=True,
         mark=chosen.qkv.n,
         x_ticks=ends[::2],
         height=HEIGHT,
-    )
-    chart.show(
-        figure,
-        key=key,
-        name="generation-" + key.rpartition(".")[-1],
-        alt=_("Lines: bytes held against the number of tokens, growing caches and constant states"),
     )
 
 
@@ -276,44 +242,6 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
     )
 
 
-def _table(held: Sequence[MemoryRow], by_word: dict[str, Series], run: Run, *, live: bool, key: str) -> None:
-    """Draw the table of bytes and times. The bytes belong to this input; the headings of the times name their run."""
-    n = max(run.spec.sizes)
-    where = _("measured here") if live else _("recorded {heads} × {d}", heads=run.spec.heads, d=run.spec.head_size)
-    faster, ms = _("faster from, {where}", where=where), _("ms at {n:,}, {where}", n=n, where=where)
-    shown = []
-    for row in held:
-        line = by_word.get(row.variant)
-        last = next((point for point in line.points if point.n == n), None) if line else None
-        shown.append(
-            {
-                _("variant"): _name(row),
-                _("state"): memory(row.state_bytes) if row.state_bytes else _("none"),
-                _("each token adds"): memory(row.grown_bytes) if row.grown_bytes else _("nothing"),
-                _("smaller from"): _smaller_from(row.outgrown),
-                faster: crossing_text(line) if line else "",
-                ms: last.quartiles[1] if last else None,
-            }
-        )
-    column = st.column_config
-    st.dataframe(
-        shown,
-        hide_index=True,
-        key=f"{key}.table",
-        column_config={
-            _("state"): column.TextColumn(help=_("Of all heads of this input, constant.")),
-            _("each token adds"): column.TextColumn(
-                help=_("To a key-value cache each adds {token}.", token=memory(held[0].token_bytes))
-            ),
-            _("smaller from"): column.TextColumn(help=_("From so many tokens on a key-value cache holds more.")),
-            faster: column.TextColumn(
-                help=_("From so many tokens on a step is faster than softmax's; heads × head size are the run's.")
-            ),
-            ms: column.NumberColumn(format="%.3g", help=_("Milliseconds per new token after so many tokens.")),
-        },
-    )
-
-
 def _method(chosen: ChosenInput) -> None:
     def draw() -> None:
         st.latex(
@@ -321,29 +249,29 @@ def _method(chosen: ChosenInput) -> None:
         )
         st.markdown(
             _(
-                "- **Bytes** are those of the tensors that a decoder keeps after one step, in float32.\n"
+                "- **Memory** counts the tensors that a decoder keeps after one step, in float32.\n"
                 "- **C** is d for linear attention, the number of random features for Performer, and "
-                "1 + d + d (d + 1) / 2 for the second-order Taylor series: {wide:,} here, so its state is smaller than "
-                "a cache only for long texts.\n"
-                "- **Smaller caches** hold what their settings say: a key and a value for each group of heads, two "
-                "latents of a token with what makes keys and values of them, or sums by code. What chooses latents and "
-                "codes saw the whole text; in generating it would have to stand before.\n"
-                "- **Time** is one step from a state, or one query against a cache of n keys and values that the new "
-                "token has just entered; {heads} heads of {d}, values as wide as keys.",
+                "1 + d + d (d + 1) / 2 for the second-order Taylor series: {wide:,} here.\n"
+                "- **Smaller caches** follow their settings: a key and a value per group of heads, one latent per "
+                "token, or sums per code. Latents and codes are fitted to the whole text here.\n"
+                "- **Time** is one step from a state, or one query against a cache of n keys and values; {heads} "
+                "heads of {d}, values as wide as keys.",
                 wide=1 + (d := chosen.qkv.q.shape[-1]) + d * (d + 1) // 2,
                 heads=chosen.qkv.heads,
                 d=d,
             )
         )
 
-    lazy_popover(_("How it is measured"), draw, key="causal.measured", icon=":material/menu_book:", type="tertiary")
+    lazy_expander(_("Method"), draw, key="causal.method", icon=":material/function:")
 
 
-def _csv(held: Sequence[MemoryRow], lines: Sequence[Series]) -> bytes:
-    rows: list[list[object]] = [
-        [row.variant, row.state_bytes, row.grown_bytes, row.token_bytes, row.outgrown, None, None, None] for row in held
+def _csv(rows: Sequence[MemoryRow], lines: Sequence[Series]) -> bytes:
+    cells: list[list[object]] = [
+        [row.variant, row.state_bytes, row.grown_bytes, row.token_bytes, row.outgrown, None, None, None] for row in rows
     ]
-    rows += [[x.word, None, None, None, None, p.n, i, ms] for x in lines for p in x.points for i, ms in enumerate(p.ms)]
+    cells += [
+        [x.word, None, None, None, None, p.n, i, ms] for x in lines for p in x.points for i, ms in enumerate(p.ms)
+    ]
     header = (
         "variant",
         "state bytes",
@@ -354,4 +282,4 @@ def _csv(held: Sequence[MemoryRow], lines: Sequence[Series]) -> bytes:
         "sample",
         "ms",
     )
-    return export.to_csv(header, rows)
+    return export.to_csv(header, cells)

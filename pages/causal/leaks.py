@@ -16,7 +16,6 @@ from app.state.controls import Options, listed_whole
 from app.state.session import SharedOptions
 from app.ui import chart, export, input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
-from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.i18n import sentence as words_of
@@ -25,6 +24,7 @@ from attention_core.analysis.matrix.influence import MOST, ROUNDING, Influence, 
 from attention_core.experiments.leaks import tasks
 from attention_core.formatting import format_readable
 from attention_core.inputs.labels import number_repeats
+from pages.causal.shared import export_panel
 
 Leaks = Mapping[ac.Attention, Influence]
 
@@ -36,9 +36,9 @@ class LeaksOptions(Options, prefix="c_"):
         20,
         0,
         MOST - 1,
-        N_("Token t, replaced"),
+        N_("Replaced token t"),
         widget=st.select_slider,
-        help=N_("A click on a row of a map below picks its token too."),
+        help=N_("A click on a row of a map selects its token."),
     )
 
 
@@ -67,7 +67,7 @@ def show(chosen: ChosenInput) -> None:
     _board(found, t, labels)
     st.caption(notes(len(labels), chosen.qkv.n, every_head=chosen.head is None))
     _explain()
-    _take_away(found, labels, chosen)
+    _export(found, labels, chosen)
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -104,23 +104,31 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
         labels: labels of the tokens.
     """
     if len(labels) == 1:
-        return _("There is one token, so there is no future that could leak. Give more of them.")
+        return _("A single token has no later tokens that could leak. Use a longer input.")
     token = escape_markdown(labels[t])
     if t == 0:
-        words = _("Token 0 “{token}” has nothing before it; take a later one to see who leaks.", token=token)
+        words = _("Token 0 “{token}” has no earlier outputs. Choose a later token.", token=token)
         leaking = [
-            _("{name} ({share:.0%})", name=label(a), share=leak.share) for a, leak in found.items() if leak.share
+            _("{name} ({share:.0%} of earlier outputs change)", name=label(a), share=leak.share)
+            for a, leak in found.items()
+            if leak.share
         ]
         if not leaking:
             return words
-        return paragraph(words, _("Over all tokens earlier outputs move in **{names}**.", names=", ".join(leaking)))
+        return paragraph(words, _("**Leak over all tokens:** {names}.", names=", ".join(leaking)))
     moved = {a: leak.before(t) for a, leak in found.items()}
-    leaking = [_("{name} ({moved} move)", name=label(a), moved=count) for a, count in moved.items() if count]
+    leaking = [_("{name} ({moved} change)", name=label(a), moved=count) for a, count in moved.items() if count]
     tight = ", ".join(label(a) for a, count in moved.items() if not count)
     return paragraph(
-        _("Replace token {t} “{token}”, which has {t} outputs before it.", t=t, token=token),
+        _n(
+            "Token {t} “{token}” is replaced; it has {n} earlier output.",
+            "Token {t} “{token}” is replaced; it has {n} earlier outputs.",
+            n=t,
+            t=t,
+            token=token,
+        ),
         _("**Leak:** {names}.", names=", ".join(leaking)) if leaking else "",
-        _("**No earlier output moves:** {names}.", names=tight) if tight else "",
+        _("**No earlier output changes:** {names}.", names=tight) if tight else "",
     )
 
 
@@ -135,24 +143,24 @@ def _strips(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
         labels,
         dark=st.context.theme.type == "dark",
         x_title=_("output position"),
-        before=_("move before t: a leak"),
-        after=_("move from t on"),
-        still=_("does not move"),
+        before=_("changes before t: leak"),
+        after=_("changes from t on"),
+        still=_("unchanged"),
     )
     chart.show(
         figure,
         key="causal.strips",
         name="leak",
-        alt=_("One strip per variant: how far each output moves when token {t} is replaced", t=t),
+        alt=_("One strip per variant: the change of each output when token {t} is replaced", t=t),
     )
 
 
 def moved_before(count: int, t: int) -> str:
     """Return how many of the ``t`` outputs before a token move when the token is replaced."""
     if not count:
-        return _("no output before it moves")
+        return _("no earlier output changes")
     return _n(
-        "leaks: the only output before it moves", "leaks: {count} of {n} outputs before it move", n=t, count=count
+        "leaks: the only earlier output changes", "leaks: {count} of {n} earlier outputs change", n=t, count=count
     )
 
 
@@ -182,10 +190,10 @@ def _board(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
         transform="log",
         pinned=t,
         on_pin=_take_token,
-        unit=_("moves by (share of usual size)"),
-        masked=_("does not move"),
+        unit=_("change (share of RMS)"),
+        masked=_("unchanged"),
         row_title=_("replaced token t"),
-        col_title=_("output that moves"),
+        col_title=_("output that changes"),
         row_name=_("replaced token"),
         col_name=_("output"),
         panel_size=380,
@@ -208,34 +216,26 @@ def notes(shown: int, n: int, *, every_head: bool) -> str:
     """
     return paragraph(
         _(
-            "Moves are shares of the outputs' usual (root mean square) size. Right of each map's diagonal lie later "
-            "outputs, which may move; left of it earlier ones, which may not: there a leak shows. Every variant runs "
-            "in its causal form where it has one."
+            "Left of the diagonal lie earlier outputs: a change there is a leak. Changes are shares of the outputs' "
+            "root mean square (RMS). Variants run in their causal form if they have one."
         ),
-        _("All heads' outputs are taken side by side.") if every_head else "",
-        _(
-            "Only the first {shown} of {n} tokens are used: replacing each of them is a run of its own.",
-            shown=shown,
-            n=n,
-        )
-        if n > shown
-        else "",
+        _("The outputs of all heads are concatenated.") if every_head else "",
+        _("Only the first {shown} of {n} tokens are replaced.", shown=shown, n=n) if n > shown else "",
     )
 
 
 def _explain() -> None:
     export.formula_expander(
-        _("How it is measured"),
+        _("Method"),
         r"\text{moved}_{t,i} = \frac{\lVert o_i^{(t)} - o_i \rVert}"
         r"{\sqrt{\tfrac1n\sum_l \lVert o_l\rVert^2}},\qquad "
         r"o^{(t)}:\; q_t, k_t, v_t \text{ replaced}",
         _(
-            "- Token t's query, key and value are replaced by seeded random vectors as long as its head's are in "
-            "root mean square, and the variant's own algorithm runs again: once for each t.\n"
-            "- It runs in float64. A move below {rounding} is rounding and counts as none (hatched); real moves "
-            "reach down to the smallest weights, the rounding found here is about {found}.\n"
-            "- Only this one attention is asked. A model that reads both ways has already mixed later words into "
-            "the queries, keys and values it hands over.",
+            "- For each t, the query, key and value of token t are replaced by seeded random vectors of the same root "
+            "mean square, and the variant runs again.\n"
+            "- Changes below {rounding} count as rounding (hatched). In float64, rounding is about {found}.\n"
+            "- The test covers one attention operation. A bidirectional model has already mixed later words into its "
+            "queries, keys and values.",
             rounding=format_readable(ROUNDING, None),
             found=format_readable(1e-16, None),
         ),
@@ -243,27 +243,17 @@ def _explain() -> None:
     )
 
 
-def _take_away(found: Leaks, labels: tuple[str, ...], chosen: ChosenInput) -> None:
-    header = (_("variant"), "t", _("replaced token"), "i", _("output"), _("moves by"))
-
-    def draw() -> None:
-        with st.container(horizontal=True):
-            export.download(
-                _("Maps (CSV)"),
-                lambda: export.to_csv(
-                    header, export.matrix_rows({a.word: leak.moved for a, leak in found.items()}, labels)
-                ),
-                "leaks.csv",
-            )
-            export.download(
-                _("Maps (NPZ)"), lambda: export.to_npz({a.key: leak.moved for a, leak in found.items()}), "leaks.npz"
-            )
-        export.snippet(
-            "import attention_core as ac\nfrom attention_core.analysis.matrix.influence import influence\n\n"
-            f"qkv = {chosen.source.code}.load()\n"
-            f"for word in {[attention.word for attention in found]!r}:\n"
-            f"    found = influence(qkv, ac.from_word(word), head={chosen.head})\n"
-            "    print(word, found.moved.round(3))  # row: replaced token, column: output\n"
-        )
-
-    lazy_expander(_("Take away"), draw, key="causal.files", icon=":material/download:")
+def _export(found: Leaks, labels: tuple[str, ...], chosen: ChosenInput) -> None:
+    header = (_("variant"), "t", _("replaced token"), "i", _("output"), _("change"))
+    words = {attention.word: leak.moved for attention, leak in found.items()}
+    export_panel(
+        [
+            (_("Maps (CSV)"), lambda: export.to_csv(header, export.matrix_rows(words, labels)), "leaks.csv"),
+            (_("Maps (NPZ)"), lambda: export.to_npz({a.key: leak.moved for a, leak in found.items()}), "leaks.npz"),
+        ],
+        "import attention_core as ac\nfrom attention_core.analysis.matrix.influence import influence\n\n"
+        f"qkv = {chosen.source.code}.load()\n"
+        f"for word in {list(words)!r}:\n"
+        f"    found = influence(qkv, ac.from_word(word), head={chosen.head})\n"
+        "    print(word, found.moved.round(3))  # row: replaced token, column: output\n",
+    )

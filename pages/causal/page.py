@@ -11,53 +11,46 @@ from app.ui import input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
-from pages.causal import algorithms, fading, generation, gradient, leaks, state
-from pages.causal.algorithms import AlgorithmsOptions
+from pages.causal import fading, generation, leaks, overview, state, training
 from pages.causal.fading import FadingOptions
 from pages.causal.gates import GateOptions
 from pages.causal.leaks import LeaksOptions
 from pages.causal.measures import MEASURES
 from pages.causal.state import StateOptions
+from pages.causal.training import TrainingOptions
 
 CHAPTERS = {
-    "state": (
-        N_("State"),
-        N_("Each token changes one state of fixed size, while a key-value cache grows by its key and its value."),
-    ),
-    "generation": (
-        N_("Generation"),
-        N_("What that is worth: how much is held for the next token, and how long it takes to write."),
-    ),
-    "fading": (
-        N_("Fading"),
-        N_("What it costs: how much an early token still weighs in what is read from a fixed state later on."),
-    ),
-    "leak": (N_("Leaks"), N_("Who can write at all: an output that moves with a later token has seen the future.")),
-    "algorithms": (
-        N_("Three algorithms"),
-        N_("To train, nobody has to go token by token: chunks and one cumulative sum give the same answer."),
-    ),
-    "gradient": (N_("Gradient"), N_("And its gradient keeps no state of every token: two running sums are enough.")),
+    "overview": (N_("Overview"), ""),
+    "state": (N_("State"), N_("Each token updates one state of fixed size; a key-value cache grows with every token.")),
+    "generation": (N_("Generation"), N_("Memory and time per new token, with a cache and with constant states.")),
+    "fading": (N_("Decay"), N_("A fixed state dilutes early tokens: the weight of one token in later rows.")),
+    "leak": (N_("Leaks"), N_("A variant that generates must not let an earlier output depend on a later token.")),
+    "algorithms": (N_("Training"), N_("Training can run in parallel: three algorithms give the same output.")),
 }
-"""Titles and introductions of the views, in reading order."""
+"""Titles and introductions of the chapters, in reading order."""
 VIEWS = {
+    "overview": overview,
     "leak": leaks,
-    "algorithms": algorithms,
+    "algorithms": training,
     "state": state,
     "fading": fading,
     "generation": generation,
-    "gradient": gradient,
+    "gradient": training,
 }
+CHAPTER = "causal.chapter"
+"""Session state key of the chapter."""
 
 
-def _numbered() -> dict[str, str]:
-    return {view: f"{number} · {_(title)}" for number, (view, (title, _line)) in enumerate(CHAPTERS.items(), 1)}
-
-
-class CausalOptions(LeaksOptions, AlgorithmsOptions, StateOptions, FadingOptions, GateOptions, prefix="c_"):
+class CausalOptions(LeaksOptions, TrainingOptions, StateOptions, FadingOptions, GateOptions, prefix="c_"):
     """The options that a link to this page carries in addition to the input and the variants."""
 
-    view = choice(_numbered, N_("Chapter"), default="leak", opening="state", layout={"label_visibility": "collapsed"})
+    view = choice({view: N_("Chapter") for view in VIEWS}, N_("Chapter"), default="leak", opening="overview")
+
+
+def chapter() -> str:
+    """Return the key of the chapter on screen; gradients are part of the Training chapter."""
+    view = CausalOptions.view.value
+    return "algorithms" if view == "gradient" else view
 
 
 def top() -> ChosenInput:
@@ -71,10 +64,19 @@ def top() -> ChosenInput:
 
 def _chapter() -> None:
     """Draw the choice of the chapter, a button to the next chapter, and the introduction of the chosen chapter."""
+    now = st.session_state[CHAPTER] = chapter()
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        view = CausalOptions.view.draw()
+        st.segmented_control(
+            _("Chapter"),
+            list(CHAPTERS),
+            key=CHAPTER,
+            format_func=lambda each: _(CHAPTERS[each][0]),
+            on_change=_take_chapter,
+            required=True,
+            label_visibility="collapsed",
+        )
         # A lesson has its own “Next” button; a second one would leave the lesson.
-        if (after := following(view)) and LessonOptions.lesson.value is None:
+        if (after := following(now)) and LessonOptions.lesson.value is None:
             st.button(
                 _("Next: {chapter}", chapter=_(CHAPTERS[after][0])),
                 icon=":material/arrow_forward:",
@@ -84,7 +86,12 @@ def _chapter() -> None:
                 on_click=CausalOptions.view.set,
                 args=(after,),
             )
-    st.caption(_(CHAPTERS[view][1]))
+    if introduction := CHAPTERS[now][1]:
+        st.caption(_(introduction))
+
+
+def _take_chapter() -> None:
+    CausalOptions.view.set(st.session_state[CHAPTER])
 
 
 def following(view: str) -> str:
@@ -103,7 +110,7 @@ PAGE = Page(
     icon=":material/timeline:",
     section="Understand",
     rank=1,
-    question=N_("Can it generate, and at what cost?"),
+    question=N_("Which variants can generate, and at what cost?"),
     options=CausalOptions,
     measures=MEASURES,
     has_causal_switch=False,

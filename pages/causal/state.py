@@ -19,16 +19,16 @@ from app.ui.animation import Animation
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import computing, tokens
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.recurrent_state import StateHistory, followed_tokens
 from attention_core.formatting import format_readable, number, percent
 from attention_core.inputs.labels import number_repeats
-from attention_core.inputs.source import Source
 from attention_core.limits import current
 from attention_core.registry import matrix_states
 from attention_core.settings import Value
+from pages.causal.shared import export_panel
 
 PICTURES = 40
 """Maximum pictures of one animation; longer texts advance in larger steps, so that it lasts at most half a minute."""
@@ -38,12 +38,12 @@ SUMS = (
     r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
     r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i}",
     N_(
-        "- γ is 1 but for retention, whose state forgets: it stops growing after about 1 / (1 − γ) tokens.\n"
-        "- The state is the variant's own decoder's, in float64. Where a decoder holds exponentials over a "
-        "reference, to keep them in range, S and z are shown scaled back to what the formula says.\n"
-        "- The state gives what its variant's own n × n matrix gives: nothing is lost between the two. What "
-        "the variant itself loses is the distance to softmax.\n"
-        "- Colours keep one scale over all tokens, on a square root; z keeps its axis."
+        "- γ is 1 except for retention, whose state decays: it stops growing after about 1 / (1 − γ) tokens.\n"
+        "- The state comes from the variant's own decoder, in float64. Decoders that store exponentials relative to a "
+        "reference are rescaled to the formula.\n"
+        "- The decoder and the n × n matrix give the same output; the variant's own error is the distance from "
+        "softmax.\n"
+        "- Colours share one square-root scale over all tokens; z keeps its axis."
     ),
 )
 """Formula of variants that keep running sums, and the notes on their pictures."""
@@ -51,16 +51,16 @@ FAST_WEIGHTS = (
     r"S_i = D_i S_{i-1} - \varepsilon_i k_i \left(k_i^\top D_i S_{i-1}\right) + \beta_i k_i v_i^\top,\qquad "
     r"D_i = \operatorname{diag}(\alpha_i),\qquad o_i = S_i^\top q_i",
     N_(
-        "- A channel is one entry of the keys: a row of S. 1 − α of it fades before a token is written. Without a "
-        "gate α is 1, and where nothing is taken back ε is 0. PaTH takes back along "
-        "directions w of its own where k stands behind ε.\n"
-        "- What fades, what is taken back and what is written, added to the state before, make the state after: each "
-        "is shown with its sign.\n"
-        "- Softmax as delta rule takes keys and values from their means so far, which it keeps beside S, and adds the "
-        "mean of the values to what it reads.\n"
-        "- The state is the variant's own decoder's, in float64, and gives what its own n × n matrix gives. What the "
-        "variant itself loses is the distance to softmax.\n"
-        "- Colours keep one scale over all tokens, on a square root; what channels hold keeps its axis."
+        "- A channel is one entry of the keys: a row of S. A share 1 − α of it decays before a token is written. "
+        "Without a gate α is 1; a rule that erases nothing has ε = 0. PaTH erases along its own directions w instead "
+        "of k.\n"
+        "- The decayed, erased and written parts, added to the previous state, give the new state; each is shown with "
+        "its sign.\n"
+        "- Softmax as delta rule subtracts the running means from keys and values, stores them in addition to S, and "
+        "adds the mean value to its output.\n"
+        "- The state comes from the variant's own decoder, in float64, and gives the same output as its n × n matrix. "
+        "The variant's own error is the distance from softmax.\n"
+        "- Colours share one square-root scale over all tokens; the content of channels keeps its axis."
     ),
 )
 """Formula of variants with fast weights, and the notes on their pictures."""
@@ -73,12 +73,7 @@ class StateOptions(Options, prefix="c_"):
         lambda: variant_field(lambda variant: variant in matrix_states(), "linear"), link="c_state"
     )
     last = listed_whole(
-        10,
-        0,
-        lambda: current().matrix_tokens - 1,
-        N_("Token i, the last one taken in"),
-        link="c_at",
-        widget=st.select_slider,
+        10, 0, lambda: current().matrix_tokens - 1, N_("Last token i"), link="c_at", widget=st.select_slider
     )
 
 
@@ -90,15 +85,24 @@ def show(chosen: ChosenInput) -> None:
         grown = again()
     labels = number_repeats(chosen.qkv.tokens[: len(grown.sums)])
     StateOptions.last.restrict_to(range(len(labels)))
-    for words in notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
+    if words := notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)
     # While the animation plays, only this fragment reruns at each picture.
     last = len(labels) - 1
     play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
     st.fragment(_draw, run_every=play.tick_interval)(play, again, labels, _(attention.title), play.is_running)
     _explain(attention, grown)
-    header = ("i", *_sizes(grown), _("difference of the outputs"), _("distance from softmax's"))
-    _take_away(again, header, attention, head, chosen.source)
+    header = ("i", *_sizes(grown), _("difference from the matrix"), _("distance from softmax"))
+    export_panel(
+        [
+            (_("Sizes (CSV)"), lambda: export.to_csv(header, _rows(again())), "state.csv"),
+            (_("States (NPZ)"), lambda: export.to_npz(_arrays(again())), "state.npz"),
+        ],
+        "import attention_core as ac\nfrom attention_core.analysis.state.recurrent_state import grow\n\n"
+        f"qkv = {chosen.source.code}.load()\n"
+        f"grown = grow(qkv, ac.from_word({attention.word!r}), head={head})\n"
+        "print(grown.sums.shape, abs(grown.outputs - grown.full).max())\n",
+    )
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -114,28 +118,27 @@ def _pick() -> ac.Attention:
     attention: ac.Attention = StateOptions.variant.value
     titles = {variant.key: _(variant.title) for variant in matrix_states()}
     st.session_state["causal.variant"] = attention.key
-    left, right = st.columns([5, 3], vertical_alignment="center")
-    left.pills(
-        _("Variant"),
-        list(titles),
-        key="causal.variant",
-        label_visibility="collapsed",
-        format_func=titles.__getitem__,
-        on_change=_take_variant,
-        required=True,
-    )
-    with right, st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.selectbox(
+            _("Variant"),
+            list(titles),
+            key="causal.variant",
+            label_visibility="collapsed",
+            format_func=titles.__getitem__,
+            on_change=_take_variant,
+            width=240,
+        )
         if any(setting.name not in FORM for setting in attention.variant.params.settings()):
             draw = partial(variant_picker.knobs, attention, _turn, place="causal.knob", without=FORM)
             lazy_popover(_("Settings"), draw, key="causal.settings", icon=":material/tune:", type="tertiary")
         if SharedOptions.input.value == "text":
             st.text_input(
-                _("Write on"),
+                _("Next word"),
                 key="causal.typed",
-                placeholder=_("Write a word"),
+                placeholder=_("Type the next word"),
                 label_visibility="collapsed",
                 on_change=_write_on,
-                help=_("It is added to your text, and taken in."),
+                width=200,
             )
     return attention
 
@@ -181,7 +184,7 @@ def _draw(
     """
     grown = again()
     i, last = play.step(ticking), play.last
-    told = st.container()  # An empty placeholder would be blank until the sentence is known: the page would jump.
+    place = st.container()  # An empty placeholder would be blank until the sentence is known: the page would jump.
     if last:
         left, middle, right = st.columns([2, 3, 12], vertical_alignment="bottom")
         with left:
@@ -197,7 +200,7 @@ def _draw(
         )
         with right:
             i = StateOptions.last.draw(label_visibility="collapsed", **tokens(labels))
-    told.markdown(paragraph(sentence(grown, i, labels, name), change(grown, i)))
+    place.markdown(paragraph(sentence(grown, i, labels, name), change(grown, i)))
     _board(grown, labels, i)
     _figure(grown, i)
     if not ticking:
@@ -214,21 +217,21 @@ def sentence(grown: StateHistory, i: int, labels: Sequence[str], name: str) -> s
         labels: labels of the tokens.
         name: name of the variant.
     """
-    sizes = lengths(grown.sums)
-    return _(
-        "After token {i} “{token}” {held:,} numbers stand for {count} tokens, as they would for a million; a key-value "
-        "cache holds {cached:,}. ‖S‖ is at {share:.0%} of its largest. What is read from the state is the output of "
-        "{name}'s own n × n matrix, to {difference}. From **softmax's output** it lies {lost:.0%} of that one's length "
-        "away.",
-        i=i,
-        token=escape_markdown(labels[i]),
-        held=grown.held,
-        count=i + 1,
-        cached=(i + 1) * grown.cache.shape[1],
-        share=sizes[i] / (sizes.max() or 1.0),
-        difference=format_readable(grown.difference(i), 1),
-        lost=grown.lost(i),
-        name=name,
+    return paragraph(
+        _n(
+            "{n} token read: “{token}”.", "{n} tokens read, up to “{token}”.", n=i + 1, token=escape_markdown(labels[i])
+        ),
+        _(
+            "The state holds **{size:,}** numbers at any length; a KV cache holds **{cached:,}** so far.",
+            size=grown.held,
+            cached=(i + 1) * grown.cache.shape[1],
+        ),
+        _("The output differs from softmax's by {lost:.0%} (relative norm).", lost=grown.lost(i)),
+        _(
+            "It matches {name}'s full matrix to {difference}.",
+            difference=format_readable(grown.difference(i), 1),
+            name=name,
+        ),
     )
 
 
@@ -238,28 +241,22 @@ def change(grown: StateHistory, i: int) -> str:
         return ""
     written = _length(grown.added[i])
     if not i:
-        return _("It is the first token: what it writes, of length {written}, is all there is.", written=written)
+        return _("The first token writes a change of norm {written} into an empty state.", written=written)
     before, now = (_length(state) for state in (grown.before(i), grown.sums[i]))
     taken = ""
     if grown.changes.erases is not None:
         share, erased = percent(grown.changes.erases[i]), _length(grown.erased(i))
         if grown.changes.along:
             taken = _(
-                "Of what its direction w then reads **{share} is taken back**, a length of {erased}.",
-                share=share,
-                erased=erased,
+                "It erases **{share}** of what its direction w retrieves (norm {erased}).", share=share, erased=erased
             )
         else:
-            taken = _(
-                "Of what its key then reads **{share} is taken back**, a length of {erased}.",
-                share=share,
-                erased=erased,
-            )
+            taken = _("It erases **{share}** of what its key retrieves (norm {erased}).", share=share, erased=erased)
     return paragraph(
         fading(grown.changes.fades[i]),
         taken,
         _(
-            "What it **writes** has a length of {written}, and ‖S‖ goes from {before} to {now}.",
+            "It writes a change of norm {written}; ‖S‖ goes from {before} to {now}.",
             written=written,
             before=before,
             now=now,
@@ -272,13 +269,13 @@ def _length(change: np.ndarray) -> str:
 
 
 def fading(shares: np.ndarray) -> str:
-    """Return how much of a state fades, given the fading share of each channel."""
+    """Return how much of a state decays, given the decaying share of each channel."""
     if not shares.any():
-        return _("Nothing of what was there fades.")
+        return _("The previous state does not decay.")
     low, high = percent(shares.min()), percent(shares.max())
     if low == high:
-        return _("Of what was there **{share} fades**.", share=low)
-    return _("Of what was there **{low} to {high} fades**, channel by channel.", low=low, high=high)
+        return _("The token lets **{share}** of the previous state decay.", share=low)
+    return _("The token lets **{low} to {high}** of each channel decay.", low=low, high=high)
 
 
 def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
@@ -290,7 +287,7 @@ def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
             Panel(
                 "cache",
                 "K, V",
-                _("what a cache holds by now: {held:,} numbers", held=(i + 1) * cache.shape[1]),
+                _("KV cache so far: {size:,} numbers", size=(i + 1) * cache.shape[1]),
                 cache,
                 row_labels=labels,
                 row_title=_("token"),
@@ -301,7 +298,7 @@ def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
         key="causal.state",
         transform="sqrt",
         diverging=True,
-        masked=_("not yet"),
+        masked=_("later token"),
         scale="panel",
         unit=_("entry"),
         row_title=rows,
@@ -315,18 +312,18 @@ def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
 def _states(grown: StateHistory, token: str, i: int) -> Iterator[Panel]:
     """Yield the panels of the state after a token, and of the changes that the token makes."""
     top = float(abs(grown.sums).max())  # One scale for all tokens makes growth visible.
-    yield Panel("state", "S", _("all {count} tokens so far", count=i + 1), grown.sums[i], top=top)
+    yield Panel("state", "S", _("sum over {count} tokens", count=i + 1), grown.sums[i], top=top)
     if grown.changes is None:
-        yield Panel("added", "φ(k) vᵀ", _("what “{token}” adds", token=token), grown.added[i], top=top)
+        yield Panel("added", "φ(k) vᵀ", _("added by “{token}”", token=token), grown.added[i], top=top)
         return
     if grown.changes.fades.any():
-        yield Panel("faded", _("Fades"), _("of what was there"), grown.faded(i), top=top)
+        yield Panel("faded", _("Decayed"), _("from the previous state"), grown.faded(i), top=top)
     if grown.changes.erases is not None:
         if grown.changes.along:
-            reads = _("of what the direction w of “{token}” reads", token=token)
+            reads = _("retrieved by the direction w of “{token}”", token=token)
         else:
-            reads = _("of what the key of “{token}” reads", token=token)
-        yield Panel("erased", _("Taken back"), reads, grown.erased(i), top=top)
+            reads = _("retrieved by the key of “{token}”", token=token)
+        yield Panel("erased", _("Erased"), reads, grown.erased(i), top=top)
     yield Panel("added", _("Written"), _("by “{token}”", token=token), grown.added[i], top=top)
 
 
@@ -335,24 +332,24 @@ def _sizes(grown: StateHistory) -> dict[str, np.ndarray]:
     sizes = {"‖S‖": lengths(grown.sums)}
     if grown.keys is not None:
         return sizes | {"‖z‖": lengths(grown.keys)}
-    return sizes | {_("written"): lengths(grown.added), _("taken away"): grown.removed}
+    return sizes | {_("written"): lengths(grown.added), _("removed"): grown.removed}
 
 
 def _figure(grown: StateHistory, i: int) -> None:
     if grown.keys is not None:
         features, title = grown.keys, _("z: the sum of φ(k) so far")
-        text = _("Bars: the normaliser's state; lines: how large the state is at every token; bars: the output")
+        text = _("Bars: the state of the normaliser; lines: the norm of the state at every token; bars: the output")
     else:
-        features, title = grown.channels, _("how much each channel of S holds")
-        text = _("Bars: how much each channel holds; lines: how the state changes at every token; bars: the output")
+        features, title = grown.channels, _("norm of each channel of S")
+        text = _("Bars: the norm of each channel; lines: the change of the state at every token; bars: the output")
     figure = memory(
         features[i],
         _sizes(grown),
-        {_("state"): grown.outputs[i], _("own n × n matrix"): grown.full[i], _("softmax"): grown.softmax[i]},
+        {_("state"): grown.outputs[i], _("full matrix"): grown.full[i], _("softmax"): grown.softmax[i]},
         i,
         keys_title=title,
         feature=_("feature") if grown.changes is None else _("channel"),
-        sizes_title=_("size of the state"),
+        sizes_title=_("norm of the state"),
         position=_("token i"),
         outputs_title=_("output of token i"),
         entry=_("value entry"),
@@ -361,7 +358,7 @@ def _figure(grown: StateHistory, i: int) -> None:
     chart.show(figure, key="causal.memory", name="state", alt=text)
 
 
-def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> list[str]:
+def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> str:
     """Return the notes on differences between the pictures and the computed state.
 
     Args:
@@ -370,23 +367,18 @@ def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> list[str
         head: index of the head shown.
         averaged: whether the average of all heads is chosen on the other pages.
     """
-    sentences = []
-    if averaged:
-        sentences.append(_("A state belongs to one head: head {head} is shown.", head=head))
-    if len(grown.sums) < n:
-        sentences.append(
-            _(
-                "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are followed.",
-                size=grown.held,
-                shown=len(grown.sums),
-                n=n,
-            )
+    return paragraph(
+        _("Head {head} is shown: each head has its own state.", head=head) if averaged else "",
+        _(
+            "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are shown.",
+            size=grown.held,
+            shown=len(grown.sums),
+            n=n,
         )
-    if grown.log_unit:
-        sentences.append(
-            _("S and z are beyond a number's range; shown is their share of e^{power:.0f}.", power=grown.log_unit)
-        )
-    return sentences
+        if len(grown.sums) < n
+        else "",
+        _("S and z are shown in units of e^{power:.0f}.", power=grown.log_unit) if grown.log_unit else "",
+    )
 
 
 def _explain(attention: ac.Attention, grown: StateHistory) -> None:
@@ -398,7 +390,7 @@ def _explain(attention: ac.Attention, grown: StateHistory) -> None:
         st.markdown(f"**{_(attention.title)}**: {_(attention.variant.summary)}")
         st.latex(attention.variant.formula)
 
-    lazy_expander(_("What is shown"), draw, key="causal.method", icon=":material/function:")
+    lazy_expander(_("Definitions"), draw, key="causal.method", icon=":material/function:")
 
 
 def _rows(grown: StateHistory) -> list[list[object]]:
@@ -420,20 +412,3 @@ def _arrays(grown: StateHistory) -> dict[str, np.ndarray]:
         "erases": None if changes is None else changes.erases,
     }
     return {name: held for name, held in arrays.items() if held is not None}
-
-
-def _take_away(
-    again: Callable[[], StateHistory], header: Sequence[str], attention: ac.Attention, head: int, source: Source
-) -> None:
-    def draw() -> None:
-        with st.container(horizontal=True):
-            export.download(_("Sizes (CSV)"), lambda: export.to_csv(header, _rows(again())), "state.csv")
-            export.download(_("States (NPZ)"), lambda: export.to_npz(_arrays(again())), "state.npz")
-        export.snippet(
-            "import attention_core as ac\nfrom attention_core.analysis.state.recurrent_state import grow\n\n"
-            f"qkv = {source.code}.load()\n"
-            f"grown = grow(qkv, ac.from_word({attention.word!r}), head={head})\n"
-            "print(grown.sums.shape, abs(grown.outputs - grown.full).max())\n"
-        )
-
-    lazy_expander(_("Take away"), draw, key="causal.files", icon=":material/download:")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from app.figures.theme import COLOURS, SERIES
 from app.jobs import cached, dispatch, runs
 from app.ui import export
 from app.ui.input_panel import ChosenInput
@@ -17,7 +18,7 @@ from attention_core.claims import Claim, ClaimTask, Outcome
 from attention_core.variant import Paper
 from pages.claims import claim as panel
 from pages.claims import longer_input, words
-from pages.claims.options import VERDICTS, ClaimsOptions, asked_for, draw_heads, let_read, measure_time, open_claim
+from pages.claims.options import VERDICTS, ClaimsOptions, draw_heads, is_requested, open_claim, request_all
 
 SEVERAL = 2
 """Minimum number of claims of an article that gets its own heading."""
@@ -58,7 +59,8 @@ class Board:
         groups, place = by_article(shown), None
         order = [claim for own in groups.values() for claim in own]
         for number, (source, own) in enumerate(groups.items()):
-            st.markdown(f"## {words.article(source) if source else _('Articles with one claim each')}")
+            with st.container(key=f"claims-article-{number}"):
+                st.markdown(f"#### {words.article(source) if source else _('Other articles')}")
             with st.grid("auto", min_column_width=360, row_height="content", key=f"claims-board-{number}"):
                 for claim in own:
                     if claim.key == self.opened:
@@ -72,7 +74,7 @@ class Board:
             self.tell([outcome] if outcome else [])
 
     def _card(self, claim: Claim, *, headed: bool) -> None:
-        with st.container(border=True, height="stretch", gap="xsmall"):
+        with st.container(border=True, height="stretch", gap="xsmall", key=f"claims-card-{claim.key}"):
             st.button(
                 f"**{claim.number}. {escape_markdown(_(claim.statement))}**",
                 key=f"claims.open.{claim.key}",
@@ -86,13 +88,12 @@ class Board:
         self._draw(claim)
 
     def _draw(self, claim: Claim) -> None:
-        """Draw the outcome of a claim on its card, or the button that requests the check."""
+        """Draw the outcome of a claim on its card, or why it is not checked."""
         cached.page_lock().give_way()
         outcome, place = self.outcomes.get(claim.key), self.cards[claim.key]
         if outcome is None:
             if (task := self.waiting.get(claim.key)) is not None:
-                with place.container(gap="xsmall"):
-                    _offer(task)
+                place.caption(words.on_request(task))
             return
         if outcome.untestable_reason is None:
             place.markdown(card(outcome), unsafe_allow_html=True)
@@ -106,10 +107,10 @@ class Board:
         """Outcomes that have been drawn, in order of the claims' numbers."""
         return sorted(self.outcomes.values(), key=lambda outcome: outcome.claim.number)
 
-    def refuse(self, task: ClaimTask, said: str) -> None:
+    def refuse(self, task: ClaimTask, reason: str) -> None:
         """Show on a claim's card why the claim could not be checked."""
         if task.key in self.cards:
-            self.cards[task.key].caption(said)
+            self.cards[task.key].caption(reason)
 
     def tell(self, outcomes: Iterable[Outcome]) -> None:
         """Draw the outcomes that have not been drawn yet."""
@@ -119,14 +120,29 @@ class Board:
                 if outcome.key in self.cards:
                     self._draw(outcome.claim)
 
+    def summarize(self, key: str) -> None:
+        """Draw the counts of the verdicts, and all verdicts as pills that open the claims.
 
-def _offer(task: ClaimTask) -> None:
-    """Draw why a claim is not checked automatically, and the button that requests the check."""
-    st.caption(words.on_time() if task.timed else words.on_reading())
-    if task.timed:
-        st.button(_("Measure it"), icon=":material/timer:", key=f"claims.time.{task.key}", on_click=measure_time)
-    else:
-        st.button(_("Check them"), icon=":material/menu_book:", key=f"claims.read.{task.key}", on_click=let_read)
+        Args:
+            key: the key of the pills, which differs from drawing to drawing.
+        """
+        st.markdown(words.overall(self.found))
+        verdicts = {outcome.key: outcome.verdict for outcome in self.found}
+        labels = {each.key: words.short_verdict(each, verdicts.get(each.key)) for each in claims.all_claims()}
+        st.pills(
+            _("Verdicts by claim"),
+            labels,
+            default=self.opened or None,
+            format_func=labels.__getitem__,
+            key=key,
+            on_change=_open_selected,
+            args=(key,),
+            label_visibility="collapsed",
+        )
+
+
+def _open_selected(key: str) -> None:
+    open_claim(st.session_state[key] or "")
 
 
 def show(chosen: ChosenInput) -> None:
@@ -134,7 +150,7 @@ def show(chosen: ChosenInput) -> None:
     every = claims.tasks(chosen.source, head=chosen.head, load=cached.record)
     opened = ClaimsOptions.claim.value
     known = {task: found for task in every if (found := dispatch.known("claims", task)) is not None}
-    waiting = {task.key: task for task in every if task not in known and not asked_for(task)}
+    waiting = {task.key: task for task in every if task not in known and not is_requested(task)}
     tasks = tuple(task for task in every if task.key not in waiting)
     top = st.container()
     with st.container(
@@ -142,6 +158,14 @@ def show(chosen: ChosenInput) -> None:
     ):
         ClaimsOptions.verdict.draw()
         draw_heads(chosen.qkv.heads)
+        if waiting:
+            st.button(
+                words.request(len(waiting)),
+                icon=":material/play_arrow:",
+                key="claims.check",
+                on_click=request_all,
+                help=_("Claims that time code or let SmolLM2 read the text run only on request."),
+            )
     only, place = VERDICTS.get(ClaimsOptions.verdict.value), st.container()
     board = Board(chosen, opened, waiting)
     board.tell(outcome for [outcome] in known.values())
@@ -151,8 +175,7 @@ def show(chosen: ChosenInput) -> None:
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
         board.tell(outcomes)
-        st.markdown(words.overall(board.found))
-        st.markdown(words.strip(board.found))
+        board.summarize(f"{key}.strip")
 
     with top:
         runs.run_immediately("claims", tasks, draw, key="claims.all", refuse=board.refuse)
@@ -164,27 +187,40 @@ def show(chosen: ChosenInput) -> None:
 
 
 def card(outcome: Outcome) -> str:
-    """Return the content of a claim's card, as Markdown with HTML: small figure, verdict and finding."""
-    parts = [words.badge(outcome.verdict), words.finding(outcome)]
-    if outcome.claim.theorem:
-        parts[0] += f" :gray-badge[{_('a theorem')}]"
-    if outcome.untestable_reason is None and (address := picture(outcome)):
-        parts.insert(0, f'<img class="claim" alt="{html.escape(words.drawn(outcome.claim))}" src="{address}">')
+    """Return the content of a claim's card, as Markdown with HTML: verdict, finding and small figure."""
+    parts = [words.verdict_line(outcome), words.finding(outcome)]
+    drawn = series(outcome)
+    if address := picture(outcome, drawn):
+        text = html.escape(words.drawn(outcome.claim))
+        legend = "".join(
+            f'<span><i style="background:{SERIES[place % COLOURS]}"></i>{html.escape(_(name))}</span>'
+            for place, name in enumerate(drawn)
+        )
+        parts.append(
+            f'<span class="claim"><img class="claim" alt="{text}" src="{address}">'
+            f"<small>{text}<br>{legend}</small></span>"
+        )
     return "\n\n".join(parts)
 
 
-def picture(outcome: Outcome) -> str | None:
-    """Return a claim's small figure as a data URL; None if there is nothing to draw."""
-    figure, bars = outcome.claim.figure, outcome.claim.figure.kind == "bars"
+def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
+    """Return the points of a claim's small figure by series, in the order of the rows."""
+    figure = outcome.claim.figure
     rows = [row for row in outcome.rows if (y := getattr(row, figure.y)) is not None and y == y]
     places = list(dict.fromkeys(getattr(row, figure.x) for row in rows))
-    series: dict[str, list[tuple[float, float]]] = {}
+    found: dict[str, list[tuple[float, float]]] = {}
     # Not with pandas, which would take most of the page's time: each run draws about twenty cards.
     for row in rows:
         x = getattr(row, figure.x)
-        at = places.index(x) if bars else x
-        series.setdefault(getattr(row, figure.by), []).append((float(at), float(getattr(row, figure.y))))
-    return small_figure(series, bars=bars, log_x=figure.log_x, log_y=figure.log_y)
+        at = places.index(x) if figure.kind == "bars" else x
+        found.setdefault(getattr(row, figure.by), []).append((float(at), float(getattr(row, figure.y))))
+    return found
+
+
+def picture(outcome: Outcome, drawn: Mapping[str, Sequence[tuple[float, float]]]) -> str | None:
+    """Return the small figure of a claim's series as a data URL; None if there is nothing to draw."""
+    figure = outcome.claim.figure
+    return small_figure(drawn, bars=figure.kind == "bars", log_x=figure.log_x, log_y=figure.log_y)
 
 
 def _close(outcomes: Sequence[Outcome], chosen: ChosenInput, longest: int) -> None:
@@ -193,7 +229,7 @@ def _close(outcomes: Sequence[Outcome], chosen: ChosenInput, longest: int) -> No
         st.caption(text)
     with st.container(horizontal=True, vertical_alignment="center"):
         export.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv")
-        st.caption(words.looked_at(chosen, longest), width="content")
+        st.caption(words.scope(chosen, longest), width="content")
 
 
 def table(outcomes: Sequence[Outcome]) -> bytes:
@@ -212,7 +248,7 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
                 claim.number,
                 _(claim.statement),
                 _(outcome.verdict.value),
-                words.told(outcome),
+                words.plain_finding(outcome),
                 numbers,
                 _(claim.rule, **claim.thresholds()),
                 f"{claim.source.heading}, {claim.source.year}, {claim.source.url}",

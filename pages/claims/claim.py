@@ -38,7 +38,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
     judged = outcome if outcome and not outcome.untestable_reason else None
     with place.container(horizontal=True, vertical_alignment="center", gap="small"):
         if outcome:
-            st.markdown(words.badge(outcome.verdict), width="content")
+            st.markdown(words.verdict_line(outcome), width="content")
         st.caption(words.claimed_in(claim.source), width="content")
     if outcome:
         st.markdown(words.finding(outcome))
@@ -55,10 +55,10 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
     left.markdown(f"**{_('Experiment')}**  \n{escape_markdown(_(claim.experiment))}")
     right.markdown(f"**{_('Rule')}**  \n{words.rule(claim)}")
     if judged:
-        st.caption(words.looked_at(chosen, task.longest, claim))
+        st.caption(words.scope(chosen, task.longest, claim))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if claim.place:
-            _at_large(claim.place)
+            _page_link(claim.place)
         if judged:
             chart.choose_format()
             export.download(_("Rows (CSV)"), lambda: table(judged), f"{claim.key}.csv")
@@ -69,7 +69,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
                 key="claims.again",
                 on_click=dispatch.forget,
                 args=("claims", task),
-                help=_("Times differ from run to run; these are of this machine."),
+                help=_("Times vary between runs; these were measured on this machine."),
             )
     return outcome
 
@@ -112,8 +112,8 @@ def _outcome(task: ClaimTask) -> Outcome | None:
 def _figure(outcome: Outcome) -> None:
     figure, rows = outcome.claim.figure, pd.DataFrame(list(outcome.rows))
     bars, x_title, y_title = figure.kind == "bars", _(figure.x_title), _(figure.y_title)
-    for words_of in (figure.by, figure.x) if bars else (figure.by,):
-        rows[words_of] = rows[words_of].map(_)
+    for column in (figure.by, figure.x) if bars else (figure.by,):
+        rows[column] = rows[column].map(_)
     drawn = measurements(
         rows,
         figure.x,
@@ -126,16 +126,16 @@ def _figure(outcome: Outcome) -> None:
         log_y=figure.log_y,
     )
     if drawn is None:
-        st.info(_("Nothing was measured that could be drawn."), icon=":material/info:")
+        st.info(_("There is nothing to draw."), icon=":material/info:")
         return
     chart.show(drawn, key=f"claims.figure.{outcome.key}", name=outcome.key, alt=words.drawn(outcome.claim))
 
 
-def _at_large(place: Place) -> None:
+def _page_link(place: Place) -> None:
     """Draw a link to the page and the variants that show the claim in detail on the same input."""
     navigation.link(
         place.page,
-        _("See it at large: {page}", page=_(discover()[place.page].title)),
+        _("Open in {page}", page=_(discover()[place.page].title)),
         fields={name: [word] for name, word in place.options.items()},
         variants=read_variants(list(place.variants)) if place.variants else SharedOptions.variants.value,
     )

@@ -35,22 +35,22 @@ def show(outcome: Outcome, chosen: ChosenInput) -> None:
         key=f"claims.longer.{outcome.key}",
         on_click=_take,
         args=(outcome.key, longer),
-        help=_("It changes the input on the left and opens this claim."),
+        help=_("Changes the input and opens this claim."),
     )
 
 
 def offer(source: Source, tokens: int) -> str:
     """Return the label of the button that takes a longer input, with its number of tokens."""
     if source.made:
-        return _("Check it with n = {n}", n=tokens)
-    return _("Check it on the long preset, {n} tokens", n=tokens)
+        return _("Use n = {n}", n=tokens)
+    return _("Use the long preset, {n} tokens", n=tokens)
 
 
 def missing(source: Source, needs: int) -> str:
     """Return what the visitor can do if no button can provide a longer input."""
     if source.written:
-        return _("Write or paste a text of {n} tokens or more to check it.", n=needs)
-    return _("Upload a sequence of {n} tokens or more to check it.", n=needs)
+        return _("Write or paste a text of at least {n} tokens.", n=needs)
+    return _("Upload a sequence of at least {n} tokens.", n=needs)
 
 
 def _preset_tokens() -> int:

@@ -25,14 +25,14 @@ def _verdicts() -> dict[str, str]:
 class ClaimsOptions(Options):
     """The options that a link to this page carries in addition to the input."""
 
-    # Claims that measure time (`check`) or for which a model reads the text many times (`reads`) are checked only if
-    # the visitor asks. All other claims are checked when the page opens.
+    # Claims that measure time (`check`) or for which a model reads the text many times (`reads`) are checked only on
+    # request. All other claims are checked when the page opens.
     check = link_only_option(lambda: url.switch(False))
     reads = link_only_option(lambda: url.switch(False))
     claim = link_only_option(lambda: url.one_of("", [claim.key for claim in claims.all_claims()]))
     # Most claims are judged by the median head or by a share of heads.
     heads = choice(
-        {"all": N_("all heads"), "one": N_("the picked head")},
+        {"all": N_("all heads"), "one": N_("selected head")},
         N_("Heads"),
         link="claim_heads",
         layout={"label_visibility": "collapsed"},
@@ -40,19 +40,15 @@ class ClaimsOptions(Options):
     verdict = pills(_verdicts, N_("Verdict"), layout={"label_visibility": "collapsed", "width": "content"})
 
 
-def asked_for(task: ClaimTask) -> bool:
-    """Return whether a claim is to be checked: automatically, or because the visitor asked."""
+def is_requested(task: ClaimTask) -> bool:
+    """Return whether a claim is to be checked: automatically, or because the visitor requested it."""
     return (ClaimsOptions.check.value or not task.timed) and (ClaimsOptions.reads.value or not task.runs_decoder)
 
 
-def let_read() -> None:
-    """Check the claims for which a model reads the text, now and whenever the input changes."""
-    ClaimsOptions.reads.set(True)
-
-
-def measure_time() -> None:
-    """Check the claims that measure time, now and whenever the input changes."""
+def request_all() -> None:
+    """Check the claims that run only on request, now and whenever the input changes."""
     ClaimsOptions.check.set(True)
+    ClaimsOptions.reads.set(True)
 
 
 def open_claim(key: str) -> None:

@@ -6,7 +6,8 @@ from typing import Literal
 
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import _, _n, escape_markdown, paragraph
-from attention_core.claims import LONGEST, Claim, Outcome, Quantity, Verdict, all_claims
+from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, Verdict, all_claims
+from attention_core.formatting import format_readable, number
 from attention_core.variant import Paper
 
 Colour = Literal["green", "orange", "gray", "blue"]
@@ -26,25 +27,60 @@ def badge(verdict: Verdict) -> str:
     return f":{colour}-badge[{icon} {_(verdict.value)}]"
 
 
-def strip(outcomes: Sequence[Outcome]) -> str:
-    """Return all verdicts in one line, each as an icon with the claim's number, as Markdown."""
-    told = ((*CHIPS[outcome.verdict], outcome.claim.number) for outcome in outcomes)
-    return " ".join(f":{colour}-badge[{icon} {number}]" for icon, colour, number in told)
+def verdict_line(outcome: Outcome) -> str:
+    """Return the verdict, whether the claim is a theorem, and the distance to its bound, as Markdown."""
+    parts = [badge(outcome.verdict)]
+    if outcome.claim.theorem:
+        parts.append(f":gray-badge[{_('a theorem')}]")
+    if text := margin(outcome):
+        parts.append(f":small[{escape_markdown(text)}]")
+    return " ".join(parts)
+
+
+def margin(outcome: Outcome) -> str:
+    """Return the distance of the measured number to the bound of the claim's rule.
+
+    Empty for a claim that was not judged, is a theorem, or has several conditions.
+    """
+    claim = outcome.claim
+    if outcome.untestable_reason or claim.theorem or claim.limit is None:
+        return ""
+    [quantity] = (each for each in claim.quantities if each.name == claim.limit.quantity)
+    bound, beyond = claim.limit.margin(outcome.numbers, claim.bounds)
+    distance, percent = number(abs(beyond)), quantity.unit == "%"
+    values = {
+        "label": _(quantity.label),
+        "margin": _("{n} percentage points", n=distance) if percent else distance + unit(quantity),
+        "bound": format_readable(bound, None) + unit(quantity),
+    }
+    if beyond == 0:
+        return _("{label}: exactly at the bound {bound}", **values)
+    if beyond > 0:
+        return _("{label}: {margin} above the bound {bound}", **values)
+    return _("{label}: {margin} below the bound {bound}", **values)
+
+
+def short_verdict(claim: Claim, verdict: Verdict | None) -> str:
+    """Return a claim's number with the icon of its verdict, as Markdown; None for a claim that was not checked."""
+    if verdict is None:
+        return str(claim.number)
+    icon, colour = CHIPS[verdict]
+    return f":{colour}[{icon}] {claim.number}"
 
 
 def finding(outcome: Outcome) -> str:
     """Return the finding of a claim, as Markdown."""
-    return escape_markdown(told(outcome))
+    return escape_markdown(plain_finding(outcome))
 
 
-def told(outcome: Outcome) -> str:
+def plain_finding(outcome: Outcome) -> str:
     """Return the finding of a claim, as plain text."""
     return paragraph(*(_(each, **outcome.formatted_numbers) for each in outcome.sentences))
 
 
 def article(source: Paper) -> str:
     """Return the heading of an article's claims, as Markdown."""
-    return f"[{escape_markdown(source.heading)}]({source.url}), {source.year}"
+    return f"[{escape_markdown(source.title)}]({source.url}), {source.year}"
 
 
 def drawn(claim: Claim) -> str:
@@ -52,14 +88,16 @@ def drawn(claim: Claim) -> str:
     return _("{y} against {x}", y=_(claim.figure.y_title), x=_(claim.figure.x_title))
 
 
-def on_time() -> str:
-    """Return why a claim that measures time is not checked automatically."""
-    return _("It measures time, for which it has the machine to itself: it is checked once you ask.")
+def on_request(task: ClaimTask) -> str:
+    """Return why a claim is checked only on request."""
+    if task.timed:
+        return _("Timing claim: runs only on request.")
+    return _("SmolLM2 reads the text a dozen times: runs only on request.")
 
 
-def on_reading() -> str:
-    """Return why a claim for which a model reads the text is not checked automatically."""
-    return _("SmolLM2 reads the text a dozen times for these claims, which takes a while: they wait until you ask.")
+def request(count: int) -> str:
+    """Return the label of the button that checks the claims that run only on request."""
+    return _n("Check {n} more claim", "Check {n} more claims", n=count)
 
 
 def headline(claim: Claim) -> str:
@@ -70,13 +108,13 @@ def headline(claim: Claim) -> str:
 def claimed_in(source: Paper) -> str:
     """Return the source of a claim, as Markdown."""
     return _(
-        "Claimed in [{title}]({url}), {year}", title=escape_markdown(source.heading), url=source.url, year=source.year
+        "Source: [{title}]({url}), {year}", title=escape_markdown(source.heading), url=source.url, year=source.year
     )
 
 
 def rule(claim: Claim) -> str:
     """Return the rule by which a claim is judged, with its thresholds, as Markdown."""
-    return escape_markdown(_(claim.rule, **claim.thresholds()))
+    return escape_markdown(paragraph(_(claim.rule, **claim.thresholds()), _("Otherwise it does not hold.")))
 
 
 def unit(quantity: Quantity) -> str:
@@ -87,7 +125,7 @@ def unit(quantity: Quantity) -> str:
 def numbers(outcome: Outcome) -> str:
     """Return the quantities that decided the verdict, as a Markdown table, because its text wraps."""
     found = outcome.claim.formatted_numbers(outcome.numbers)
-    lines = [f"| {_('Measured')} | {_('Value')} |", "| :-- | --: |"]
+    lines = [f"| {_('Quantity')} | {_('Value')} |", "| :-- | --: |"]
     for each in outcome.claim.quantities:
         lines.append(
             f"| {escape_markdown(_(each.label))} | "
@@ -103,17 +141,20 @@ def theorem(claim: Claim) -> str:
 
 def overall(outcomes: Sequence[Outcome]) -> str:
     """Return the number of claims per verdict, in a sentence or two."""
-    count, untouched = Counter(outcome.verdict for outcome in outcomes), len(all_claims()) - len(outcomes)
+    count, unchecked = Counter(outcome.verdict for outcome in outcomes), len(all_claims()) - len(outcomes)
+    untestable = count[Verdict.UNTESTABLE]
     return paragraph(
         _(
-            "On this input **{holds} of {all}** claims hold, **{partly}** partly and **{fails}** not.",
+            "**{holds}** of **{all}** testable claims hold, **{partly}** hold partly and **{fails}** do not hold.",
+            all=len(outcomes) - untestable,
             holds=count[Verdict.HOLDS],
-            all=len(outcomes),
             partly=count[Verdict.PARTLY],
             fails=count[Verdict.FAILS],
-        ),
-        _("Not testable on it: **{n}**.", n=count[Verdict.UNTESTABLE]) if count[Verdict.UNTESTABLE] else "",
-        _("Not checked: {n}.", n=untouched) if untouched else "",
+        )
+        if len(outcomes) > untestable
+        else "",
+        _("Not testable on this input: **{n}**.", n=untestable) if untestable else "",
+        _("Not checked: {n}.", n=unchecked) if unchecked else "",
     )
 
 
@@ -122,12 +163,12 @@ def no_alarm(outcomes: Sequence[Outcome]) -> str:
     if all(outcome.verdict is not Verdict.FAILS for outcome in outcomes):
         return ""
     return _(
-        "“Does not hold here” is a finding, not an error: it speaks of this input, while the articles speak of their "
-        "models, lengths and tasks. Try another input."
+        "“Does not hold here” is a result on this input, not an error. The articles are about their own models, "
+        "lengths and tasks."
     )
 
 
-def looked_at(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
+def scope(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
     """Return the tokens and heads that a claim, or all claims, are checked on.
 
     Args:
@@ -136,7 +177,7 @@ def looked_at(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> 
         claim: the claim; None for all claims.
     """
     if claim and claim.uses_decoder:
-        return _("Checked on what SmolLM2 makes of the text, whatever model, layer and heads are chosen.")
+        return _("Checked with SmolLM2 reading the text, independent of the chosen model, layer and heads.")
     if chosen.qkv.heads == 1:
         heads = _("one head")
     elif chosen.head is None:
@@ -150,5 +191,5 @@ def looked_at(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> 
         return _("Checked on the first {most} of {n} tokens, {which}.", most=LONGEST, n=chosen.qkv.n, which=heads)
     return paragraph(
         _n("Checked on {n} token, {which}.", "Checked on {n} tokens, {which}.", n=chosen.qkv.n, which=heads),
-        _("Growth is followed up to {most}.", most=longest) if grown and not claim else "",
+        _("Growth is measured up to {most} tokens.", most=longest) if grown and not claim else "",
     )

@@ -1,17 +1,17 @@
 """The Continuation view: the text that each model generates, greedily and by sampling, and where the texts diverge."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
-from app.jobs import runs
 from app.ui import export
 from app.words.i18n import _, escape_markdown, paragraph
 from attention_core.experiments import continuation
-from attention_core.experiments.continuation import ContinuationRow, first_difference
+from attention_core.experiments.continuation import ContinuationRow, ContinuationTask, first_difference
 from attention_core.formatting import memory
-from pages.model.options import Question, called, layers_in_words
+from pages.model import sweep, words
+from pages.model.options import ORIGINAL, Question, called, layers_in_words
 
 SEED = 1
 """Seed of the sampling, the same for all models."""
@@ -21,9 +21,8 @@ def show(question: Question) -> None:
     """Generate a continuation with each model, and mark where it diverges from the original model's."""
 
     def draw(rows: list[ContinuationRow], key: str) -> None:
-        st.markdown(in_one_sentence(rows))
-        ways = ((_("The likeliest token each time"), None), (_("By chance, the same for all"), SEED))
-        for heading, seed in ways:
+        st.markdown(in_words(rows))
+        for heading, seed in ((_("Greedy"), None), (_("Sampled (same seed)"), SEED)):
             own = [row for row in rows if row.seed == seed]
             if own:
                 st.markdown(f"**{heading}**")
@@ -32,32 +31,30 @@ def show(question: Question) -> None:
         st.caption(
             paragraph(
                 _(
-                    "SmolLM2-135M, 4-bit quantised, changed in {where}, reads {n} tokens and writes {steps}. Bold: "
-                    "from where it parts from the model as it is.",
+                    "SmolLM2-135M (4-bit quantised) reads {n} tokens and generates {steps}; softmax is replaced in "
+                    "{where}. Bold text follows the first difference.",
                     where=layers_in_words(question.layers),
                     n=rows[0].prompt,
                     steps=continuation.STEPS,
                 ),
-                _(
-                    "Kept: the keys and values that a later token may look at, or a state, in float32. The speed is "
-                    "that of this page, which keeps all of them. Live: computed on this machine."
-                ),
+                _("Cache: keys and values that later tokens can attend to, or a state, in float32."),
+                words.origin(rows),
             )
         )
 
-    rows = runs.run_immediately(
-        "continuation",
-        continuation.tasks(question.text, question.words, question.layers, seed=SEED),
-        draw,
-        key="model.continuation",
-    )
+    rows = sweep.run(tasks(question), draw, key="model.continuation")
     if rows:
         export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "continuation.csv")
 
 
+def tasks(question: Question) -> tuple[ContinuationTask, ...]:
+    """Return the tasks of this view."""
+    return continuation.tasks(question.text, question.words, question.layers, seed=SEED, live=question.live)
+
+
 def name_of(row: ContinuationRow) -> str:
     """Return the name of the model that generated a row."""
-    return called(row.word) if row.layers else _("The model as it is")
+    return called(row.word) if row.layers else _(ORIGINAL)
 
 
 def line(row: ContinuationRow, first: ContinuationRow) -> str:
@@ -74,30 +71,29 @@ def plain(pieces: Sequence[str]) -> str:
     return escape_markdown(" ".join("".join(pieces).split(" ")).replace("\n", " ↵ ").replace("\r", " "))
 
 
-def in_one_sentence(rows: Sequence[ContinuationRow]) -> str:
+def in_words(rows: Sequence[ContinuationRow]) -> str:
     """Return after how many tokens each model diverges from the original model."""
-    first: Mapping[int | None, ContinuationRow] = {row.seed: row for row in rows if not row.layers}
-    sentences = []
-    for row in rows:
-        if row.layers and row.seed is None and None in first:
-            at = first_difference(first[None], row)
-            sentences.append(
-                _("**{name}** writes the same {n} tokens.", name=name_of(row), n=len(row.ids))
-                if at is None
-                else _("**{name}** parts at the first token.", name=name_of(row))
-                if at == 0
-                else _("**{name}** parts after {n} of {all} tokens.", name=name_of(row), n=at, all=len(row.ids))
-            )
-    return paragraph(*sentences)
+    greedy = [row for row in rows if row.seed is None]
+    first = next((row for row in greedy if not row.layers), None)
+    return paragraph(*(_divergence(row, first) for row in greedy if first and row.layers))
+
+
+def _divergence(row: ContinuationRow, first: ContinuationRow) -> str:
+    at, name = first_difference(first, row), name_of(row)
+    if at is None:
+        return _("**{name}** generates the same {n} tokens as the original model.", name=name, n=len(row.ids))
+    if at == 0:
+        return _("**{name}** diverges at the first token.", name=name)
+    return _("**{name}** diverges after {n} of {all} tokens.", name=name, n=at, all=len(row.ids))
 
 
 def numbers(rows: Sequence[ContinuationRow]) -> pd.DataFrame:
     """Return the speed and memory of each model, one row per model and kind of generation."""
     return pd.DataFrame(
         {
-            _("who writes"): [name_of(row) for row in rows],
-            _("how"): [_("likeliest") if row.seed is None else _("by chance") for row in rows],
-            _("tokens per second"): [round((len(row.ids) - 1) / row.seconds, 1) for row in rows],
-            _("kept to write on"): [memory(row.held) for row in rows],
+            _("Model"): [name_of(row) for row in rows],
+            _("Decoding"): [_("greedy") if row.seed is None else _("sampled") for row in rows],
+            _("Tokens per second"): [round((len(row.ids) - 1) / row.seconds, 1) for row in rows],
+            _("Cache"): [memory(row.held) for row in rows],
         }
     )

@@ -6,65 +6,59 @@ from statistics import mean
 import streamlit as st
 
 from app.figures.curves import Curve, curves, guide
-from app.figures.theme import GREY
-from app.ui import chart, palette
+from app.ui import chart
 from app.ui.export import formula_expander
-from app.words.i18n import _
+from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, SwapRow
-from attention_core.variant import SOFTMAX
 from pages.model import reading, sweep
-from pages.model.options import Question, called
+from pages.model.options import Question
 
 
 def show(question: Question) -> None:
     """Run the copy test and read the text as well, because neither copying nor perplexity represents the other."""
 
     def draw(rows: list[SwapRow], key: str) -> None:
-        reading.tell(question, rows)
-        lines = [line for line in (_line(rows, *each) for each in _readers(question)) if line]
-        first = [row.first for row in rows if isinstance(row, CopyRow) and row.layers == ()]
+        reading.headline(question, rows)
+        lines = [line for line in (_line(rows, *each) for each in sweep.models(question)) if line]
+        copies = [row for row in rows if isinstance(row, CopyRow)]
+        first = [row.first for row in copies if row.layers == ()]
         if lines and first:
             ends = [1.0, float(swap.PERIOD - 1)]
-            lines.append(guide(_("said first, as it is"), ends, [mean(first)] * 2))
+            lines.append(guide(_("First occurrence, original"), ends, [mean(first)] * 2))
         figure = curves(
             lines,
-            x_title=_("tokens since the repetition began"),
-            y_title=_("loss (nats a token)"),
+            x_title=_("position in the repetition (tokens)"),
+            y_title=_("loss (nats per token)"),
             height=430,
             top=None,
         )
-        message = _("Lines: the loss of each token that is said again, of the model as it is and of each variant")
+        message = _("Lines: the loss of each repeated token, in the original model and with each variant")
         chart.show(figure, key=f"{key}.chart", name="copying", alt=message)
+        draws = max(row.seed for row in copies) + 1 if first else 0
         st.caption(
-            _(
-                "{period} random common tokens, repeated once; the mean of {n} draws, bands from the lowest to the "
-                "highest. A model that finds what followed a token the first time predicts its repetition at a low "
-                "loss. The first occurrence is {period} tokens back, farther than a shorter window reaches in one "
-                "layer.",
-                period=swap.PERIOD,
-                n=max(row.seed for row in rows if isinstance(row, CopyRow)) + 1 if first else 0,
+            paragraph(
+                _(
+                    "Copy test: {period} random common tokens, repeated once; mean and range of {n} draws. "
+                    "A model that attends {period} tokens back copies at almost no loss.",
+                    period=swap.PERIOD,
+                    n=draws,
+                ),
+                reading.setting(question, rows),
             )
         )
 
-    rows = sweep.at_once(reading.tasks(question), draw, key="model.copying")
+    rows = sweep.run(reading.tasks(question), draw, key="model.copying")
     reading.take_away(rows)
     formula_expander(
-        _("What the numbers are"),
+        _("Definitions"),
         r"\text{perplexity} = \exp\Big(\tfrac{1}{n-1}\sum_{i>1} -\log p(x_i \mid x_{<i})\Big)",
         _(
-            "Copying is the same mean of $-\\log p$, in nats, over the tokens that are said again, without the first "
-            "of them. A guess among all 49,152 tokens costs 10.8 nats; who is sure of another pays more."
+            "The copying loss is the mean of $-\\log p$, in nats, over the repeated tokens without the first. A "
+            "uniform guess among all 49,152 tokens has a loss of 10.8 nats; a confident wrong prediction has more."
         ),
         key="model.method",
     )
-
-
-def _readers(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
-    """Return the name, word, layers and colour of every line."""
-    placed = zip(question.words, palette.places(question.words), strict=True)
-    changed = [(called(word), word, question.layers, place) for word, place in placed]
-    return [(_("The model as it is"), SOFTMAX, (), GREY), *changed]
 
 
 def _line(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...], colour: int) -> Curve | None:

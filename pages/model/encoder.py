@@ -14,7 +14,7 @@ from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.formatting import formatted, number
-from pages.model.options import Question, called, encoder_depth
+from pages.model.options import ORIGINAL, Question, called, encoder_depth
 
 SENTENCES = (
     N_("The boy cannot find the key to the shed."),
@@ -36,7 +36,7 @@ KEPT, CLOSE = 0.95, 0.7
 def show(question: Question) -> None:
     """Embed the query and the sentences with every variant and draw the similarities and ranks."""
     if not question.options.encoders:
-        st.info(_("Add what is to stand in softmax's place: the button is above."))
+        st.info(_("Choose a replacement for softmax above."))
         return
     low, high = question.options.encoder_layers
     layers = tuple(range(low, high + 1))
@@ -45,9 +45,8 @@ def show(question: Question) -> None:
         st.markdown(in_words(rows))
         st.caption(
             _(
-                "Model: MiniLM-L6, computed on this machine. A sentence's embedding is the mean over its tokens. The "
-                "variants replace softmax in layers {low} to {high}; the model has layers 0 to {last}. Drift is one "
-                "minus the cosine between a sentence's embeddings in the original and in the changed model.",
+                "MiniLM-L6 has layers 0 to {last}; softmax is replaced in layers {low} to {high}. Drift is one "
+                "minus the cosine of a sentence's original and changed embeddings. Computed on this machine.",
                 low=low,
                 high=high,
                 last=encoder_depth() - 1,
@@ -55,14 +54,14 @@ def show(question: Question) -> None:
         )
         figure = curves(
             lines(rows),
-            x_title=_("rank of the sentence in the original model"),
-            y_title=_("cosine with the query"),
+            x_title=_("rank in the original model"),
+            y_title=_("cosine with the query sentence"),
             height=400,
             x_ticks=range(1, 1 + len(SENTENCES)),
         )
-        text = _("Lines: the cosine of each sentence with the query, for every variant")
+        text = _("Lines: the cosine of each sentence with the query sentence, for every variant")
         chart.show(figure, key=f"{key}.chart", name="similarity", alt=text)
-        st.caption(_("Rank of each sentence by its cosine with the query; 1 is the most similar."))
+        st.caption(_("Rank by cosine with the query sentence; 1 is the most similar."))
         st.table(ranking(rows), hide_index=True)  # Unlike a data frame, it wraps the sentences on a narrow screen.
 
     rows = runs.run_immediately(
@@ -82,12 +81,12 @@ def in_words(rows: Sequence[EmbeddingRow]) -> str:
 
 def _verdict(row: EmbeddingRow) -> str:
     values = {"name": called(row.word), "drift": number(row.drift, 2), "tau": number(row.tau, 2)}
-    drift = _("With **{name}** embeddings drift by {drift}.", **values)
+    drift = _("With **{name}** embeddings drift by {drift} on average.", **values)
     if row.tau >= KEPT:
-        return paragraph(drift, _("The ranking of the sentences stays the same, with Kendall's τ of {tau}.", **values))
+        return paragraph(drift, _("The ranking stays the same (Kendall's τ {tau}).", **values))
     if row.tau >= CLOSE:
-        return paragraph(drift, _("The ranking of the sentences stays similar, with Kendall's τ of {tau}.", **values))
-    return paragraph(drift, _("The ranking of the sentences changes, with Kendall's τ of {tau}.", **values))
+        return paragraph(drift, _("The ranking stays similar (Kendall's τ {tau}).", **values))
+    return paragraph(drift, _("The ranking changes (Kendall's τ {tau}).", **values))
 
 
 def ranks(similarities: Sequence[float]) -> np.ndarray:
@@ -102,7 +101,7 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
     order = np.argsort(ranks(rows[0].before))
     xs = [float(i) for i in range(1, 1 + len(order))]
     notes = [_(SENTENCES[i]) for i in order]
-    readers = [(_("The model as it is"), rows[0].before, GREY)]
+    readers = [(_(ORIGINAL), rows[0].before, GREY)]
     placed = zip(rows, palette.places([row.word for row in rows]), strict=True)
     readers += [(called(row.word), row.after, place) for row, place in placed]
     return [

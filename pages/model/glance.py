@@ -1,4 +1,6 @@
-"""The details of one selected token: its probabilities in both models, and the attention row that changed most."""
+"""The details next to the text: the tokens with the largest increase in loss, or one selected token's predictions."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
@@ -7,19 +9,46 @@ import attention_core as ac
 from app.figures.bars import row_multiples
 from app.jobs import dispatch, runs
 from app.ui import chart
-from app.words.i18n import _, escape_markdown, sentence
+from app.words.i18n import _, escape_markdown, paragraph, sentence
 from app.words.labels import computing
 from attention_core.experiments import glance
 from attention_core.experiments.glance import NextTokenRow
-from attention_core.formatting import percent
-from attention_core.inputs.labels import readable
-from pages.model.options import Question, called
+from attention_core.experiments.swap import ReadingRow
+from attention_core.formatting import number, percent
+from attention_core.inputs.labels import number_repeats, readable
+from pages.model.options import ORIGINAL, Question, called
+
+WORST = 8
+"""Number of tokens listed while no token is selected."""
+SMALLEST = 1e-6
+"""Smallest probability that is written out."""
 
 
-def show(question: Question, word: str, token: int) -> None:
+def show(question: Question, original: ReadingRow, changed: ReadingRow | None) -> None:
+    """Draw the predictions of the selected token, or the tokens whose loss increases most if none is selected."""
+    token = question.options.token
+    if changed is None:
+        return
+    if token is None or not 0 < token < original.tokens:
+        st.caption(_("Largest increases of the loss (nats)"))
+        st.dataframe(increases(original, changed), hide_index=True)
+    else:
+        _predictions(question, changed.word, token)
+
+
+def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, object]]:
+    """Return the tokens whose loss increases most, with both losses."""
+    worse, labels = np.subtract(changed.losses, original.losses), number_repeats(original.labels)
+    return [
+        {_("Token"): labels[i + 1], _("Original"): number(original.losses[i]), _("Changed"): number(changed.losses[i])}
+        for i in np.argsort(-worse, kind="stable")[:WORST].tolist()
+        if worse[i] > 0
+    ]
+
+
+def _predictions(question: Question, word: str, token: int) -> None:
     """Predict the token with the original and the changed model, and draw both predictions and the changed row."""
-    name = called(word)
-    place = st.empty()
+    name, place = called(word), st.empty()
     [task] = glance.tasks(question.text, word, question.layers, token)
     try:
         with computing(name):
@@ -31,49 +60,44 @@ def show(question: Question, word: str, token: int) -> None:
         return
     place.empty()
     st.markdown(in_words(row, name))
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.dataframe(
-            {
-                _("As it is"): [shown(message) for message, chance in row.before],
-                _("chance"): [chance for message, chance in row.before],
-                _("Changed"): [shown(message) for message, chance in row.after],
-                _("its chance"): [chance for message, chance in row.after],
-            },
-            hide_index=True,
-            column_config={
-                _("chance"): st.column_config.NumberColumn(format="percent"),
-                _("its chance"): st.column_config.NumberColumn(format="percent"),
-            },
-        )
-    with right:
-        rows = {_("As it is"): np.array(row.row_before), name: np.array(row.row_after)}
-        figure = row_multiples(rows, row.context, key_title=_("looked at"), value_title=_("weight"), most=24)
-        message = _(
-            "Bars: where the token before it looks in layer {layer}, head {head}.", layer=row.layer, head=row.head
-        )
-        chart.show(figure, key="model.row", name="attention-row", alt=message)
+    st.dataframe({_("Original"): ranked(row.before), _("Changed"): ranked(row.after)}, hide_index=True)
+    rows = {_(ORIGINAL): np.array(row.row_before), name: np.array(row.row_after)}
+    figure = row_multiples(rows, row.context, key_title=_("key"), value_title=_("weight"), most=24)
+    message = _(
+        "Bars: the attention row of the previous token in layer {layer}, head {head}", layer=row.layer, head=row.head
+    )
+    chart.show(figure, key="model.row", name="attention-row", alt=message)
 
 
-def shown(token: str) -> str:
-    """Return a token in readable form."""
-    return readable(token)
+def ranked(predictions: Sequence[tuple[str, float]]) -> list[str]:
+    """Return the predicted tokens with their probabilities."""
+    return [f"{readable(token)} · {percent(chance)}" for token, chance in predictions]
+
+
+def probability(chance: float) -> str:
+    """Return a probability as a percentage without powers of ten."""
+    if chance < SMALLEST:
+        return _("under 0.0001%")
+    return percent(chance) if chance >= 1e-4 else f"{100 * chance:.4f}%"
 
 
 def in_words(row: NextTokenRow, name: str) -> str:
     """Return how a token's probability changed, and in which head the previous token's attention row changed most."""
     values = {
         "token": escape_markdown(row.label),
-        "before": percent(row.chances[0]),
-        "after": percent(row.chances[1]),
+        "before": probability(row.chances[0]),
+        "after": probability(row.chances[1]),
         "name": name,
         "last": escape_markdown(row.context[-1]),
         "layer": row.layer,
         "head": row.head,
         "moved": percent(row.moved),
     }
-    return _(
-        "“{token}” had a chance of {before} and has {after} with {name}. Of the layers replaced, the row of “{last}” "
-        "changed most in layer {layer}, head {head}: {moved} of its weight lies elsewhere.",
-        **values,
+    return paragraph(
+        _("P(“{token}”): {before} → {after} with **{name}**.", **values),
+        _(
+            "The attention row of “{last}” changes most in layer {layer}, head {head}: {moved} of its weight moves to "
+            "other tokens.",
+            **values,
+        ),
     )

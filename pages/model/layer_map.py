@@ -10,9 +10,9 @@ from app.figures.heat import Row, heat
 from app.ui import chart
 from app.words.i18n import _
 from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
+from attention_core.experiments.swap.summary import Both, originals
 from attention_core.formatting import number
 from pages.model.options import called, depth
-from pages.model.sweep import Both
 
 TIMES = 2.0
 """Ratio of perplexities at which the colour saturates; one replaced layer seldom exceeds it."""
@@ -26,19 +26,18 @@ def draw(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, key: s
         rows: all rows, including those of the original model.
         key: prefix of the elements' keys.
     """
-    read = next((row for row in rows if isinstance(row, ReadingRow) and not row.layers), None)
-    copy = next((row for row in rows if isinstance(row, CopyRow) and not row.layers), None)
+    read, copy = originals(rows)
     left, right = st.columns(2)
     if read:
         ticks = {at: f"× {number(TIMES**at, 2)}" for at in (0, 0.5)} | {1: _("≥ × {n:g}", n=TIMES)}
         found = [of_reading(word, pairs, read) for word, pairs in lines.items()]
         with left:
-            _show(found, ticks, _("perplexity of the text, over that of the model as it is"), f"{key}.perplexity")
+            _show(found, ticks, _("perplexity relative to the original model"), f"{key}.perplexity")
     if copy:
-        ticks = {0: _("as it is"), 0.5: _("half lost"), 1: _("lost")}
+        ticks = {0: _("unchanged"), 0.5: _("half lost"), 1: _("lost")}
         found = [of_copying(word, pairs, copy) for word, pairs in lines.items()]
         with right:
-            _show(found, ticks, _("how much is lost of what copying saves"), f"{key}.copied")
+            _show(found, ticks, _("lost share of copying"), f"{key}.copied")
 
 
 def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:
@@ -49,7 +48,7 @@ def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:
             layer = int(pair.x)
             places[layer] = math.log(pair.perplexity / read.perplexity) / math.log(TIMES)
             notes[layer] = _(
-                "{name}, layer {layer}: perplexity {after}, {ratio}× what it was",
+                "{name}, layer {layer}: perplexity {after}, {ratio}× the original",
                 name=called(word),
                 layer=layer,
                 after=number(pair.perplexity, 3),
@@ -66,7 +65,7 @@ def of_copying(word: str, pairs: Sequence[Both], copy: CopyRow) -> Row:
             layer = int(pair.x)
             places[layer] = (pair.copied - copy.copied) / max(copy.first - copy.copied, 1e-9)
             notes[layer] = _(
-                "{name}, layer {layer}: copying {copied} nats a token, {whole} as it is",
+                "{name}, layer {layer}: copying loss {whole} → {copied} nats per token",
                 name=called(word),
                 layer=layer,
                 copied=number(pair.copied, 3),
@@ -80,7 +79,7 @@ def _empty() -> tuple[np.ndarray, list[str]]:
 
 
 def _show(rows: Sequence[Row], ticks: Mapping[float, str], scale: str, key: str) -> None:
-    x_title, dark = _("the layer that is replaced"), st.context.theme.type == "dark"
+    x_title, dark = _("replaced layer"), st.context.theme.type == "dark"
     figure = heat(rows, ticks, dark=dark, x_title=x_title, scale=scale)
-    text = _("Map: {measure}, a row for each variant, a cell for each layer", measure=scale)
+    text = _("Map: {measure}, one row per variant, one cell per layer", measure=scale)
     chart.show(figure, key=key, name="model-layers", alt=text)

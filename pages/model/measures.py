@@ -12,13 +12,13 @@ from app.words.i18n import N_
 from attention_core import metrics
 from attention_core.experiments import swap
 from attention_core.experiments.swap import SwapRow, SwapTask
+from attention_core.experiments.swap.summary import Score, error_points
 from pages.model import predicts, reading
-from pages.model.options import ModelOptions, Question, asked
-from pages.model.words import Score
+from pages.model.options import ModelOptions, Question, described
 
 
 def _question(screen: Screen) -> Question:
-    return asked(screen.options(ModelOptions), screen.visit.text)
+    return described(screen.options(ModelOptions), screen.visit.text)
 
 
 def _rows(tasks: Sequence[SwapTask]) -> list[SwapRow]:
@@ -50,7 +50,7 @@ def _copied(screen: Screen, attention: ac.Attention | None) -> float:
 
 
 def _forecast(screen: Screen, attention: ac.Attention | None) -> float:
-    found = predicts.points(_rows(predicts.tasks(_question(screen))))
+    found = error_points(_rows(predicts.tasks(_question(screen))))
     return metrics.rank_correlation([p.output for p in found], [p.perplexity for p in found])
 
 

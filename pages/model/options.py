@@ -35,6 +35,15 @@ TEXTS = {
     "chinese": N_("Chinese"),
     OWN: N_("Your text"),
 }
+ORIGINAL = N_("Original model")
+"""Name of the unchanged model on screen."""
+TABS = {
+    N_("Text"): ("text", "copying"),
+    N_("Layers"): ("layers",),
+    N_("Budget"): ("budget", "predicts"),
+    N_("Generate"): ("continuation", "encoder"),
+}
+"""Tabs of the page, each with its views."""
 
 
 def depth() -> int:
@@ -72,7 +81,7 @@ def layers_of(count: Callable[[], int]) -> Control[tuple[int, int]]:
         N_("Layers"),
         widget=st.slider,
         arguments=lambda: {"min_value": 0, "max_value": count() - 1, "width": 220},
-        help=N_("In which layers softmax is replaced; the first layer is 0."),
+        help=N_("Layers in which softmax is replaced; the first layer is 0."),
     )
 
 
@@ -103,32 +112,32 @@ class ModelOptions(Options, prefix="m_"):
 
     view = choice(
         {
-            "text": N_("text"),
-            "copying": N_("copying"),
-            "layers": N_("layers"),
-            "budget": N_("budget"),
-            "predicts": N_("forecast"),
-            "continuation": N_("continuation"),
-            "encoder": N_("embeddings"),
+            "text": N_("Perplexity"),
+            "copying": N_("Copying"),
+            "layers": N_("Layers"),
+            "budget": N_("Curves"),
+            "predicts": N_("Forecast"),
+            "continuation": N_("Continuation"),
+            "encoder": N_("Embeddings"),
         },
-        N_("Look at"),
+        N_("View"),
     )
     words = words_of(FIRST, causal=True)
     layers = layers_of(depth)
     text = selection(TEXTS, N_("Text"), layout={"width": 150})
     live = switch(
         False,
-        N_("Compute anew"),
-        help=N_("Built-in texts open with results that were recorded; this computes them on this machine."),
+        N_("Recompute"),
+        help=N_("Built-in texts open with recorded results; this switch computes them on this machine."),
     )
     shown = whole(0, 0, lambda: current().swap_variants - 1, "")
     token = place(lambda: current().swap_tokens)
     edge = choice(
         {
-            "bottom": N_("from the bottom"),
-            "middle": N_("from the middle"),
-            "top": N_("from the top"),
-            "single": N_("one at a time"),
+            "bottom": N_("From bottom"),
+            "middle": N_("From middle"),
+            "top": N_("From top"),
+            "single": N_("One at a time"),
         },
         N_("Layers replaced"),
     )
@@ -137,7 +146,7 @@ class ModelOptions(Options, prefix="m_"):
     query = link_only_option(
         lambda: Field(QUERY, read_text, write_text, accepts=lambda text: isinstance(text, str)),
         N_("Query sentence"),
-        help=N_("Ten fixed sentences are ranked by the cosine of their embeddings with this sentence's embedding."),
+        help=N_("Ten fixed sentences are ranked by cosine similarity with this sentence."),
         widget=st.text_input,
     )
 
@@ -170,10 +179,10 @@ class Question:
 
 def question() -> Question:
     """Return the measurement that the current options describe."""
-    return asked(ModelOptions.now(), SharedOptions.text.value)
+    return described(ModelOptions.now(), SharedOptions.text.value)
 
 
-def asked(now: ModelOptions, own: str) -> Question:
+def described(now: ModelOptions, own: str) -> Question:
     """Return the measurement that options and the visitor's own text describe."""
     low, high = now.layers
     return Question(

@@ -1,20 +1,25 @@
 """The Model page: the effect on a language model of replacing its softmax attention by another variant."""
 
+from functools import partial
+
 import streamlit as st
 
 from app.page import Page
 from app.state.session import SharedOptions
-from app.words.i18n import N_
+from app.words.i18n import N_, _
 from pages.model import budget, continuation, copying, encoder, layers, places, predicts, reading
 from pages.model.measures import MEASURES
-from pages.model.options import OWN, ModelOptions, Question, question, scope
+from pages.model.options import OWN, TABS, ModelOptions, Question, question, scope
+
+TAB = "model.tab"
+"""Session state key of the tab."""
 
 
 def top() -> Question:
     """Draw the choice of the view, the layers, the text and the variants, and return the question."""
     embeds = ModelOptions.view.value == "encoder"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        ModelOptions.view.draw()
+        _tabs()
         if embeds:
             ModelOptions.encoder_layers.draw()
         else:
@@ -28,9 +33,32 @@ def top() -> Question:
     return question()
 
 
+def _tabs() -> None:
+    """Draw the choice of the tab, and of the view if the tab has several."""
+    view = ModelOptions.view.value
+    tab, views = next(each for each in TABS.items() if view in each[1])
+    st.session_state[TAB] = tab
+    st.segmented_control(
+        _("Tab"), list(TABS), key=TAB, format_func=_, on_change=_take_tab, required=True, label_visibility="collapsed"
+    )
+    if len(views) > 1:
+        ModelOptions.view.draw_with_options(
+            views,
+            view,
+            key="model.view",
+            widget=partial(st.pills, required=True),
+            format_func=ModelOptions.view.label_of,
+            label_visibility="collapsed",
+        )
+
+
+def _take_tab() -> None:
+    ModelOptions.view.set(TABS[st.session_state[TAB]][0])
+
+
 def header() -> None:
-    """Draw the switch between recorded and newly computed results."""
-    if ModelOptions.view.value not in ("encoder", "continuation"):  # These two are always computed.
+    """Draw the switch between recorded and newly computed results; embeddings are always computed."""
+    if ModelOptions.view.value != "encoder":
         ModelOptions.live.draw(width="content")
 
 
@@ -39,7 +67,7 @@ PAGE = Page(
     icon=":material/psychology:",
     section="Measure",
     rank=4,
-    question=N_("What does it do to the model?"),
+    question=N_("What happens to a model when you replace its attention?"),
     options=ModelOptions,
     measures=MEASURES,
     top=top,

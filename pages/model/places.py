@@ -30,7 +30,7 @@ OFFERED = (
     UNIFORM,
     "synthesizer~kind~random",
 )
-"""Variants offered as buttons; the last two attend to nothing and serve as baselines."""
+"""Variants offered as buttons; the last two are content-blind baselines."""
 
 
 def show(*, causal: bool) -> None:
@@ -42,7 +42,7 @@ def show(*, causal: bool) -> None:
     words = _now(causal)
     opened = st.session_state.get(OPENED)
     with st.container(horizontal=True, gap="xsmall", key="model.chips", vertical_alignment="center"):
-        st.markdown(_("In softmax's place:"), width="content")
+        st.markdown(_("Replace softmax with:"), width="content")
         for place, word in enumerate(words):
             st.button(
                 called(word),
@@ -97,7 +97,7 @@ def _remove(causal: bool, word: str) -> None:
 def _menu(causal: bool) -> None:
     words, most = _now(causal), current().swap_variants
     if len(words) >= most:
-        st.caption(_("{count} at once are the most; remove one to add another.", count=most))
+        st.caption(_("At most {count} variants. Remove one to add another.", count=most))
         return
     with st.container(horizontal=True, gap="xsmall", width=520):
         for word in OFFERED:
@@ -106,7 +106,7 @@ def _menu(causal: bool) -> None:
     able = [v for v in ac.all_variants() if not (causal and v.causal_reason) and ac.get(v.key).word not in words]
     titles: dict[str | None, str] = {None: _("choose one"), **{v.key: _(v.title) for v in able}}
     st.selectbox(
-        _("Any other that can hide the future") if causal else _("Any other"),
+        _("Other causal variants") if causal else _("Other variants"),
         list(titles),
         format_func=titles.__getitem__,
         key=ANY,

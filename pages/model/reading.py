@@ -1,34 +1,41 @@
-"""The Text view: the loss of each token of the text, with the original model and with each variant."""
+"""The Perplexity view: the loss of each token of the text, with the original model and with each variant."""
 
 import math
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.reading_board import Reading, ReadingState, reading_board
 from app.ui import chart, export
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
+from attention_core.experiments.swap.summary import Score, score
 from attention_core.formatting import number
 from attention_core.variant import SOFTMAX
 from pages.model import glance, sweep, words
-from pages.model.options import Question, called, take_look, tokens_in_words
-from pages.model.words import Score
+from pages.model.options import Question, take_look, tokens_in_words
 
 
 def show(question: Question) -> None:
-    """Read the text with every variant, run the copy test, and draw the results."""
+    """Read the text with every variant, run the copy test, and draw the results and a token's details."""
+    details: list[DeltaGenerator] = []
 
     def draw(rows: list[SwapRow], key: str) -> None:
-        _draw(question, rows, key)
+        headline(question, rows)
+        text, side = st.columns([5, 2], gap="medium")
+        details[:] = [side]
+        with text:
+            _board(question, rows, key)
+        st.caption(setting(question, rows))
 
-    rows = sweep.at_once(tasks(question), draw, key="model.reading")
+    rows = sweep.run(tasks(question), draw, key="model.reading")
+    original, changed = readings(question, rows)
+    if original and question.words:
+        with details[0]:
+            glance.show(question, original, changed[_shown(question)])
     take_away(rows)
-    read = next((row for row in rows if isinstance(row, ReadingRow) and row.layers == ()), None)
-    token = question.options.token
-    if read and question.words and token is not None and 0 < token < read.tokens:
-        glance.show(question, question.words[min(question.options.shown, len(question.words) - 1)], token)
 
 
 def tasks(question: Question) -> tuple[swap.SwapTask, ...]:
@@ -38,23 +45,32 @@ def tasks(question: Question) -> tuple[swap.SwapTask, ...]:
 
 def scores(question: Question, rows: Sequence[SwapRow]) -> tuple[Score, list[Score]]:
     """Return the scores of the original model and of each variant."""
-    original = words.score(_("The model as it is"), SOFTMAX, (), rows)
-    return original, [words.score(called(word), word, question.layers, rows) for word in question.words]
+    original, *changed = [score(name, word, layers, rows) for name, word, layers, _colour in sweep.models(question)]
+    return original, changed
 
 
-def tell(question: Question, rows: Sequence[SwapRow]) -> None:
-    """Draw the headline, and a caption with the model, the text and the date of the results."""
-    original, changed = scores(question, rows)
+def readings(question: Question, rows: Sequence[SwapRow]) -> tuple[ReadingRow | None, list[ReadingRow | None]]:
+    """Return the text as read by the original model and by each variant; None for one that is not measured yet."""
+    found = {(row.word, row.layers): row for row in rows if isinstance(row, ReadingRow)}
+    return found.get((SOFTMAX, ())), [found.get((word, question.layers)) for word in question.words]
+
+
+def headline(question: Question, rows: Sequence[SwapRow]) -> None:
+    """Draw perplexity and copying before and after the replacement, or what to do if nothing is replaced."""
+    if question.words:
+        st.markdown(words.headline(*scores(question, rows)) or _("Reading …"))
+    else:
+        st.info(_("Choose a replacement for softmax above."))
+
+
+def setting(question: Question, rows: Sequence[SwapRow]) -> str:
+    """Return the layers, the model, the text, the keys that windows allow, and the date of the results."""
     read = next((row for row in rows if isinstance(row, ReadingRow)), None)
     if read is None:
-        return
-    if changed:
-        st.markdown(words.headline(original, changed) or _("Reading …"))
-    else:
-        st.info(_("Add what is to stand in softmax's place: the button is above."))
+        return ""
     tokens = tokens_in_words(read.tokens, read.total)
     on_what = words.setting(where=question.where, tokens=tokens, title=question.title)
-    st.caption(paragraph(on_what, words.keys_of_last(question.words, read.tokens), words.origin(rows)))
+    return paragraph(on_what, words.keys_in_words(question.words, read.tokens), words.origin(rows))
 
 
 def take_away(rows: Sequence[SwapRow]) -> None:
@@ -65,21 +81,20 @@ def take_away(rows: Sequence[SwapRow]) -> None:
             chart.choose_format()
 
 
-def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    tell(question, rows)
-    read = {(row.word, row.layers): row for row in rows if isinstance(row, ReadingRow)}
-    first = read.get((SOFTMAX, ()))
+def _shown(question: Question) -> int:
+    return min(question.options.shown, len(question.words) - 1)
+
+
+def _board(question: Question, rows: Sequence[SwapRow], key: str) -> None:
+    first, read = readings(question, rows)
     if first is None:
         return
     original, changed = scores(question, rows)
     reading_board(
         first.labels,
         _reading(original, original, first),
-        [
-            _reading(each, original, read.get((word, question.layers)))
-            for word, each in zip(question.words, changed, strict=True)
-        ],
-        [_("Perplexity"), _("times"), _("Copying, nats a token")],
+        [_reading(each, original, row) for each, row in zip(changed, read, strict=True)],
+        [_("Perplexity"), _("Ratio"), _("Copying loss (nats)")],
         ReadingState(question.options.shown, -1 if question.options.token is None else question.options.token),
         key=f"{key}.board",
         on_look=take_look,

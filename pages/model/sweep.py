@@ -1,7 +1,7 @@
-"""Charts of perplexity and copying against a swept quantity, side by side."""
+"""Runs of tasks that may be recorded, and charts of perplexity and copying against a swept quantity, side by side."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import TypeVar
 
 import streamlit as st
 
@@ -10,40 +10,35 @@ from app.figures.theme import GREY
 from app.jobs import dispatch, runs
 from app.ui import chart, palette
 from app.words.i18n import _
-from attention_core.experiments import swap
-from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow, SwapTask
-from pages.model.options import called
+from attention_core.experiments import continuation, swap
+from attention_core.experiments.continuation import ContinuationRow, ContinuationTask
+from attention_core.experiments.swap import FLOORS, SwapRow, SwapTask
+from attention_core.experiments.swap.summary import Both, originals
+from attention_core.variant import SOFTMAX
+from pages.model.options import ORIGINAL, Question, called
+
+RowT = TypeVar("RowT")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Both:
-    """The perplexity and copying loss of one variant at one position of the axis; None for a missing number."""
-
-    x: float
-    perplexity: float | None
-    copied: float | None
-
-
-def at_once(tasks: Sequence[SwapTask], draw: Callable[[list[SwapRow], str], None], *, key: str) -> list[SwapRow]:
+def run(
+    tasks: Sequence[SwapTask] | Sequence[ContinuationTask], draw: Callable[[list[RowT], str], None], *, key: str
+) -> list[RowT]:
     """Run tasks and draw their rows, with the arguments of ``runs.run_immediately``; recorded rows need no worker."""
+    experiment = "continuation" if any(isinstance(task, ContinuationTask) for task in tasks) else "swap"
     for task in tasks:
-        if not task.live and (row := swap.known(task)) is not None:
-            dispatch.keep("swap", task, (row,))
-    return runs.run_immediately("swap", tasks, draw, key=key)
+        row: SwapRow | ContinuationRow | None = None
+        if not task.live:
+            row = continuation.known(task) if isinstance(task, ContinuationTask) else swap.known(task)
+        if row is not None:
+            dispatch.keep(experiment, task, (row,))
+    return runs.run_immediately(experiment, tasks, draw, key=key)
 
 
-def pairs(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[Both]:
-    """Return the perplexities and copying losses of one line, combined by position."""
-    found: dict[float, dict[str, float]] = {}
-    for row in rows:
-        at = x(row)
-        if at is not None and isinstance(row, ReadingRow):
-            found.setdefault(at, {})["perplexity"] = row.perplexity
-        elif at is not None and isinstance(row, CopyRow):
-            found.setdefault(at, {})["copied"] = row.copied
-    return [
-        Both(x=at, perplexity=each.get("perplexity"), copied=each.get("copied")) for at, each in sorted(found.items())
-    ]
+def models(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
+    """Return the name, word, replaced layers and colour of the original model and of each changed model."""
+    placed = zip(question.words, palette.places(question.words), strict=True)
+    changed = [(called(word), word, question.layers, place) for word, place in placed]
+    return [(_(ORIGINAL), SOFTMAX, (), GREY), *changed]
 
 
 def draw(
@@ -53,7 +48,6 @@ def draw(
     key: str,
     x_title: str,
     log_x: bool = False,
-    x_ticks: Sequence[float] = (),
     name_of: Callable[[str], str] = called,
 ) -> None:
     """Draw the charts of perplexity and of copying.
@@ -64,26 +58,22 @@ def draw(
         key: prefix of the elements' keys.
         x_title: title of the horizontal axis.
         log_x: whether the horizontal axis is logarithmic.
-        x_ticks: positions of ticks on the horizontal axis.
         name_of: function that returns the legend name of a word.
     """
     ends = [both.x for found in lines.values() for both in found]
     if not ends:
         return
-    span = [min(ends), max(ends)]
-    as_it_is = [row for row in rows if row.layers == ()]
-    read = [row.perplexity for row in as_it_is if isinstance(row, ReadingRow)]
-    copied = [row.copied for row in as_it_is if isinstance(row, CopyRow)]
+    read, copy = originals(rows)
     sides = (
-        ("perplexity", _("perplexity of the text"), read, True),
-        ("copied", _("loss when copying (nats a token)"), copied, False),
+        ("perplexity", _("perplexity"), read.perplexity if read else None, True),
+        ("copied", _("copying loss (nats per token)"), copy.copied if copy else None, False),
     )
     for place, (name, title, level, log) in zip(st.columns(2), sides, strict=True):
         placed = zip(lines.items(), palette.places(list(lines)), strict=True)
         drawn = [_curve(name_of(word), word, found, name, colour) for (word, found), colour in placed]
-        if level:
-            drawn.append(guide(_("The model as it is"), span, level[:1] * 2))
-        figure = curves(drawn, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=380, x_ticks=x_ticks)
+        if level is not None:
+            drawn.append(guide(_(ORIGINAL), [min(ends), max(ends)], [level] * 2))
+        figure = curves(drawn, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=380)
         with place:
             message = _("Lines: {measure} against {axis}", measure=title, axis=x_title)
             chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=message)

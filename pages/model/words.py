@@ -1,88 +1,32 @@
 """Sentences of the Model page, computed from the measurements."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import mean
 
 from app.words.i18n import _, _n, paragraph
-from attention_core import registry
-from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
+from attention_core.experiments.continuation import ContinuationRow
+from attention_core.experiments.swap import SwapRow
+from attention_core.experiments.swap.summary import Score, keys_of_last, lost_share
 from attention_core.formatting import number
 from attention_core.inputs import models
-from attention_core.model_patching import UNIFORM
 from pages.model.options import called
 
 SAME = 1.05
-"""Largest ratio of perplexities for which a text counts as read as well as before."""
+"""Largest ratio of perplexities for which perplexity counts as preserved."""
 WORSE = 1.5
-"""Ratio of perplexities above which a text counts as read much worse, in the Layers view."""
+"""Ratio of perplexities that the Layers view reports."""
 COPIED = 0.2
 """Largest lost share of what copying saves for which copying counts as preserved."""
 LOST = 0.8
-"""Lost share from which on copying counts as lost."""
+"""Lost share from which on copying fails."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """The measurements of one model.
-
-    Attributes:
-        name: name on screen.
-        perplexity: perplexity of the text; NaN if it is not known yet.
-        copied: loss per copied token in nats, mean over the finished draws; NaN without finished draws.
-        first: loss per token on its first occurrence, in nats; NaN if there is no finished draw.
-        covered: tokens of the text if the variant attends to all of them as softmax does, so that nothing can change;
-            0 otherwise.
-    """
-
-    name: str
-    perplexity: float
-    copied: float
-    first: float
-    covered: int = 0
-
-    @property
-    def complete(self) -> bool:
-        """True if both numbers are known."""
-        return not (math.isnan(self.perplexity) or math.isnan(self.copied))
-
-
-def score(name: str, word: str, layers: tuple[int, ...], rows: Sequence[SwapRow]) -> Score:
-    """Return the score of one model, given all rows."""
-    own = [row for row in rows if (row.word, row.layers) == (word, layers)]
-    copies = [row for row in own if isinstance(row, CopyRow)]
-    read = next((row for row in own if isinstance(row, ReadingRow)), None)
-    return Score(
-        name=name,
-        perplexity=read.perplexity if read else math.nan,
-        covered=read.tokens if read and layers and attends_to_all(word, read.tokens) else 0,
-        copied=mean(row.copied for row in copies) if copies else math.nan,
-        first=mean(row.first for row in copies) if copies else math.nan,
-    )
-
-
-def attends_to_all(word: str, n: int) -> bool:
-    """Return whether a fixed pattern allows every earlier token of a text of ``n`` tokens, as softmax does."""
-    if word == UNIFORM:
-        return False
-    mask = registry.from_word(word).mask(n, causal=True)
-    return mask is not None and int(mask.tril().sum()) == n * (n + 1) // 2
-
-
-def keys_of_last(words: Sequence[str], n: int) -> str:
+def keys_in_words(words: Sequence[str], n: int) -> str:
     """Return how many of ``n`` tokens the last one attends to in each variant with a fixed pattern; empty for none."""
-    masks = {word: registry.from_word(word).mask(n, causal=True) for word in words if word != UNIFORM}
-    counts = {word: int(mask[-1].sum()) for word, mask in masks.items() if mask is not None}
-    if not counts:
-        return ""
-    return _(
-        "The last of {n} tokens attends to: {counts}.",
-        n=n,
-        counts=", ".join(
-            _n("{n} key in {name}", "{n} keys in {name}", n=count, name=called(word)) for word, count in counts.items()
-        ),
-    )
+    counts = [
+        _n("{n} key with {name}", "{n} keys with {name}", n=count, name=called(word))
+        for word, count in keys_of_last(words, n).items()
+    ]
+    return _("The last of {n} tokens attends to {counts}.", n=n, counts=", ".join(counts)) if counts else ""
 
 
 def headline(original: Score, changed: Sequence[Score]) -> str:
@@ -105,7 +49,7 @@ def setting(*, where: str, tokens: str, title: str) -> str:
     """
     model = next(info for info in models.BUILT_IN if info.causal)
     return _(
-        "In {where} of {model}, 4-bit quantised, not retrained; on {tokens} of the text “{title}”.",
+        "Softmax is replaced in {where} of {model} (4-bit quantised, no retraining). Text: {tokens} of “{title}”.",
         where=where,
         model=model.title,
         tokens=tokens,
@@ -117,52 +61,51 @@ def verdict(original: Score, each: Score) -> str:
     """Return the effect of one variant on perplexity and copying; empty if either number is missing."""
     if not (original.complete and each.complete):
         return ""
+    return paragraph(_perplexity(original, each), _copying(original, each))
+
+
+def _perplexity(original: Score, each: Score) -> str:
     ratio = each.perplexity / original.perplexity
-    lost = lost_share(original, each)
     values = {
         "name": each.name,
         "before": number(original.perplexity, 3),
         "after": number(each.perplexity, 3),
         "ratio": number(ratio, 2),
-        "copied": number(each.copied, 2),
-        "whole": number(original.copied, 2),
     }
     if each.covered and 1 / SAME <= ratio <= SAME:
-        reads = _n(
-            "**{name}** attends to the only token of the text, like softmax, so perplexity stays {after}.",
-            "**{name}** attends to all {n} tokens of the text, like softmax, so perplexity stays {after}.",
+        return _n(
+            "**{name}** attends to the only token of the text, as softmax does: perplexity is {after}.",
+            "**{name}** attends to all {n} tokens of the text, as softmax does: perplexity is {after}.",
             n=each.covered,
             **values,
         )
-    elif ratio > SAME:
-        reads = _("With **{name}** perplexity rises from {before} to {after}, {ratio}× the original.", **values)
-    elif ratio < 1 / SAME:
-        reads = _("With **{name}** perplexity falls from {before} to {after}, {ratio}× the original.", **values)
-    else:
-        reads = _(
-            "With **{name}** perplexity stays within {same:.0%}: from {before} to {after}.", same=SAME - 1, **values
-        )
+    if ratio > SAME:
+        return _("With **{name}** perplexity rises from {before} to {after} ({ratio}×).", **values)
+    if ratio < 1 / SAME:
+        return _("With **{name}** perplexity falls from {before} to {after} ({ratio}×).", **values)
+    if values["before"] == values["after"]:
+        return _("With **{name}** perplexity is unchanged ({after}).", **values)
+    return _("With **{name}** perplexity stays within {same:.0%}: {before} → {after}.", same=SAME - 1, **values)
+
+
+def _copying(original: Score, each: Score) -> str:
+    values = {"before": number(original.copied, 2), "after": number(each.copied, 2)}
+    lost = lost_share(original, each)
+    if values["before"] == values["after"]:
+        return _("Copying is unchanged: loss {after} nats per token.", **values)
     if lost <= COPIED:
-        copies = _("Copying is kept: {copied} nats a token, {whole} in the original.", **values)
-    elif lost < LOST:
-        copies = _("Copying gets worse: {copied} nats a token, {whole} in the original.", **values)
-    else:
-        copies = _("Copying is lost: {copied} nats a token, {whole} in the original.", **values)
-    return paragraph(reads, copies)
+        return _("Copying is preserved: loss {before} → {after} nats per token.", **values)
+    if lost < LOST:
+        return _("Copying gets worse: loss {before} → {after} nats per token.", **values)
+    return _("Copying fails: loss {before} → {after} nats per token.", **values)
 
 
-def lost_share(original: Score, each: Score) -> float:
-    """Return the lost share of what copying saves: 0 for unchanged copying, 1 for no copying."""
-    saves = original.first - original.copied
-    return (each.copied - original.copied) / saves if saves > 0 else 0.0
-
-
-def origin(rows: Sequence[SwapRow]) -> str:
+def origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:
     """Return whether the results were recorded, with the date, or computed now."""
     stamps = sorted({row.recorded for row in rows if row.recorded})
     live = sum(not row.recorded for row in rows)
     if not stamps:
-        return _("Live: computed on this machine.")
+        return _("Computed on this machine.")
     text = _("Recorded on {stamps}.", stamps="; ".join(stamps))
     if not live:
         return text

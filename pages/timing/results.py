@@ -14,7 +14,7 @@ from app.ui import chart, export, palette
 from app.ui.about import what_is_counted
 from app.words.i18n import N_, _, _n, escape_markdown
 from app.words.labels import label
-from attention_core.benchmarking.masked import Masked, attention_from_word
+from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
 from attention_core.benchmarking.records import Run
 from attention_core.benchmarking.summary import Overtaking, growth, of_variant, overtaking, ratios
 from attention_core.experiments.timing_length import unfinished

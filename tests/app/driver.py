@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import difflib
 import html
 import itertools
 import json
@@ -125,10 +126,26 @@ def chosen(*keys):
     return tuple(ac.get(key) for key in keys)
 
 
+class PageText(str):
+    """The text of a page. A failed ``assert ... in text`` reports its nearest sentence (``tests/conftest.py``)."""
+
+    __slots__ = ()
+
+    def nearest(self, text):
+        """Return the sentence of the page that is most similar to a text."""
+        sentences = re.split(r"(?<=[.;:!?])\s+|\n+", self)
+        return next(iter(difflib.get_close_matches(text, sentences, n=1, cutoff=0)), "")
+
+
+def assert_says(at, text, *kinds):
+    """Check that a page shows a text in its Markdown, or in other kinds of elements."""
+    assert text in spoken(at, *kinds)
+
+
 def spoken(at, *kinds):
     """Return the Markdown of a page and the text of other kinds of elements, with non-breaking spaces replaced."""
     said = [*at.main.markdown, *(each for kind in kinds for each in at.main.get(kind))]
-    return " ".join(each.value for each in said).replace("\N{NO-BREAK SPACE}", " ")
+    return PageText(" ".join(each.value for each in said).replace("\N{NO-BREAK SPACE}", " "))
 
 
 def charts(at):

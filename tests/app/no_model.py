@@ -88,5 +88,6 @@ def without_a_model(monkeypatch):
     )  # made-up rows must not reach other tests
     monkeypatch.setattr(swap, "compute", made_up)
     monkeypatch.setattr(swap.records, "recorded", lambda: None)
+    monkeypatch.setattr(continuation, "recorded", lambda: None)
     monkeypatch.setattr(glance, "run", glanced)
     monkeypatch.setattr(continuation, "run", written)

@@ -1,7 +1,7 @@
 """Tests of the text about a variant: its cost on an input and its source."""
 
 import pytest
-from driver import chosen, open_page, spoken, visit
+from driver import assert_says, chosen, open_page, visit
 
 import attention_core as ac
 from app.ui.about import cost_in_words, sources, what_is_counted
@@ -14,10 +14,10 @@ def test_a_cost_is_compared_with_softmaxs_and_names_what_is_counted():
     own, full = (a.cost(64, 8).multiply_adds for a in (local, softmax))
     assert own < full
     assert cost_in_words(local, n=64, d=8, heads=3) == (
-        f"Time grows as **{local.variant.complexity}**: without a causal mask, {own:,} multiply-adds per head with "
-        f"values as long as keys, {own / full:.2f}× softmax's. {what_is_counted()}"
+        f"**O({local.variant.complexity})**: {own:,} multiply-adds per head ({own / full:.2f}× softmax, d_v = d, no "
+        f"causal mask). {what_is_counted()}"
     )
-    assert "1.00× softmax's. " in cost_in_words(softmax, n=64, d=8, heads=3)
+    assert "(1.00× softmax, " in cost_in_words(softmax, n=64, d=8, heads=3)
     assert cost_in_words(ac.get("local", window=9), n=64, d=8, heads=3) != cost_in_words(local, n=64, d=8, heads=3)
 
 
@@ -32,7 +32,7 @@ def test_the_cost_on_a_page_is_that_of_its_own_input():
     at = open_page(
         "matrices", input="synthetic", n=24, heads=3, d=8, variants=chosen("softmax", "local"), more="explain"
     )
-    assert cost_in_words(at.session_state["variants"][0], n=24, d=8, heads=3) in spoken(at)
+    assert_says(at, cost_in_words(at.session_state["variants"][0], n=24, d=8, heads=3))
 
 
 def cited(paper: Paper) -> str:

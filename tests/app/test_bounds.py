@@ -127,27 +127,23 @@ def timed(seconds, held=1):
 
 WORD = "word "
 CASES = {
-    "text_characters": (40, lambda n: text((WORD * 20)[:n]), "41 characters; the first 40 are read"),
+    "text_characters": (40, lambda n: text((WORD * 20)[:n]), "41 characters; only the first 40 are used"),
     "synthetic_tokens": (12, lambda n: synthetic(n=n), "n is 13; give a whole number from 1 to 12"),
     "head_size": (12, lambda n: synthetic(d=n), "d is 13; give a whole number from 1 to 12"),
     "heads": (3, lambda n: synthetic(heads=n), "heads is 4; give a whole number from 1 to 3"),
-    "synthetic_numbers": (
-        16 * 12,
-        lambda n: synthetic(n=n - 16 * 12 + 12, d=16),
-        "208 numbers; use fewer: at most 192",
-    ),
-    "matrix_tokens": (12, lambda n: read(upload((1, n, 4))), "tokens 13; give from 1 to 12"),
+    "synthetic_numbers": (16 * 12, lambda n: synthetic(n=n - 16 * 12 + 12, d=16), "208 numbers; choose at most 192"),
+    "matrix_tokens": (12, lambda n: read(upload((1, n, 4))), "tokens 13; use 1 to 12"),
     "upload_bytes": (2000, lambda n: read(padded(n)), "2,001 bytes; upload at most 2,000"),
-    "upload_magnitude": (100, lambda n: read(upload(largest=n)), "reaches 101, .* to at most 100"),
+    "upload_magnitude": (100, lambda n: read(upload(largest=n)), "values up to 101, .* to at most 100"),
     "upload_members": (
         5,
         lambda n: read(upload(**{f"x{i}": np.ones(1) for i in range(n - 3)})),
-        "holds 6 arrays, more than 5; save q, k and v alone",
+        "contains 6 arrays, more than 5; save only q, k and v",
     ),
     "label_characters": (
         7,
         lambda n: read(upload(tokens=np.array(["a" * n] * 4))),
-        "<U8; save labels of up to 7 letters",
+        "<U8; save labels of at most 7 characters",
     ),
     "compared_variants": (
         3,
@@ -155,7 +151,7 @@ CASES = {
         "it takes up to 3",
     ),
     "stack_layers": (3, lambda n: opened(MasksOptions, "stack")(["local"] * n), "it takes up to 3 layers"),
-    "run_points": (20, run_file, "points holds 21; give one with at most 20"),
+    "run_points": (20, run_file, "21 entries in points; use at most 20"),
     "run_bytes": (2**18, run_bytes, "262,145 bytes; give a timing run of at most 262,144"),
     "sweep_tokens": (256, lambda n: listed(EntropyOptions, "h_longest", n), "not “512”: it takes 128, 256."),
     "timed_tokens": (1024, lambda n: listed(TimingOptions, "t_to", n), "not “2048”: it takes .*512, 1024"),
@@ -164,7 +160,7 @@ CASES = {
     "swap_tokens": (
         12,
         lambda n: " ".join(map(str, text_tokens(" ".join(["word"] * n)).notices)),
-        "makes 13 tokens; the first 12 are kept",
+        "has 13 tokens; only the first 12 are used",
     ),
     "swap_variants": (
         3,

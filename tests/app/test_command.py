@@ -45,7 +45,7 @@ def test_several_stand_behind_the_proxy(started):
 def test_no_replica_is_refused(started, capsys):
     with pytest.raises(SystemExit):
         started("--replicas", "0")
-    assert "from 1 on" in capsys.readouterr().err
+    assert "at least 1" in capsys.readouterr().err
 
 
 def test_a_missing_proxy_is_named(monkeypatch):

@@ -30,25 +30,25 @@ def record(special):
 def test_tokens_are_counted_as_they_are_shown():
     qkv = record([True] + [False] * 14 + [True])
     assert len(shown_tokens(qkv)) == 14
-    assert (
-        size_in_words(qkv, shown=14)
-        == "14 tokens shown, 2 special ones hidden and rows scaled back to their total · 1 head of 8"
-    )
-    one = "15 tokens shown, 1 special one hidden and rows scaled back to their total · 1 head of 8"
+    assert size_in_words(qkv, shown=14) == "14 tokens shown · 2 special tokens hidden, rows rescaled · 1 head × 8 dims"
+    one = "15 tokens shown · 1 special token hidden, rows rescaled · 1 head × 8 dims"
     assert size_in_words(qkv, shown=15) == one
-    assert size_in_words(qkv, shown=1).startswith("1 token shown, 15 special ones hidden and ")
-    assert size_in_words(qkv, shown=16) == "16 tokens · 1 head of 8"
+    assert size_in_words(qkv, shown=1).startswith("1 token shown · 15 special tokens hidden, ")
+    assert size_in_words(qkv, shown=16) == "16 tokens · 1 head × 8 dims"
     assert shown_tokens(record([True] * 16)) == qkv.tokens  # If hiding would leave no token, none is hidden.
 
 
 def test_one_token_is_not_called_several():
     qkv = SyntheticSource(SyntheticSpec(n=1, heads=2, d=4)).load()
-    assert size_in_words(qkv, shown=1) == "1 token · 2 heads of 4"
+    assert size_in_words(qkv, shown=1) == "1 token · 2 heads × 4 dims"
 
 
 def test_a_mask_that_is_off_is_named_with_its_head():
-    assert "64% of softmax's mass in head 3 lies on later tokens" in future_share_message(0.64, 3)
-    assert "64% of softmax's mass, the mean of all heads, lies on later tokens" in future_share_message(0.64, None)
+    assert (
+        "later tokens, but **Causal** is switched off: these tokens get 64% of softmax's weight in head 3."
+        in future_share_message(0.64, 3)
+    )
+    assert "these tokens get 64% of softmax's weight, averaged over heads." in future_share_message(0.64, None)
     assert all("Switch **Causal** on" in future_share_message(0.1, head) for head in (None, 0))
 
 
@@ -68,7 +68,7 @@ def test_a_file_stands_where_all_visitors_files_do_and_one_that_made_room_is_ask
     assert not at.exception
     [error] = at.error
     assert error.value == (
-        "m?ine.npz had to make room, as all visitors' files may take 1024 MiB here; upload it again."
+        "m?ine.npz was removed, because files of all visitors may use 1024 MiB in total; upload it again."
     )
 
 
@@ -116,7 +116,7 @@ def test_every_page_is_given_queries_and_keys_with_the_positions_that_are_chosen
     at = go(at, "entropy", {"h_view": "distance"})
     assert not at.exception
     assert any(told.endswith("15 tokens · without RoPE](#input)") for told in captions(at))
-    assert any("RoPE is taken out of these queries and keys, as chosen" in told for told in captions(at))
+    assert any("RoPE is removed from these queries and keys, as selected" in told for told in captions(at))
 
 
 def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(monkeypatch):
@@ -126,22 +126,22 @@ def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(
     at = visit("matrices", {"text": ["@story"], "model": ["smollm2"], "positions": ["none"]})
     assert not at.exception
     [error] = at.error
-    assert error.value.endswith("cannot be turned back; choose the positions as the input has them.")
+    assert error.value.endswith("so it cannot be removed; choose the input's own positions.")
 
 
 @pytest.mark.parametrize(
     ("alone", "others", "told"),
     [
-        (["Softmax", "Local"], [], ["alone: Softmax, Local."]),
-        ([], ["Linear"], ["no such bias to Linear:"]),
-        (["Softmax"], ["Linear", "Performer"], ["alone: Softmax.", "no such bias to Linear, Performer:"]),
+        (["Softmax", "Local"], [], ["only these scores: Softmax, Local."]),
+        ([], ["Linear"], ["or gates: Linear."]),
+        (["Softmax"], ["Linear", "Performer"], ["only these scores: Softmax.", "or gates: Linear, Performer."]),
     ],
 )
 def test_for_whom_two_coordinates_are_alibi_is_said(alone, others, told):
     said = describe_alibi(alone, others)
-    assert said.startswith("**ALiBi** takes 2^(−8h/H) off every score")
+    assert said.startswith("**ALiBi** subtracts 2^(−8h/H) × distance from each score q·k / √d")
     assert all(words in said for words in told)
-    assert (("alone:" in said), ("no such bias" in said)) == (bool(alone), bool(others))
+    assert (("Exact for" in said), ("Not exact where" in said)) == (bool(alone), bool(others))
 
 
 def test_alibi_is_chosen_with_the_future_hidden_and_says_for_whom_it_is_its_bias():
@@ -162,13 +162,13 @@ def test_alibi_is_chosen_with_the_future_hidden_and_says_for_whom_it_is_its_bias
     at = at.toggle(key="causal").set_value(False).run()
     assert not at.exception
     [error] = at.error
-    assert error.value.startswith("ALiBi enters queries and keys only where the future is hidden; switch Causal on")
+    assert error.value.startswith("ALiBi needs a causal mask; switch Causal on")
     at = go(at, "causal")  # this page hides the future by itself
     assert not at.exception
     assert not at.error
     at = go(at, "claims")
     [error] = at.error
-    assert "this page looks at the future too" in error.value
+    assert "this page also uses variants without one" in error.value
 
 
 def captions(at):

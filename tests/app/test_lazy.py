@@ -51,7 +51,7 @@ def test_what_is_folded_is_built_once_it_is_unfolded():
     assert not at.code
     at = set_state(at, **{"inside.about": True})
     assert any('ac.get("nystrom"' in each.value for each in at.code)
-    assert [each.label for each in at.expander] == ["Formula and code", "The variant's own file", "Take away"]
+    assert [each.label for each in at.expander] == ["Formula and code", "Source file", "Take away"]
     assert not at.get("download_button")
     at = set_state(at, **{"inside.files": True})
     assert [each.proto.label for each in at.get("download_button")] == ["All parts (NPZ)", "Q, K, V (NPZ)"]

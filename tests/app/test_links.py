@@ -127,7 +127,7 @@ def test_a_text_written_into_an_address_as_it_is_is_told_what_a_link_holds(word)
     fields = Options.shared()
     values, refused = url.read_link({"text": [word]}, fields)
     told = url.refusal(values, fields, {name: [word] for name in refused})
-    assert "a text of up to 20,000 characters as a link of this app packs it" in told
+    assert "a compressed text of up to 20,000 characters, or an example: " in told
     assert "@story" in told
     assert url.read_link({"text": session.write_text(word)}, fields) == ({**values, "text": word}, ())
 
@@ -351,7 +351,7 @@ def test_a_notice_stands_through_a_run_that_nobody_asked_for_and_no_longer():
     at = driver_visit("timing", {"t_from": "65", "unheard": "3"})
     [told] = [each.value for each in at.warning]
     assert "t_from is" in told
-    assert "does not know" in told
+    assert "Unknown on this page" in told
     at.session_state[LINK].keep_notice = True  # as the browser does when it reports its width
     assert [each.value for each in at.run().warning] == [told]
     assert not at.run().warning

@@ -344,7 +344,7 @@ def test_the_time_it_stood_still_does_not_count(calls):
 def test_the_time_left_is_that_of_the_work_left(seconds, share):
     assert runs.time_left(seconds, share) == f"about {seconds / share - seconds:.0f} s left"
     assert runs.time_left(seconds, 1.0) == "about 0 s left"
-    assert runs.time_left(seconds, 0.0) == "time left not known yet"
+    assert runs.time_left(seconds, 0.0) == "estimating the time left"
 
 
 def test_cached_results_say_nothing_about_the_time_that_is_left(calls, monkeypatch):
@@ -358,7 +358,7 @@ def test_cached_results_say_nothing_about_the_time_that_is_left(calls, monkeypat
     monkeypatch.setattr(runs.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text: shown.append(text))
     opened(AT_ONCE, "warm", count=8).run()
-    assert shown[:5] == [f"{i} of 8 · time left not known yet" for i in range(5)]
+    assert shown[:5] == [f"{i} of 8 · estimating the time left" for i in range(5)]
     assert shown[5:8] == ["5 of 8 · about 90 s left", "6 of 8 · about 60 s left", "7 of 8 · about 30 s left"]
 
 
@@ -434,16 +434,16 @@ def slow(monkeypatch, **standing):
     [
         ({"ahead": None, "held": False, "timed": False}, ""),
         ({"ahead": None, "held": False, "timed": True}, ""),
-        ({"ahead": 0, "held": False, "timed": True}, "You are next in line"),
-        ({"ahead": 1, "held": False, "timed": False}, "One visitor is before you in line"),
-        ({"ahead": 2, "held": False, "timed": False}, "2 visitors are before you in line"),
+        ({"ahead": 0, "held": False, "timed": True}, "You are next in the queue"),
+        ({"ahead": 1, "held": False, "timed": False}, "1 visitor is ahead of you in the queue"),
+        ({"ahead": 2, "held": False, "timed": False}, "2 visitors are ahead of you in the queue"),
         (
             {"ahead": None, "held": True, "timed": True},
-            "Waiting until nothing else is computed on this machine: time is measured alone",
+            "Waiting for other computations to end: a timing run needs the machine to itself",
         ),
         (
             {"ahead": None, "held": True, "timed": False},
-            "Waiting until a measurement of time has ended, which has the machine to itself",
+            "Waiting for a timing run to end: it needs the machine to itself",
         ),
     ],
 )
@@ -461,8 +461,8 @@ def test_the_place_in_line_is_told_while_a_task_waits(calls, monkeypatch, standi
     ("steps", "share", "words"),
     [
         (None, 0.25, "1 of 4 · about 7 s left"),
-        ((0, 20), 0.25, "1 of 4, and 0 of 20 steps · about 7 s left"),
-        ((5, 20), 0.3125, "1 of 4, and 5 of 20 steps · about 7 s left"),
+        ((0, 20), 0.25, "1 of 4 · 0 of 20 steps · about 7 s left"),
+        ((5, 20), 0.3125, "1 of 4 · 5 of 20 steps · about 7 s left"),
     ],
 )
 def test_how_far_a_run_is(steps, share, words):

@@ -7,7 +7,7 @@ import pytest
 from app.jobs.runs import Run
 from app.jobs.timing_runs import Series, crossing_text, missing_text, progress, share_done, stamp_lines, summary_text
 from attention_core.benchmarking.device import Stamp
-from attention_core.benchmarking.masked import attention_from_word
+from attention_core.benchmarking.full_matrix_mask import attention_from_word
 from attention_core.benchmarking.records import Sample, Skipped, gather
 from attention_core.benchmarking.summary import of_variant, ratios
 from attention_core.benchmarking.timing import TimingSpec
@@ -54,8 +54,8 @@ LINES = {"at": (2.0, 8.0), "below": (0.5, 8.0), "beyond": (2.0, 17.0), "even": (
 @pytest.mark.parametrize(
     ("where", "told", "cell"),
     [
-        ("at", "overtaking softmax: **Local** at 32 tokens (16 to 64)", "32 tokens (16 to 64)"),
-        ("below", "faster than softmax from 16 tokens on: **Local**", "below 16"),
+        ("at", "faster than softmax from: **Local** 32 tokens (16 to 64)", "32 tokens (16 to 64)"),
+        ("below", "faster than softmax at every length, from 16 tokens on: **Local**", "below 16"),
         ("beyond", "slower at the longest length measured: **Local**", "not within the measured lengths"),
         ("even", "no clear difference at the longest length: **Local**", "no clear difference"),
     ],
@@ -68,7 +68,7 @@ def test_where_a_variant_overtakes_softmax_is_told_live_and_recorded_whole_and_s
     assert summary_text(whole) == f"{machine}, {told}.{certain}"
     assert crossing_text(whole[1]) == cell
     part = series({"softmax": SOFTMAX, "local": LINES[where]}, spec=dataclasses.replace(SPEC, rounds=2), live=live)
-    missing = "The run is not complete: 1 of 2 rounds are there."
+    missing = "Incomplete run: 1 of 2 rounds are measured."
     assert summary_text(part) == f"{machine}, so far, {told}.{certain} {missing}"
     assert crossing_text(part[1]) == f"{cell}, so far"
 
@@ -77,8 +77,8 @@ def test_all_that_is_found_stands_in_one_sentence():
     times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0), "sparse": (2.0, 16.0)}
     lines = series(times | {"atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)})
     assert summary_text(lines) == (
-        "On this machine, faster than softmax from 16 tokens on: **Local**, **Longformer**; "
-        "overtaking softmax: **Linear** at 32 tokens (16 to 64), **Top-k** at 60 tokens (16 to 64); "
+        "On this machine, faster than softmax at every length, from 16 tokens on: **Local**, **Longformer**; "
+        "faster than softmax from: **Linear** 32 tokens (16 to 64), **Top-k** 60 tokens (16 to 64); "
         "no clear difference at the longest length: **Sparse**; "
         "slower at the longest length measured: **Atrous**, **Nyström**. "
         "Only one round was measured, so the uncertainty of these lengths is unknown."
@@ -92,7 +92,7 @@ def test_a_crossover_comes_with_the_lengths_between_which_the_rounds_leave_the_o
     )
     lines = series({"softmax": softmax, "local": local}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
     assert (
-        "(16 to 64). In brackets: the measured lengths between which it lies, judged by the quartiles of 3 rounds."
+        "(16 to 64). Brackets: the measured lengths between which the order changes, by the quartiles of 3 rounds."
         in summary_text(lines)
     )
     early = ((1.0, 1.5, 0.8), (3.0, 3.0, 3.0), (8.0, 8.0, 8.0))
@@ -102,7 +102,7 @@ def test_a_crossover_comes_with_the_lengths_between_which_the_rounds_leave_the_o
 
 def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
     lines = series({"softmax": (1.0, 16.0), "local": (2.0, 8.0)}, sizes=(1000, 10_000))
-    assert "**Local** at 3,200 tokens" in summary_text(lines)
+    assert "**Local** 3,200 tokens" in summary_text(lines)
     lines = series({"softmax": (1.0, 16.0), "local": (0.5, 8.0)}, sizes=(1024, 4096))
     assert "from 1,024 tokens on" in summary_text(lines)
     assert crossing_text(lines[1]) == "below 1,024"
@@ -110,14 +110,14 @@ def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
 
 def test_neither_softmax_nor_a_mask_on_the_full_matrix_overtakes_softmax():
     lines = series({"softmax~temperature~2.0": SOFTMAX, "fused.local": (0.5, 8.0)})
-    assert summary_text(lines) == "Add a variant to see from which length on it is faster than softmax."
+    assert summary_text(lines) == "Add a variant to see from which length it is faster than softmax."
     assert lines[0].is_reference
     assert not lines[1].is_reference
 
 
 def test_a_name_is_shown_as_it_is():
     line = dataclasses.replace(series({"softmax": SOFTMAX, "local": LINES["at"]})[1], name="a*b")
-    assert r"**a\*b** at 32 tokens" in summary_text([line])
+    assert r"**a\*b** 32 tokens" in summary_text([line])
 
 
 def test_without_softmax_nothing_is_overtaken():
@@ -129,11 +129,11 @@ def test_without_softmax_nothing_is_overtaken():
 @pytest.mark.parametrize(
     ("count", "told"),
     [
-        (1, "The run is not complete: not every variant has been measured even at the shortest length."),
-        (2, "The run is not complete: only up to 16 of 2,048 tokens has every variant been measured."),
-        (3, "The run is not complete: only up to 16 of 2,048 tokens has every variant been measured."),
-        (4, "The run is not complete: 1 of 3 rounds are there."),
-        (8, "The run is not complete: 2 of 3 rounds are there."),
+        (1, "Incomplete run: some variants are not measured even at the shortest length."),
+        (2, "Incomplete run: all variants are measured only up to 16 of 2,048 tokens."),
+        (3, "Incomplete run: all variants are measured only up to 16 of 2,048 tokens."),
+        (4, "Incomplete run: 1 of 3 rounds are measured."),
+        (8, "Incomplete run: 2 of 3 rounds are measured."),
         (12, ""),
     ],
 )
@@ -165,7 +165,7 @@ def test_the_host_is_named_where_it_is_not_the_device():
 
 
 def test_progress_is_told_before_the_first_sample_too():
-    assert progress(SPEC, Run(SPEC)) == (0, "0 of 4 samples · time left not known yet")
+    assert progress(SPEC, Run(SPEC)) == (0, "0 of 4 samples · estimating the time left")
     begun = Run(SPEC, [sample("softmax", 16, 1.0)], seconds=3.0)
     assert progress(SPEC, begun) == (pytest.approx(0.1), "1 of 4 samples · about 27 s left")
 

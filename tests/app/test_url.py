@@ -170,11 +170,16 @@ def refused(**words):
 
 
 def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
-    assert refused(a=["x", "y"]) == ("The link carried values that do not fit. Shown instead: a is “4”, not “x, y”.")
-    assert refused(b=["7"], c=["8"]) == (
-        "The link carried values that do not fit. Shown instead: b is none, not “7”. This page does not know: “c”."
+    assert refused(a=["x", "y"]) == (
+        "The link contains values that are not valid here. Shown instead: a is “4”, not “x, y”."
     )
-    assert refused(c=["1"], d=["2"]) == ("The link carried values that do not fit. This page does not know: “c”; “d”.")
+    assert refused(b=["7"], c=["8"]) == (
+        "The link contains values that are not valid here. Shown instead: b is none, not “7”. "
+        "Unknown on this page: “c”."
+    )
+    assert refused(c=["1"], d=["2"]) == (
+        "The link contains values that are not valid here. Unknown on this page: “c”; “d”."
+    )
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,6 @@ def test_who_sees_again_what_is_there_waits_for_nobody_though_a_variant_is_left_
 def test_the_most_that_can_be_compared_is_said_where_it_is_reached():
     most = current().compared_variants
     keys = [v.key for v in ac.all_variants()][:most]
-    full = f"{most} variants at once are the most; remove one to add another."
+    full = f"At most {most} variants can be compared. Remove one to add another."
     assert full in said(variants=chosen(*keys))[1]
     assert full not in said(variants=chosen(*keys[:-1]))[1]

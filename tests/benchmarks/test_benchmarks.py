@@ -193,7 +193,7 @@ def test_a_miss_tells_what_its_bound_alone_takes(judged):
         ]
     )
     line = found["taylor2: at most 0.75 of full attention at n = 4096"]
-    assert line.count("taylor2 at 4096: 0.85 (its bound alone 0.65)") == 2
+    assert line.count("taylor2 at 4096: 0.85 (its bound: 0.65)") == 2
     assert found["topk: at most 2.5 times full attention at n = 2048"].count("topk 32 at 2048: 3.00 |") == 2
     assert "two products" in found["taylor2"]
 
@@ -265,7 +265,7 @@ def test_the_targets_of_presets_stand_beside_those_of_the_whole(judged, tmp_path
 def test_what_grows_as_the_memory_does_says_so(judged):
     sizes, what = (8192, 16384, 65536, 262144), "Linear variants: time exponent from n = 8192 on"
     bound = [row(READING, n, [n**0.12], [1.0], role="bound", key="", peak=None) for n in sizes]
-    assert "linear elu+1 to 262,144: 1.10 (its bound alone 1.12)" in judged([*grown(sizes, 1.1), *bound], "long")[what]
+    assert "linear elu+1 to 262,144: 1.10 (its bound: 1.12)" in judged([*grown(sizes, 1.1), *bound], "long")[what]
     assert "bound" not in judged(grown(sizes, 1.1), "long")[what]
 
 

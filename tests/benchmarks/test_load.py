@@ -504,8 +504,8 @@ def test_the_report_says_what_was_measured_in_the_scenarios_order():
         "| 100 visitors + 5 sweepers | 0.1 / 0.2 / 0.2 s (1 ov"
     )
     assert "2 times ValueError: no" in written
-    assert "4 connections opened again, 1 of them without their session." in written
-    assert "1 sweepers finished nothing." in written
+    assert "4 connections were reopened, 1 of them without their session." in written
+    assert "1 sweepers finished no sweep." in written
     assert "| 1.00 GiB | 45 s (0.50 cores) |" in written
     assert "2 × streamlit run: 45 CPU s, 1024 MiB" in written
     assert "Said beside it." in written

@@ -104,7 +104,7 @@ def test_a_request_that_does_not_fit_gets_a_sentence_and_no_file(tmp_path, capsy
     assert not out.exists()
 
 
-FEW = ["--only", "memory_quadruples", "two_layers"]
+FEW = ["--only", "two_layers", "memory_quadruples"]
 
 
 def test_claims_prints_each_with_number_verdict_and_finding(capsys, monkeypatch):
@@ -122,7 +122,7 @@ def test_claims_prints_each_with_number_verdict_and_finding(capsys, monkeypatch)
     assert max(map(len, told.out.splitlines())) <= 60
     last = told.out.split("\n\n")[-1].replace("\n", " ")
     assert last.startswith("On 24 tokens of this input, of 2 claims: holds: ")
-    assert told.err.splitlines()[-2:] == ["1/2 memory_quadruples", "2/2 two_layers"]
+    assert told.err.splitlines()[-2:] == ["1/2 two_layers", "2/2 memory_quadruples"]
 
 
 def test_claims_reads_a_text_a_file_and_an_archive(tmp_path, capsys):
@@ -146,7 +146,7 @@ def test_claims_says_what_is_not_testable_and_counts_it(capsys):
     assert main(["claims", "--tokens", "3", "--only", "near_diagonal", "double_softmax"]) == 0
     out = capsys.readouterr().out
     needs = claims.claim("near_diagonal").needs
-    assert "17  not testable on this input  (near_diagonal)" in out
+    assert f"{claims.claim('near_diagonal').number}  not testable on this input  (near_diagonal)" in out
     assert f"Needs at least {needs} tokens; this input has 3." in out
     said = " ".join(out.split())
     assert said.endswith("holds: 1, holds partly: 0, does not hold here: 0, not testable on this input: 1")

@@ -25,13 +25,13 @@ HELPERS = (
     "attention_core.ops.delta.delta_rule.unit",
     "attention_core.ops.delta.delta_rule.write_strength",
     "attention_core.ops.linear.features",
-    "attention_core.ops.linear.gates",
+    "attention_core.ops.delta.gates",
     "attention_core.ops.low_rank.landmarks",
     "attention_core.ops.low_rank.pooling",
     "attention_core.ops.lsh.hash_buckets",
     "attention_core.ops.lsh.hash_sizes",
     "attention_core.ops.random",
-    "attention_core.ops.recurrence",
+    "attention_core.ops.delta.fast_weights.each_token",
     "attention_core.ops.softmax.masked",
 )
 """The functions and modules of ``attention_core`` that a definition may call, next to the functions of its own file."""

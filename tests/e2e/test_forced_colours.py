@@ -70,7 +70,7 @@ def test_the_sentence_on_home_shows_weights_behind_its_words(forced, server):
 
 def test_losses_the_chosen_row_and_the_range_of_layers_are_seen_on_model(forced, server):
     visit(forced, f"{server}/model")
-    ground = commonest(picture(forced.locator(".told")))
+    ground = commonest(picture(forced.locator(".loss")))
     tall = forced.locator(".bars i:last-child").filter(visible=True)
     bars = [tall.nth(i) for i in range(40) if tall.nth(i).bounding_box()["height"] >= 6]
     assert bars

@@ -57,7 +57,7 @@ def test_it_opens_on_a_real_story_with_four_variants(page, server):
     assert query(page) == ""
     assert page.get_by_test_id("stMain").bounding_box()["x"] == 0, "the sidebar is folded"
     open_input(page)
-    expect(page.get_by_text("12 heads of 32")).to_be_visible()
+    expect(page.get_by_text("12 heads × 32 dims")).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -280,7 +280,7 @@ def test_the_input_stays_when_the_page_changes(page, server):
 
 def test_a_hostile_link_falls_back_with_a_notice(page, server):
     matrices(page, server, "?layer=many&variants=nystrm&head=%3Cscript%3E&x%3Cimg%20src%3Dx%3E=1")
-    expect(page.get_by_text("The link carried values that do not fit")).to_be_visible()
+    expect(page.get_by_text("The link contains values that are not valid")).to_be_visible()
     expect(panels(page)).to_have_count(8)
 
 
@@ -371,7 +371,7 @@ def test_names_in_a_notice_become_neither_links_nor_entities(page, server):
     page.locator('input[type="file"]').set_input_files(
         {"name": "a@example.com.npz", "mimeType": "application/zip", "buffer": file.getvalue()}
     )
-    notice = page.get_by_test_id("stAlert").filter(has_text="Not used from the file")
+    notice = page.get_by_test_id("stAlert").filter(has_text="Arrays of the file that are not used")
     expect(notice).to_be_visible()
     assert set(names) <= set(notice.inner_text().replace("\u2060", "").rstrip(".").split(": ")[1].split(", "))
     assert notice.locator("a").count() == 0

@@ -71,12 +71,12 @@ def test_a_visitor_goes_on_where_he_was_when_his_replica_dies(pair, page):
     visit(page, f"{address}/matrices?input=synthetic&n=24&heads=1&variants=softmax&variants=local")
     switch(page, "difference")
     before = words(page)
-    replicas, ended = kinds(pair)["replica"], log.read_text().count("started again")
+    replicas, ended = kinds(pair)["replica"], log.read_text().count("was restarted")
     assert len(replicas) == 2
     # After the first kill, the visitor is on the replica that is killed second.
     for dead, pid in enumerate(replicas, ended + 1):
         os.kill(pid, signal.SIGKILL)
-        until(lambda: log.read_text().count("started again") == dead)  # noqa: B023
+        until(lambda: log.read_text().count("was restarted") == dead)  # noqa: B023
         until(lambda: len(kinds(pair)["replica"]) == 2)
         page.wait_for_timeout(1500)
         settle(page)

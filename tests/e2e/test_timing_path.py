@@ -20,7 +20,7 @@ def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
     press(page, "Stop")
     expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
     settle(page)
-    expect(page.get_by_text("On this machine, so far,").first).to_contain_text("The run is not complete")
+    expect(page.get_by_text("On this machine, so far,").first).to_contain_text("Incomplete run")
 
     press(page, "Save and load")
     mine = saved(page, "Save the live run (JSON)")
@@ -36,7 +36,7 @@ def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
     broken = tmp_path / "broken.json"
     broken.write_text('{"format": "something else"}')
     page.locator('input[type="file"]').set_input_files(broken)
-    expect(page.get_by_text("The file is no timing run")).to_be_visible()
+    expect(page.get_by_text("The file is not a timing run")).to_be_visible()
 
 
 def test_a_tiny_run_ends_by_itself_and_its_question_travels_in_the_link(page, server):
@@ -50,7 +50,7 @@ def test_a_tiny_run_ends_by_itself_and_its_question_travels_in_the_link(page, se
 
 def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong(page, server):
     visit(page, f"{server}/timing?t_from=65&t_to=many&t_mode=sideways&t_beside=nothing&t_rounds=0")
-    notice = page.get_by_text("The link carried values that do not fit")
+    notice = page.get_by_text("The link contains values that are not valid")
     for name in ("t_from", "t_to", "t_mode", "t_rounds"):
         expect(notice).to_contain_text(name)
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
@@ -77,7 +77,7 @@ def test_the_only_stop_is_the_one_after_which_a_run_can_go_on_and_a_lost_connect
         press(page, "Stop")
         expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
         settle(page)
-        expect(page.get_by_text("On this machine, so far,").first).to_contain_text("The run is not complete")
+        expect(page.get_by_text("On this machine, so far,").first).to_contain_text("Incomplete run")
         press(page, "Continue")
         expect(page.get_by_text("samples · about").first).to_be_visible()
     lost.append(True)

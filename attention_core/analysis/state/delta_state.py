@@ -11,7 +11,7 @@ from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.ops.delta.delta_rule import DeltaParams, normalised, write_strength
 from attention_core.ops.delta.fast_weights import Tokens, advance, last_state, start
-from attention_core.ops.linear.gates import GateParams, log_gates
+from attention_core.ops.delta.gates import GateParams, log_gates
 from attention_core.variant import Attention
 
 

@@ -43,7 +43,7 @@ def load(model: str) -> Loaded:
             return _built_in(model)
     if "/" not in model:
         raise ModelError(
-            "There is no model {name!r} built in. {hint} A model of the Hugging Face hub is written owner/name.",
+            "There is no built-in model {name!r}. {hint} Write a model of the Hugging Face hub as owner/name.",
             name=model[:80],
             hint=nearest(model, _READERS),
         )

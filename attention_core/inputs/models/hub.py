@@ -43,14 +43,14 @@ def read(name: str) -> Loaded:
         _check_kind(name, folder)
         words = _words(folder)
     if not list(_fetch(name, WEIGHTS).glob("model*.safetensors")):
-        raise ModelError("{name} has no weights as safetensors; choose a model that has them.", name=name)
+        raise ModelError("{name} has no safetensors weights; choose a model that has them.", name=name)
     with _reading(name):
         model = _network(name, folder)
         layers = record(model, [0, 0])
     if not layers:
         raise ModelError(
-            "{name} does not attend through transformers' attention interface, so its queries and keys cannot be "
-            "read; choose a model like BERT, GPT-2 or Llama.",
+            "{name} does not use the attention interface of transformers, so its queries and keys cannot be "
+            "recorded; choose a model such as BERT, GPT-2 or Llama.",
             name=name,
         )
     heads, _, head_size = layers[0].q.shape
@@ -63,7 +63,7 @@ def read(name: str) -> Loaded:
         head_size=head_size,
         positions=min(longest, getattr(model.config.get_text_config(), "max_position_embeddings", longest)),
         causal=layers[0].causal,
-        note="From the Hugging Face hub, as its author made it.",
+        note="Downloaded from the Hugging Face hub, unchanged.",
         credit=f"{name} on the Hugging Face hub",
         rotary=bool(getattr(model.config.get_text_config(), "rope_parameters", None)),
     )
@@ -75,7 +75,7 @@ def _check_kind(name: str, folder: Path) -> None:
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if config.is_encoder_decoder:
         raise ModelError(
-            "{name} pairs an encoder with a decoder; choose a model that is one of the two, like BERT or GPT-2.",
+            "{name} has an encoder and a decoder; choose a model with only one of the two, such as BERT or GPT-2.",
             name=name,
         )
     with model_loading_lock(), torch.device("meta"):
@@ -112,7 +112,7 @@ def _network(name: str, folder: Path) -> PreTrainedModel:
     missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise ModelError(
-            "The file of {name} lacks {count} of the model's weights, such as {first}; choose another model.",
+            "{count} weights of {name} are missing from its file, such as {first}; choose another model.",
             name=name,
             count=len(missing),
             first=missing[0],
@@ -137,7 +137,7 @@ def _fetch(name: str, patterns: list[str]) -> Path:
         )
     except GatedRepoError as error:
         raise ModelError(
-            "{name} asks for a login; accept its terms on the hub and run: hf auth login", name=name
+            "{name} requires a login; accept its terms on the hub, then run: hf auth login", name=name
         ) from error
     except RepositoryNotFoundError as error:
         raise ModelError("There is no model {name} on the Hugging Face hub; check its spelling.", name=name) from error
@@ -160,11 +160,10 @@ def _reading(name: str) -> Iterator[None]:
     except Exception as error:
         if "trust_remote_code" in str(error):
             raise ModelError(
-                "{name} needs program code of its own, which is never run here; choose another model.", name=name
+                "{name} needs its own program code, which is never run here; choose another model.", name=name
             ) from error
         raise ModelError(
-            "{name} cannot be read as a text model with a fast tokenizer ({kind}); choose a model like BERT, GPT-2 or "
-            "Llama.",
+            "{name} is not a text model with a fast tokenizer ({kind}); choose a model such as BERT, GPT-2 or Llama.",
             name=name,
             kind=type(error).__name__,
         ) from error

@@ -11,7 +11,7 @@ INFO = ModelInfo(
     head_size=32,
     positions=512,
     causal=False,
-    note="Reads both directions. English only, without capitals: most Chinese characters become [UNK].",
+    note="Bidirectional. English only, lower case; most Chinese characters become [UNK].",
     credit="all-MiniLM-L6-v2 by sentence-transformers, Apache-2.0",
 )
 

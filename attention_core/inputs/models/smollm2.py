@@ -28,8 +28,8 @@ INFO = ModelInfo(
     head_size=64,
     positions=8192,
     causal=True,
-    note="Causal: no token sees later ones. 4-bit quantised. Trained on English; every script is read, as bytes: a "
-    "Chinese character takes about 1.8 tokens.",
+    note="Causal, 4-bit quantised. Trained on English. It reads every script as bytes; a Chinese character takes about "
+    "1.8 tokens.",
     credit="SmolLM2-135M-Instruct by Hugging Face TB, Apache-2.0",
     rotary=True,
     rotary_base=100_000.0,

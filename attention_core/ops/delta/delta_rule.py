@@ -17,15 +17,16 @@ class DeltaParams(Params):
     keys: str = param(
         "unit",
         choices=("unit", "exact"),
-        help="Queries and keys of length one, or q and k over d^(1/4) with the exact step of the differential equation "
-        "(EFLA), which no key makes unstable.",
+        help="unit: queries and keys of length one; exact: q and k divided by d^(1/4), with the exact step of the "
+        "differential equation (EFLA), which is stable for every key.",
     )
     strength: float = param(
         1.0,
         low=0.05,
         high=2.0,
         step=0.05,
-        help="How much is replaced of what a key reads: at 1 and unit keys all of it, at 2 it is turned over.",
+        help="Strength of each write: with unit keys, 1 replaces everything that the key retrieves, and 2 reverses its "
+        "sign.",
     )
 
 

@@ -13,7 +13,7 @@ Sources: Yang and others, arXiv 2312.06635 (gates per channel), 2406.06484 (the 
 a gate), 2505.16381 (other directions); Dao and Gu, 2405.21060; Schlag and others, 2102.11174.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -66,6 +66,11 @@ class Memory(NamedTuple):
 
     sums: Tensor
     taken: int = 0
+
+
+def each_token(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Yield the rows of tensors ``[..., n, *]`` token by token, ``[..., 1, *]`` each, for definitions that loop."""
+    yield from zip(*(x.split(1, -2) for x in tensors), strict=True)
 
 
 def solved(system: Tensor, wanted: Tensor) -> Tensor:

@@ -25,8 +25,8 @@ class GqaParams(Params):
         high=64,
         scale="log",
         budget=True,
-        help="Groups of heads, as even as can be, that share a key and a value: 1 is multi-query attention; one group "
-        "per head is softmax, which 64 groups reach for up to 64 heads.",
+        help="Number of groups of heads, of nearly equal size. One group is multi-query attention; one group per head "
+        "is softmax, which 64 groups reach for up to 64 heads.",
     )
 
 
@@ -71,7 +71,7 @@ VARIANT = Variant(
     key="gqa",
     title="Grouped queries",
     family="cache",
-    summary="Groups of heads share one key and one value for each token, so that fewer of them are kept.",
+    summary="Groups of heads share one key and one value per token, so the cache holds one pair per group.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} \bar K^{(g(h))\top}}{\sqrt d}\right),\quad "
     r"\bar K^{(g)} = \frac{1}{|g|} \sum_{h \in g} K^{(h)},\quad O^{(h)} = A^{(h)} \bar V^{(g(h))}",
     complexity="n² d",
@@ -91,6 +91,7 @@ VARIANT = Variant(
     further=(
         Paper("Fast Transformer Decoding: One Write-Head is All You Need", 2019, "https://arxiv.org/abs/1911.02150"),
     ),
-    note="Values are pooled as keys are; models train on after that, which is not done here.",
+    note="Keys and values are averaged over the heads of a group. Models are trained further after this conversion, "
+    "which is not done here.",
     special_cases=(SpecialCase("softmax", {"groups": 64}),),
 )

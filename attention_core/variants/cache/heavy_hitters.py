@@ -24,14 +24,18 @@ class HeavyHittersParams(Params):
     """Settings of heavy hitters."""
 
     recent: int = param(
-        8, low=1, high=4096, scale="log", help="Last tokens that are always kept, the newest with them."
+        8,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Number of most recent tokens that are always cached, including the newest.",
     )
     heavy: int = param(
         8,
         low=0,
         high=4096,
         budget=True,
-        help="Earlier tokens that are kept: those that received most attention so far.",
+        help="Number of earlier tokens in the cache: those that received the most attention so far.",
     )
 
 
@@ -216,7 +220,7 @@ VARIANT = Variant(
     key="heavy_hitters",
     title="Heavy hitters",
     family="cache",
-    summary="A cache of fixed size: the last tokens, and those earlier ones that received most attention so far.",
+    summary="A cache of fixed size: the most recent tokens and the earlier tokens that received the most attention.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : 0 \le i - l < w\} \cup H_i,\; H_{i+1} = \text{the } s \text{ of } H_i \cup \{i + 1 - w\} "
     r"\text{ with the largest } \textstyle\sum_{t \le i} A_{tl}",
@@ -235,7 +239,7 @@ VARIANT = Variant(
         2023,
         "https://arxiv.org/abs/2306.14048",
     ),
-    note="Tokens read early are looked at by more queries, so that their attention adds up for longer. Without a "
-    "causal mask every query reads what the cache holds in the end.",
+    note="Earlier tokens are read by more queries, so they accumulate more attention. Without a causal mask, every "
+    "query reads the final cache.",
     special_cases=(SpecialCase("softmax", {"recent": TOKENS}), SpecialCase("softmax", {"heavy": TOKENS})),
 )

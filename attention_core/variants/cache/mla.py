@@ -33,8 +33,8 @@ class MlaParams(Params):
         high=4096,
         scale="log",
         budget=True,
-        help="Numbers kept of a token's keys, and as many of its values, for all heads together; from the rank of all "
-        "keys and values on it is softmax.",
+        help="Length of the latent of all heads' keys, and of that of all heads' values; at the full rank of keys and "
+        "values it is softmax.",
     )
 
 
@@ -161,7 +161,7 @@ VARIANT = Variant(
     key="mla",
     title="Latent attention",
     family="cache",
-    summary="Of every token only a few numbers are kept, from which the keys and values of all heads are made again.",
+    summary="Caches short latents per token and reconstructs all heads' keys and values from them.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W^{(h)})^\top}{\sqrt d}\right),\quad "
     r"[K^{(1)} \cdots K^{(H)}] \approx C W,\; C \in \mathbb R^{n \times r},\quad "
     r"[V^{(1)} \cdots V^{(H)}] \approx C' W'",
@@ -174,7 +174,7 @@ VARIANT = Variant(
     cost=cost,
     cache=cache,
     approximates="softmax",
-    causal_reason="what its latents keep is chosen with the whole text in view, later tokens included.",
+    causal_reason="its latents are fitted to the whole text, later tokens included.",
     anatomy=anatomy,
     couples_heads=True,
     source=Paper(
@@ -182,7 +182,7 @@ VARIANT = Variant(
         2024,
         "https://arxiv.org/abs/2405.04434",
     ),
-    note="Latents are chosen by a singular value decomposition of the whole text, of keys and of values apart; models "
-    "learn one for both, and keep a key for positions beside it.",
+    note="The latents come from a truncated singular value decomposition of the whole text, one for keys and one for "
+    "values. Models learn a single latent for both, and also cache a key for positions.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

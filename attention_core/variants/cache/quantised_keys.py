@@ -25,9 +25,14 @@ class QuantisedKeysParams(Params):
     """Settings of quantised keys."""
 
     codes: int = param(
-        16, low=1, high=1024, scale="log", budget=True, help="Different keys that are left; as many as tokens: softmax."
+        16,
+        low=1,
+        high=1024,
+        scale="log",
+        budget=True,
+        help="Number of codes; with as many codes as tokens it is softmax.",
     )
-    seed: int = param(0, low=0, high=9999, help="Another number draws other first codes.")
+    seed: int = param(0, low=0, high=9999, help="Random seed of the initial codes.")
 
 
 def far(k: Tensor, codes: Tensor) -> Tensor:
@@ -109,7 +114,7 @@ VARIANT = Variant(
     key="quantised_keys",
     title="Quantised keys",
     family="cache",
-    summary="Each key is replaced by the nearest of a few, so that tokens with the same one are met together.",
+    summary="Replaces each key by the nearest of a few codes, so tokens that share a code are scored once.",
     formula=r"A_{ij} = \frac{e^{q_i^\top c_{z_j} / \sqrt d}}{\sum_l e^{q_i^\top c_{z_l} / \sqrt d}},\quad "
     r"z_j = \operatorname{argmin}_z \lVert k_j - c_z \rVert",
     complexity="n c d",
@@ -125,6 +130,6 @@ VARIANT = Variant(
         "Transformer-VQ: Linear-Time Transformers via Vector Quantization", 2023, "https://arxiv.org/abs/2309.16354"
     ),
     further=(articles.VQ_KEYS,),
-    note="Models learn their codes while they train; here they are the k-means centres of the text's own keys.",
+    note="Models learn their codes during training; here they are the k-means centres of the text's own keys.",
     special_cases=(SpecialCase("softmax", {"codes": TOKENS}),),
 )

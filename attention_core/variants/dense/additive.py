@@ -15,7 +15,7 @@ from attention_core.variant import Cost, Paper, Params, Variant, param
 class AdditiveParams(Params):
     """Settings of additive attention."""
 
-    seed: int = param(0, low=0, high=9999, help="Another number draws another judging vector w.")
+    seed: int = param(0, low=0, high=9999, help="Random seed of the vector w.")
 
 
 def _judge(q: Tensor, p: AdditiveParams) -> Tensor:
@@ -69,7 +69,7 @@ VARIANT = Variant(
     key="additive",
     title="Additive",
     family="dense",
-    summary="A one-layer network scores each pair of query and key; softmax turns its scores into weights.",
+    summary="Scores each query-key pair with a one-layer tanh network, followed by softmax.",
     formula=r"A_{ij} = \operatorname{softmax}_j\left(w^\top \tanh(q_i + k_j)\right),"
     r"\quad w \sim \mathcal{N}\left(0, \tfrac{1}{d} I\right)",
     complexity="n² d",
@@ -82,5 +82,6 @@ VARIANT = Variant(
         "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"
     ),
     random=True,
-    note="The judging vector w is drawn, not trained, and n² d values of tanh make it slower than its products tell.",
+    note="The vector w is random, not trained. The n² d evaluations of tanh are not counted as multiply-adds, so it "
+    "is slower than its count suggests.",
 )

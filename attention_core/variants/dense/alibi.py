@@ -16,7 +16,12 @@ class AlibiParams(Params):
     """Settings of ALiBi."""
 
     slope: float = param(
-        0.25, low=0.001, high=2.0, step=0.001, scale="log", help="What a logit loses with each token of distance."
+        0.25,
+        low=0.001,
+        high=2.0,
+        step=0.001,
+        scale="log",
+        help="Slope m: the penalty on a logit per token of distance.",
     )
 
 
@@ -47,7 +52,7 @@ VARIANT = Variant(
     key="alibi",
     title="ALiBi",
     family="dense",
-    summary="Softmax whose logits lose the same with every token of distance: the near counts more, however it looks.",
+    summary="Softmax with a linear distance penalty on the logits.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - m\,|i - j|\right)",
     complexity="n² d",
     params=AlibiParams,
@@ -59,5 +64,5 @@ VARIANT = Variant(
         2021,
         "https://arxiv.org/abs/2108.12409",
     ),
-    note="The article gives head h of H the slope 2^(-8h/H); here every head has the one that is set.",
+    note="The paper gives head h of H heads the slope 2^(-8h/H). Here all heads have the same slope.",
 )

@@ -23,8 +23,7 @@ class DifferentialParams(Params):
         low=0.0,
         high=1.0,
         step=0.05,
-        help="λ, how much of the second softmax is taken from the first: at 0 it is softmax of the first half alone, "
-        "at 1 rows sum to zero.",
+        help="λ, the factor of the second softmax. At 0 only the first softmax is left; at 1 rows sum to zero.",
     )
 
 
@@ -58,7 +57,7 @@ VARIANT = Variant(
     key="differential",
     title="Differential",
     family="dense",
-    summary="The difference of two softmaxes, one for each half of a head: what both look at alike cancels.",
+    summary="Softmax of the head's first half minus λ times the softmax of its second half.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q_1 K_1^\top}{\sqrt{d/2}}\right)"
     r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
     complexity="n² d",
@@ -69,6 +68,6 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
-    note="Models learn λ and two halves that belong together, and rescale each head's output; here the halves are "
-    "those of a head that was trained as one.",
+    note="Weight that both halves give to a key cancels in proportion to λ. The paper learns λ and trains the two "
+    "halves together; here they are the halves of an ordinary head.",
 )

@@ -28,7 +28,7 @@ class EntmaxParams(Params):
         low=1.1,
         high=2.0,
         step=0.05,
-        help="From nearly softmax at 1.1 to sparsemax at 2: the higher, the more weights are exactly zero.",
+        help="α: close to softmax at 1.1, sparsemax at 2. Larger values set more weights to exactly zero.",
     )
 
 
@@ -125,7 +125,7 @@ VARIANT = Variant(
     key="entmax",
     title="Entmax",
     family="dense",
-    summary="Softmax's sparse relatives: logits below a threshold that each row finds for itself weigh nothing at all.",
+    summary="Sparse generalisation of softmax: keys whose logit is below the row's threshold get weight zero.",
     formula=r"A_{ij} = \left[(\alpha - 1)\, \frac{q_i^\top k_j}{\sqrt d} - \tau_i\right]_+^{1/(\alpha-1)},"
     r"\quad \textstyle\sum_j A_{ij} = 1",
     complexity="n² d",

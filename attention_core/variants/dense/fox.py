@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.gates import GateParams, gate, log_gates
+from attention_core.ops.delta.gates import GateParams, gate, log_gates
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores, visible
 from attention_core.variant import Cost, Paper, SpecialCase, Variant
@@ -53,7 +53,7 @@ VARIANT = Variant(
     key="fox",
     title="Forgetting",
     family="dense",
-    summary="Softmax that forgets: a logit loses what the gates of all tokens between query and key have let go.",
+    summary="Softmax with each logit reduced by the accumulated decay of the tokens between key and query.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",
@@ -64,7 +64,7 @@ VARIANT = Variant(
     source=Paper(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),
-    note="The article learns a gate of each token; here the keys make it, α = σ(k)^(1/root) as the geometric mean "
-    "over their channels, or it follows the other rule that is set, untrained. A constant gate is ALiBi.",
+    note="The paper learns a gate for each token; here the gate follows an untrained rule. By default it is the "
+    "geometric mean of σ(k)^(1/root) over the key's channels. A constant gate gives ALiBi.",
     special_cases=(SpecialCase("softmax", {"gate": "constant", "decay": 1.0}),),
 )

@@ -20,9 +20,10 @@ class NonlocalParams(Params):
     similarity: str = param(
         "gaussian",
         choices=("gaussian", "dot", "concat"),
-        help="gaussian: softmax of unscaled inner products; dot: the products themselves; concat: a ReLU of two sums.",
+        help="gaussian: softmax of the unscaled dot products; dot: dot products divided by the number of keys; "
+        "concat: ReLU of the sum of two projections, divided by the number of keys.",
     )
-    seed: int = param(0, low=0, high=9999, help='Another number draws other vectors w; counts for "concat" only.')
+    seed: int = param(0, low=0, high=9999, help='Random seed of the projections; used only with "concat".')
 
 
 def _sums(q: Tensor, k: Tensor, p: NonlocalParams) -> tuple[Tensor, Tensor]:
@@ -81,7 +82,7 @@ VARIANT = Variant(
     key="nonlocal",
     title="Non-local",
     family="dense",
-    summary="Any similarity may weigh the tokens, and even the plain inner product works, in linear time.",
+    summary="Attention with a choice of similarity: unscaled softmax, plain dot product, or ReLU of two projections.",
     formula=r"A_{ij} = \operatorname{softmax}_j(q_i \cdot k_j) \quad\text{or}\quad \frac{q_i \cdot k_j}{n_i}"
     r"\quad\text{or}\quad \frac{\operatorname{relu}(w_q^\top q_i + w_k^\top k_j)}{n_i}",
     complexity="n² d",
@@ -93,6 +94,6 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     random=lambda p: p.similarity == "concat",
-    note='Only "gaussian" has rows that sum to one, only "dot" has negative entries and a cost of n d², only "concat" '
-    "draws its w.",
+    note='Rows sum to one only with "gaussian". Negative entries and the linear cost n d² occur only with "dot". '
+    'Random projections are used only with "concat".',
 )

@@ -18,11 +18,11 @@ class Relu2Params(Params):
     normalizer: str = param(
         "length",
         choices=("length", "squared", "fixed", "sum"),
-        help="What divides a row: how many tokens it sees, that number squared, a fixed length, or its own sum (then "
-        "rows sum to one).",
+        help="Divisor of each row: the number of visible keys (length), its square (squared), a fixed number (fixed) "
+        "or the row's sum (sum).",
     )
     base_length: int = param(
-        512, low=1, high=65_536, scale="log", help='The fixed length; counts for the normalizer "fixed" only.'
+        512, low=1, high=65_536, scale="log", help='The fixed divisor; used only with the normalizer "fixed".'
     )
 
 
@@ -82,7 +82,7 @@ VARIANT = Variant(
     key="relu2",
     title="Squared ReLU",
     family="dense",
-    summary="Weights are the squares of the positive logits: what does not match is ignored entirely.",
+    summary="Squared ReLU instead of the exponential: keys with negative logits get weight zero.",
     formula=r"A_{ij} = \frac{1}{Z_i}\operatorname{relu}^2\left(\frac{q_i \cdot k_j}{\sqrt{d}}\right),"
     r"\quad Z_i = n_i,\; n_i^2,\; n_0 \text{ or } \textstyle\sum_l \operatorname{relu}^2(\cdot)",
     complexity="n² d",
@@ -93,5 +93,5 @@ VARIANT = Variant(
     anatomy=anatomy,
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
     rows_sum_to_one=False,
-    note='Rows sum to one only with the normalizer "sum", and a row without a positive logit is then zero.',
+    note='Rows sum to one only with the normalizer "sum". A row without a positive logit is zero.',
 )

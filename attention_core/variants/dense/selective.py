@@ -80,8 +80,8 @@ VARIANT = Variant(
     key="selective",
     title="Selective",
     family="dense",
-    summary="What the first head attends to is seen less by all later queries, in every head. A token's own key and "
-    "the first key of the text are spared.",
+    summary="Each token can mask keys for all later tokens: the first head's positive logits accumulate and are "
+    "subtracted in every head.",
     formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
@@ -91,7 +91,6 @@ VARIANT = Variant(
     cost=cost,
     couples_heads=True,
     source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
-    note="The first head of the input decides for all. Models learn to use it for that; here it was trained for "
-    "something else. With a causal mask a query takes nothing from keys that are hidden from it. Without one, it is "
-    "still only the queries before a query that decide.",
+    note="No token masks its own key or the first key of the text. Models learn to use the first head for masking; "
+    "here it is an ordinary head. Even without a causal mask, only earlier queries mask keys for a query.",
 )

@@ -22,10 +22,11 @@ class SigmoidParams(Params):
     shift: str = param(
         "length",
         choices=("length", "fixed"),
-        help="What is taken from every logit: the logarithm of how many tokens the row sees, or of a fixed length.",
+        help="Subtracted from every logit: the logarithm of the number of visible keys (length) or of a fixed number "
+        "(fixed).",
     )
     base_length: int = param(
-        512, low=1, high=65_536, scale="log", help='The fixed length; counts for the shift "fixed" only.'
+        512, low=1, high=65_536, scale="log", help='The fixed number of keys; used only with shift "fixed".'
     )
 
 
@@ -60,7 +61,7 @@ VARIANT = Variant(
     key="sigmoid",
     title="Sigmoid",
     family="dense",
-    summary="Each weight is the sigmoid of its own logit: keys do not compete, and a row may take much or nothing.",
+    summary="Sigmoid of each shifted logit: keys do not compete, and rows need not sum to one.",
     formula=r"A_{ij} = \sigma\left(\frac{q_i \cdot k_j}{\sqrt{d}} - \log m_i\right),\quad "
     r"m_i = n_i = \text{number of keys query } i \text{ sees} \quad\text{or}\quad m_i = n_0",
     complexity="n² d",

@@ -25,8 +25,7 @@ class SinkLogitParams(Params):
         low=-20.0,
         high=20.0,
         step=0.5,
-        help="The logit that belongs to no key: the higher, the less a row gives to keys that do not stand out; "
-        "-20 is as good as softmax.",
+        help="The extra logit: the higher it is, the less weight keys receive; -20 is almost softmax.",
     )
 
 
@@ -54,7 +53,7 @@ VARIANT = Variant(
     key="sink_logit",
     title="Sink logit",
     family="dense",
-    summary="Softmax with one logit more that belongs to no key: a token that finds nothing need not look anywhere.",
+    summary="Softmax with an extra constant logit in the denominator, so a query can attend to nothing.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{e^{s} + \sum_l e^{q_i^\top k_l / \sqrt d}}",
     complexity="n² d",
     params=SinkLogitParams,
@@ -68,5 +67,5 @@ VARIANT = Variant(
         Paper("Attention Is Off By One", 2023, "https://www.evanmiller.org/attention-is-off-by-one.html"),
         Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     ),
-    note="Models learn the logit with their other weights, one for each head; here it is a constant.",
+    note="Models learn one such logit per head; here it is a constant.",
 )

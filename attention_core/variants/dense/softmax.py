@@ -21,7 +21,7 @@ class SoftmaxParams(Params):
         high=20.0,
         step=0.05,
         scale="log",
-        help="Divides the logits: below 1 sharpens the weights, above 1 flattens them.",
+        help="Divides the logits: values below 1 sharpen the weights, values above 1 flatten them.",
     )
 
 
@@ -49,7 +49,7 @@ VARIANT = Variant(
     key="softmax",
     title="Softmax",
     family="dense",
-    summary="Every token looks at every token, with weights from the softmax of the scaled inner products.",
+    summary="Each query attends to every key, with weights from the softmax of the scaled dot products.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q K^\top}{T \sqrt{d}}\right)",
     complexity="n² d",
     params=SoftmaxParams,

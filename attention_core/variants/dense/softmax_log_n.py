@@ -21,7 +21,8 @@ class SoftmaxLogNParams(Params):
         low=2,
         high=65_536,
         scale="log",
-        help="Number of keys at which a row equals plain softmax's: rows that see fewer are flattened, more sharpened.",
+        help="Number of visible keys at which a row equals softmax's row: rows with fewer keys are flatter, rows with "
+        "more are sharper.",
     )
 
 
@@ -54,8 +55,7 @@ VARIANT = Variant(
     key="softmax_log_n",
     title="Softmax, log n scale",
     family="dense",
-    summary="Softmax with logits multiplied by log n, so that attention stays as focused in a long text as in a short "
-    "one.",
+    summary="Softmax with logits scaled by log n, to counter the flattening of attention in long texts.",
     formula=r"A = \operatorname{softmax}\left(\frac{\log n_i}{\log n_0}\,\frac{Q K^\top}{\sqrt{d}}\right),"
     r"\quad n_i = \text{number of keys query } i \text{ sees}",
     complexity="n² d",
@@ -65,7 +65,7 @@ VARIANT = Variant(
     cost=cost,
     source=articles.ENTROPY_INVARIANCE,
     further=(Paper("Scalable-Softmax Is Superior for Attention", 2025, "https://arxiv.org/abs/2501.19399"),),
-    note="A row that sees base_length keys is softmax's own. Scalable softmax learns s in s log n, which is "
-    "1 / log base_length here.",
+    note="A row with base_length visible keys equals softmax's row. Scalable softmax learns the factor s in s log n; "
+    "here s is 1 / log base_length.",
     special_cases=(SpecialCase("softmax", {"base_length": TOKENS}, causal=False),),
 )

@@ -61,7 +61,7 @@ VARIANT = Variant(
     key="softpick",
     title="Softpick",
     family="dense",
-    summary="Negative logits weigh nothing but still count in the denominator, so that no token has to be a sink.",
+    summary="Rectified softmax: keys with negative logits get weight zero but still count in the denominator.",
     formula=r"A_{ij} = \frac{\operatorname{relu}(e^{s_{ij}} - 1)}{\sum_l |e^{s_{il}} - 1|},\quad "
     r"s = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
@@ -76,5 +76,5 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2504.20966",
     ),
-    note="A row whose logits are all negative is a zero row.",
+    note="A row without a positive logit is zero.",
 )

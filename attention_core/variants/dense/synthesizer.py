@@ -17,10 +17,10 @@ class SynthesizerParams(Params):
     kind: str = param(
         "dense",
         choices=("dense", "random"),
-        help="dense: a network turns each token into a weight for every position; random: one drawn matrix, a row of "
-        "its own for every position, whatever the tokens are.",
+        help="dense: a network maps each query to a weight for every position; random: one random matrix for every "
+        "input.",
     )
-    seed: int = param(0, low=0, high=9999, help="Another number draws another network or another matrix.")
+    seed: int = param(0, low=0, high=9999, help="Random seed of the network or the matrix.")
 
 
 def _network(q: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
@@ -70,8 +70,7 @@ VARIANT = Variant(
     key="synthesizer",
     title="Synthesizer",
     family="dense",
-    summary="Each token decides where to look without seeing what is there, or its position alone does, by one drawn "
-    "matrix for every text.",
+    summary="Computes weights without comparing tokens: by a network from the query alone, or from its position alone.",
     formula=r"A = \operatorname{softmax}\left(\operatorname{relu}(Q W_1)\, W_2^\top\right)"
     r"\quad\text{or}\quad \operatorname{softmax}(R)",
     complexity="n² d + n d²",
@@ -83,5 +82,5 @@ VARIANT = Variant(
         "Synthesizer: Rethinking Self-Attention in Transformer Models", 2020, "https://arxiv.org/abs/2005.00743"
     ),
     random=True,
-    note="The networks are drawn, not trained: the pattern shows what is possible without comparing tokens, no more.",
+    note="The network and the matrix are random, not trained.",
 )

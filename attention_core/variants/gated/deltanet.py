@@ -12,8 +12,7 @@ from torch import Tensor
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.delta_rule import DeltaParams, delta_tokens, normalised, write_strength
-from attention_core.ops.delta.fast_weights import Tokens
-from attention_core.ops.recurrence import each_token
+from attention_core.ops.delta.fast_weights import Tokens, each_token
 from attention_core.variant import Paper
 
 
@@ -41,8 +40,7 @@ VARIANT = fast_weights.variant(
     gates=lambda p: "none",
     key="deltanet",
     title="DeltaNet",
-    summary="Linear attention with queries and keys of length one by default. Each token writes only the part of its "
-    "value that its key does not read already.",
+    summary="Linear attention in which each token writes the difference between its value and what its key retrieves.",
     formula=r"A = (\hat Q \hat K^\top \odot M)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"M^-)\right)^{-1}\operatorname{diag}(\beta),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],\quad \hat q_i = "
     r"\frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -57,8 +55,8 @@ VARIANT = fast_weights.variant(
         L2_NORMALISATION,
         EXACT_FLOW,
     ),
-    note="Models learn how strongly each token writes, and convolve queries and keys with their neighbours first; "
-    'here the strength β is a constant. With keys "exact", q̂ and k̂ are q and k over d^(1/4) and β is (1 - '
-    "e^(-η‖k̂‖²)) / ‖k̂‖², η being the strength. Without a causal mask all is written in order, then each query reads "
-    "the end's state.",
+    note="Models learn the strength of each token's write and convolve queries and keys first; here the strength β is "
+    'constant. With keys "exact", q̂ and k̂ are q and k divided by d^(1/4), and β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where '
+    "η is the strength. Without a causal mask, all tokens are written in order, then every query reads the final "
+    "state.",
 )

@@ -8,9 +8,8 @@ from torch import Tensor
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.delta_rule import DeltaParams, delta_tokens, normalised, write_strength
-from attention_core.ops.delta.fast_weights import Tokens
-from attention_core.ops.linear.gates import GateParams, log_gates, one
-from attention_core.ops.recurrence import each_token
+from attention_core.ops.delta.fast_weights import Tokens, each_token
+from attention_core.ops.delta.gates import GateParams, log_gates, one
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -45,8 +44,7 @@ VARIANT = fast_weights.variant(
     gates=one,
     key="gated_deltanet",
     title="Gated DeltaNet",
-    summary="DeltaNet, with queries and keys of length one by default, on a state that fades: a key met again is "
-    "overwritten, and what is never met again makes room.",
+    summary="DeltaNet whose state decays by one factor per token before each update.",
     formula=r"A = (\hat Q \hat K^\top \odot \Gamma)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"\Gamma^-)\right)^{-1} \operatorname{diag}(\beta),\quad \Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,\; "
     r"\Gamma^-_{ij} = [j < i]\, \Gamma_{ij},\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = "
@@ -54,9 +52,9 @@ VARIANT = fast_weights.variant(
     params=GatedDeltaNetParams,
     source=Paper("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024, "https://arxiv.org/abs/2412.06464"),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="Models such as Qwen3-Next learn a gate and a strength for each token; here the strength β is a constant and "
-    'the gate α follows the rule that is set, untrained. With keys "exact", q̂ and k̂ are q and k over d^(1/4) and '
-    "β is (1 - e^(-η‖k̂‖²)) / ‖k̂‖², η being the strength. Without a causal mask all is written in order, then each "
-    "query reads the end's state.",
+    note="Models such as Qwen3-Next learn a gate and a strength for each token; here the strength β is constant and "
+    'the gate α follows an untrained rule. With keys "exact", q̂ and k̂ are q and k divided by d^(1/4), and β = (1 - '
+    "e^(-η‖k̂‖²)) / ‖k̂‖², where η is the strength. Without a causal mask, all tokens are written in order, then "
+    "every query reads the final state.",
     special_cases=(SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),),
 )

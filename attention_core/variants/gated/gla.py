@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.fast_weights import Tokens
-from attention_core.ops.linear.gates import GateParams, each, gate, log_gates
-from attention_core.ops.recurrence import each_token
+from attention_core.ops.delta.fast_weights import Tokens, each_token
+from attention_core.ops.delta.gates import GateParams, each, gate, log_gates
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -44,14 +43,14 @@ VARIANT = fast_weights.variant(
     gates=each,
     key="gla",
     title="Gated linear",
-    summary="Linear attention whose state forgets channel by channel: what a token's key is low in fades faster.",
+    summary="Linear attention whose state decays with a separate gate for each channel.",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     source=Paper(
         "Gated Linear Attention Transformers with Hardware-Efficient Training", 2023, "https://arxiv.org/abs/2312.06635"
     ),
-    note="GLA learns a projection that makes a gate of each token; here its key takes that place, α = σ(k)^(1/root), "
-    "untrained. Gates that are not made of keys are the same in all channels: scalar decay. Without a causal mask each "
-    "query reads the end's state.",
+    note="GLA learns a projection that computes the gates; here they come from the token's own key, α = "
+    "σ(k)^(1/root). Other gates are equal in all channels, which gives scalar decay. Without a causal mask, every "
+    "query reads the final state.",
     special_cases=(SpecialCase("scalar_decay", {"gate": "constant"}, {"gate": "constant"}, ("decay",)),),
 )

@@ -14,10 +14,9 @@ from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.delta_rule import unit
-from attention_core.ops.delta.fast_weights import Tokens, similar, take
-from attention_core.ops.linear.gates import GateParams, log_gates
+from attention_core.ops.delta.fast_weights import Tokens, each_token, similar, take
+from attention_core.ops.delta.gates import GateParams, log_gates
 from attention_core.ops.linear.scans import by_chunks
-from attention_core.ops.recurrence import each_token
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import param
 from attention_core.variant import Cost, Decoder, Paper, Variant
@@ -35,15 +34,16 @@ class MesaParams(GateParams):
         low=0.1,
         high=100.0,
         scale="log",
-        help="λ, what large weights cost beside errors: the smaller, the nearer keys read their own values; far up it "
-        "nears linear attention over λ.",
+        help="λ, the ridge penalty: smaller values let keys retrieve their own values more closely; large values "
+        "approach linear attention divided by λ.",
     )
     decay: float = param(
         1.0,
         low=0.1,
         high=1.0,
         step=0.005,
-        help="What a constant gate leaves of an error's weight at each step; at 1 all errors count alike.",
+        help="Factor by which a constant gate reduces the weight of earlier errors at each token; at 1 all errors "
+        "count equally.",
     )
 
 
@@ -194,8 +194,7 @@ VARIANT = Variant(
     key="mesa",
     title="Mesa",
     family="gated",
-    summary="Least squares at every token, on queries and keys of length one: the query reads the state that best maps "
-    "all keys so far to their values.",
+    summary="At each token, fits by ridge regression the state that maps all keys so far to their values.",
     formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
     r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
     r"\Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,"
@@ -216,8 +215,8 @@ VARIANT = Variant(
     further=(
         Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
     ),
-    note="The delta rule steps towards this ideal. Models learn gates, strengths and a λ for each channel, and solve "
-    "by a few steps of conjugate gradients; here λ is one number, the gate follows the rule that is set, untrained, "
-    "and each system is solved exactly, which takes n d³ where errors fade. Without a causal mask each query reads "
-    "the end's state.",
+    note="Queries and keys have length one. The delta rule takes one step towards the fitted state. Models learn "
+    "gates, strengths and λ per channel, and solve by a few conjugate-gradient steps. Here λ is one number, the gate "
+    "is untrained, and each system is solved exactly, in time n d³ with decay. Without a causal mask, every query "
+    "reads the final state.",
 )

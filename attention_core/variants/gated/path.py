@@ -13,8 +13,7 @@ from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.delta_rule import unit
-from attention_core.ops.delta.fast_weights import Tokens
-from attention_core.ops.recurrence import each_token
+from attention_core.ops.delta.fast_weights import Tokens, each_token
 from attention_core.settings import Params, param
 from attention_core.variant import Paper, SpecialCase
 
@@ -28,16 +27,15 @@ class PathParams(Params):
     along: str = param(
         TURNED,
         choices=RULES,
-        help="Where w comes from, untrained: the token's own unit key, which at strength 1 is DeltaNet; that key with "
-        "its halves swapped and one of them negated; or one direction for all tokens, the mean of all channels.",
+        help="Direction w, untrained. keys: the token's unit key, which at strength 1 is DeltaNet; turned keys: that "
+        "key with its halves swapped and one of them negated; fixed: the mean of all channels.",
     )
     strength: float = param(
         1.0,
         low=0.0,
         high=2.0,
         step=0.05,
-        help="β, how much of what lies along w each token takes out: at 1 all of it, at 2 it is turned over, at 0 "
-        "nothing.",
+        help="β: 0 removes nothing, 1 removes the component along w, 2 reverses its sign.",
     )
 
 
@@ -76,8 +74,7 @@ VARIANT = fast_weights.variant(
     along=True,
     key="path",
     title="PaTH",
-    summary="Queries and keys have length one. Every token between a key and a query removes part of the key along a "
-    "direction of its own.",
+    summary="Each token between key and query removes β times the key's component along the token's own direction w.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -87,8 +84,8 @@ VARIANT = fast_weights.variant(
         2025,
         "https://arxiv.org/abs/2505.16381",
     ),
-    note="W is not trained: PaTH learns w and β of each token, convolves w with its neighbours and takes softmax of "
-    "this matrix; here w follows the rule that is set, and the matrix is used without softmax. Without a causal mask "
-    "all is written in order, then each query reads the end's state.",
+    note="Queries and keys have length one. PaTH learns w and β, convolves w with its neighbours and applies softmax "
+    "to this matrix; here w follows an untrained rule and there is no softmax. Without a causal mask, all tokens are "
+    "written in order, then every query reads the final state.",
     special_cases=(SpecialCase("deltanet", {"along": KEYS, "strength": 1.0}),),
 )

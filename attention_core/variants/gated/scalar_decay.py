@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.fast_weights import Tokens
-from attention_core.ops.linear.gates import GateParams, log_gates, one, written
-from attention_core.ops.recurrence import each_token
+from attention_core.ops.delta.fast_weights import Tokens, each_token
+from attention_core.ops.delta.gates import GateParams, log_gates, one, written
 from attention_core.settings import param
 from attention_core.variant import Paper
 
@@ -26,7 +25,8 @@ class ScalarDecayParams(GateParams):
     write: str = param(
         "whole",
         choices=("whole", "rest"),
-        help="How strongly a value is written: as it is, or by what the gate lets go, which keeps the state a mean.",
+        help="Write strength of each value: 1 (whole), or 1 minus the gate (rest), which keeps the state a weighted "
+        "mean.",
     )
 
 
@@ -56,7 +56,7 @@ VARIANT = fast_weights.variant(
     gates=one,
     key="scalar_decay",
     title="Scalar decay",
-    summary="Linear attention whose state fades by one number at each token, as in Mamba-2 and Lightning attention.",
+    summary="Linear attention whose state decays by one factor per token, as in Mamba-2 and Lightning attention.",
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
     r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l,\quad \beta_j = 1 \text{ or } 1 - \alpha_j",
     params=ScalarDecayParams,
@@ -77,6 +77,6 @@ VARIANT = fast_weights.variant(
             "https://arxiv.org/abs/2312.06635",
         ),
     ),
-    note="Mamba-2 learns the gate and convolves its inputs first, Lightning gives each head a constant; here every "
-    "head has the gate that is set, untrained. Without a causal mask each query reads the end's state.",
+    note="Mamba-2 learns the gate and convolves its inputs first; Lightning attention gives each head a constant. "
+    "Here all heads follow the same untrained rule. Without a causal mask, every query reads the final state.",
 )

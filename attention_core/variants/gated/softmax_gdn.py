@@ -16,9 +16,8 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.fast_weights import Tokens
+from attention_core.ops.delta.fast_weights import Tokens, each_token
 from attention_core.ops.linear.scans import by_chunks
-from attention_core.ops.recurrence import each_token
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params, param
 from attention_core.variant import Cost, Decoder, Variant
@@ -33,7 +32,7 @@ class SoftmaxGdnParams(Params):
         low=0.1,
         high=2.0,
         step=0.05,
-        help="The most a step may take back of what a centred key reads; steps of 1/t above it are shortened.",
+        help="Maximum share of a centred key's stored value that a step may erase; larger steps are shortened.",
     )
 
 
@@ -172,8 +171,7 @@ VARIANT = Variant(
     key="softmax_gdn",
     title="Softmax as delta rule",
     family="gated",
-    summary="Softmax to first order, turned into a delta rule: the running mean of the values, plus a fading state "
-    "from which each centred key first removes part of what it already reads.",
+    summary="First-order expansion of softmax as a delta rule: the mean value plus a correction from a decaying state.",
     formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
     r"\beta_t c_t c_t^\top\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = \frac{k_t - \bar "
     r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",
@@ -188,7 +186,7 @@ VARIANT = Variant(
     decoder=Decoder(init_state, step, normalised=False, tokens=taken),
     anatomy=anatomy,
     source=articles.SOFTMAX_TO_GDN,
-    note="Nothing is trained: β is 1/t, or less where a key far from the mean would take back more than the cap. Its "
-    "matrix is what becomes of values V = I. Without a causal mask all is written in order, then each query reads the "
-    "end's state.",
+    note="β is not learned: it is 1/t, or less where a key far from the mean would exceed the cap. The matrix is the "
+    "output for the values V = I. Without a causal mask, all tokens are written in order, then every query reads the "
+    "final state.",
 )

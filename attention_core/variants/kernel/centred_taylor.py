@@ -28,10 +28,7 @@ class CentredTaylorParams(Params):
     """Settings of the centred series."""
 
     order: int = param(
-        2,
-        low=1,
-        high=2,
-        help="Where the series stops: 1 is a straight line with a state of d rows, 2 a parabola with some d²/2.",
+        2, low=1, high=2, help="Order of the expansion: 1 has a state of about d rows, 2 of about d²/2 rows."
     )
 
 
@@ -173,7 +170,7 @@ VARIANT = Variant(
     key="centred_taylor",
     title="Centred Taylor",
     family="kernel",
-    summary="Softmax's own series around equal logits, with keys taken from their mean: its rows sum to one unaided.",
+    summary="Taylor expansion of the softmax weights around equal logits; rows sum to one without a normaliser.",
     formula=r"A_{ij} = \frac{1}{n_i}\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
     r"\quad c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
     complexity="n d³",
@@ -184,8 +181,7 @@ VARIANT = Variant(
     approximates="softmax",
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="It follows softmax where logits differ little within a row; weights far from their row's mean may be "
-    "negative. At order 1 time is n d². A row's sum is 1 up to the rounding of its entries: where entries are in the "
-    "millions, float32 does not resolve it.",
+    note="It is close to softmax where the logits of a row differ little; elsewhere weights may be negative. At order "
+    "1 the time is n d². Row sums equal 1 up to rounding, which is visible in float32 once entries reach millions.",
     source=articles.TAYLOR_EXPANSIONS,
 )

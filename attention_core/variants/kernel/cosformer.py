@@ -29,8 +29,8 @@ class CosformerParams(Params):
         low=1,
         high=65_536,
         scale="log",
-        help="Causal form only: the distance at which a weight has faded to zero, and from which on positions no "
-        "longer differ. Else it is the text's own length.",
+        help="Causal form only: the distance at which weights reach zero; positions beyond it are not distinguished. "
+        "Otherwise it is the text's length.",
     )
 
 
@@ -110,7 +110,7 @@ VARIANT = Variant(
     key="cosformer",
     title="cosFormer",
     family="kernel",
-    summary="Positive parts of queries and keys, with weights that fade with distance like a cosine, at linear cost.",
+    summary="Linear attention on ReLU features, with weights that decay with distance like a cosine.",
     formula=r"A_{ij} \propto \operatorname{relu}(q_i)^\top \operatorname{relu}(k_j)\,"
     r"\cos\left(\frac{\pi}{2}\,\frac{i - j}{n}\right)",
     complexity="n d²",
@@ -121,7 +121,7 @@ VARIANT = Variant(
     definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="A row whose query has no positive entry in common with a key is a zero row. The causal form fades over its "
-    "length setting in place of n.",
+    note="A row is zero if its query shares no positive entry with any key. The causal form uses the length setting "
+    "instead of n.",
     source=Paper("cosFormer: Rethinking Softmax in Attention", 2022, "https://arxiv.org/abs/2202.08791"),
 )

@@ -28,7 +28,7 @@ class CosineParams(Params):
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent", "cumsum"),
-        help="How the causal form is computed: by chunks, token by token, or all states at once. The answer is one.",
+        help="Algorithm of the causal form: by chunks, token by token, or by cumulative sums. The result is the same.",
     )
 
 
@@ -82,8 +82,7 @@ VARIANT = Variant(
     key="cosine",
     title="Cosine",
     family="kernel",
-    summary="One plus the cosine of the angle between query and key: never negative, and at most 2 / (1 + the row's "
-    "mean cosine) times the row's average.",
+    summary="Linear attention with the similarity 1 + cos(q, k), which is never negative.",
     formula=r"A_{ij} = \frac{1 + \cos(q_i, k_j)}{\sum_l \left(1 + \cos(q_i, k_l)\right)},"
     r"\quad \cos(q, k) = \frac{q \cdot k}{\|q\|\, \|k\|}",
     complexity="n d²",
@@ -93,6 +92,7 @@ VARIANT = Variant(
     cost=cost,
     definition=definition,
     decoder=Decoder(init_state, step),
-    note="A row whose keys all point straight away from its query has nothing to divide by and is not to be trusted.",
+    note="No weight exceeds 2 / (1 + the row's mean cosine) times the row's average. The result is unreliable where "
+    "all keys point away from the query, because the row sum is then almost zero.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
 )

@@ -124,7 +124,7 @@ VARIANT = Variant(
     key="efficient",
     title="Efficient",
     family="kernel",
-    summary="Each feature of the keys gathers one summary of all tokens, and each query mixes these summaries.",
+    summary="Each key feature averages the values with a softmax over positions; each query mixes these averages.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=EfficientParams,
@@ -133,6 +133,7 @@ VARIANT = Variant(
     cost=cost,
     definition=definition,
     anatomy=anatomy,
-    note="The causal form normalises each feature by a running sum, so its matrix is no longer a product of two maps.",
+    note="The causal form normalises each feature by a running sum, so its matrix is no longer a product of two "
+    "softmax maps.",
     source=Paper("Efficient Attention: Attention with Linear Complexities", 2018, "https://arxiv.org/abs/1812.01243"),
 )

@@ -27,23 +27,20 @@ class EmanetParams(Params):
     """Settings of expectation-maximisation attention."""
 
     bases: int = param(
-        16,
-        low=1,
-        high=1024,
-        scale="log",
-        budget=True,
-        help="Cluster centres all tokens are told by; more tell finer and cost more.",
+        16, low=1, high=1024, scale="log", budget=True, help="Number of cluster centres; more are finer and cost more."
     )
-    iterations: int = param(3, low=1, high=20, help="Rounds of clustering; the bases settle within a few.")
+    iterations: int = param(
+        3, low=1, high=20, help="Number of clustering rounds; the bases usually settle within a few."
+    )
     sharpness: float = param(
         1.0,
         low=0.1,
         high=20.0,
         step=0.1,
         scale="log",
-        help="How firmly a token belongs to its nearest basis: small shares it among all, large gives it to one.",
+        help="Sharpness of the assignment: small values share a token among all bases, large values assign it to one.",
     )
-    seed: int = param(0, low=0, high=2**31 - 1, help="Which random directions the bases start from.")
+    seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the initial bases.")
 
 
 def unit(x: Tensor) -> Tensor:
@@ -142,7 +139,7 @@ VARIANT = Variant(
     key="emanet",
     title="Expectation maximisation",
     family="kernel",
-    summary="A few bases, found by soft clustering of the keys, gather the values and hand them out to the queries.",
+    summary="Soft clustering of the keys into bases, which average the values and pass them on to the queries.",
     formula=r"A = \operatorname{softmax}_{\text{bases}}(\lambda Q \mu^\top)\,\hat Z^\top,\quad "
     r"Z = \operatorname{softmax}_{\text{bases}}(\lambda K \mu^\top),\; \hat Z_{jb} = \frac{Z_{jb}}{\sum_l Z_{lb}},\;"
     r" \mu \leftarrow \frac{\hat Z^\top K}{\|\hat Z^\top K\|}",
@@ -152,7 +149,7 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     definition=definition,
-    causal_reason="its bases are fitted to all tokens together, so each of them already knows the later ones.",
+    causal_reason="its bases are fitted to all tokens, so every output depends on later tokens.",
     random=True,
     anatomy=anatomy,
     source=Paper(

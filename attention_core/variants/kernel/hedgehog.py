@@ -64,7 +64,7 @@ VARIANT = Variant(
     key="hedgehog",
     title="Hedgehog",
     family="kernel",
-    summary="A softmax over each token's own entries, and one over their negatives, make features that keep its peaks.",
+    summary="Linear attention with the features softmax(x) and softmax(-x), which preserve a token's peaks.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(x) = [\operatorname{softmax}(x), \operatorname{softmax}(-x)]",
     complexity="n d²",
@@ -75,9 +75,8 @@ VARIANT = Variant(
     definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="Models train a linear map of each head's queries and keys before the softmaxes, so that the weights copy "
-    "softmax's; here there is none. A row is zero where all products of features are below the smallest number that "
-    "float32 holds.",
+    note="Models train a linear map before the softmaxes so that the weights imitate softmax's; this map is missing "
+    "here. A row is zero if all products of its features underflow in float32.",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,

@@ -25,12 +25,12 @@ class LinearParams(Params):
     feature_map: str = param(
         "elu+1",
         choices=("elu+1", "relu", "softmax", "exp"),
-        help="What makes the entries of queries and keys positive before they are multiplied.",
+        help="Feature map that replaces the entries of queries and keys by non-negative numbers.",
     )
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent", "cumsum"),
-        help="How the causal form is computed: by chunks, token by token, or all states at once. The answer is one.",
+        help="Algorithm of the causal form: by chunks, token by token, or by cumulative sums. The result is the same.",
     )
 
 
@@ -104,7 +104,7 @@ VARIANT = Variant(
     key="linear",
     title="Linear",
     family="kernel",
-    summary="Positive features replace the exponential, so keys and values are summed up once and serve every query.",
+    summary="Feature maps replace the exponential, so keys and values are summed once for all queries.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=LinearParams,
@@ -115,8 +115,8 @@ VARIANT = Variant(
     zero_rows=True,
     decoder=Decoder(init_state, step),
     anatomy=anatomy,
-    note="A row is zero where no product of its features is above zero: with relu, where query and keys have no "
-    "positive entry in common; else, where exponentials are below the smallest number that float32 holds.",
+    note="A row is zero where all products of its features are zero: with relu, if query and keys share no positive "
+    "entry; otherwise only if exponentials underflow in float32.",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,

@@ -47,30 +47,29 @@ class PerformerParams(Params):
         high=2048,
         scale="log",
         budget=True,
-        help="Random directions each token is measured along; what chance adds to the similarities' error falls about "
-        "like one over their root.",
+        help="Number m of random directions; the random error of the similarities falls about as 1/√m.",
     )
     kind: str = param(
         "positive",
         choices=KINDS,
-        help="What is made of a measurement: an exponential, two opposite ones, cosine and sine (the estimate may be "
-        "negative), or its positive part (estimates another kernel than softmax's).",
+        help="Function of the projections. positive: exp; hyperbolic: exp of both signs; trig: cosine and sine, so "
+        "weights may be negative; relu: positive part, which estimates another kernel than softmax's.",
     )
     orthogonal: bool = param(
-        True, help="Directions at right angles to each other, as many as fit, cover space more evenly than chance does."
+        True,
+        help="Make the directions orthogonal in groups of d, which covers space more evenly than independent draws.",
     )
     row_norms: str = param(
         "chi",
         choices=("chi", "fixed"),
-        help="Lengths of the directions. chi: random as of normal vectors, which makes the similarities right in the "
-        "mean over all draws. fixed: all √d, which mostly scatters less but moves that mean away from the truth, save "
-        "for relu.",
+        help="Lengths of the directions. chi: as of Gaussian vectors, which makes the similarities unbiased; fixed: "
+        "all √d, usually with a smaller variance but a bias, except for relu.",
     )
-    seed: int = param(0, low=0, high=2**31 - 1, help="Which random directions are drawn.")
+    seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the directions.")
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="How the causal form is computed: by chunks of tokens or token by token. The answer is one.",
+        help="Algorithm of the causal form: by chunks or token by token. The result is the same.",
     )
 
 
@@ -236,7 +235,7 @@ VARIANT = Variant(
     key="performer",
     title="Performer",
     family="kernel",
-    summary="Random features of queries and keys multiply to an estimate of softmax's exponentials, at linear cost.",
+    summary="Random features whose dot products estimate a kernel, by default softmax's exponential, at linear cost.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(q) = \tfrac{1}{\sqrt m} \exp\!\left(W x - \tfrac{\|x\|^2}{2}\right),\; x = q / d^{1/4}",
     complexity="n m d",
@@ -250,9 +249,9 @@ VARIANT = Variant(
     random=True,
     decoder=Decoder(init_state, step),
     anatomy=anatomy,
-    note="Right in the mean over all draws are the similarities alone, not the weights they are divided into, and with "
-    "fixed row norms only relu's. With trig weights may be negative, and huge where a row's sum nearly cancels; relu "
-    "estimates another kernel than softmax's.",
+    note='With row norms "chi", the estimated similarities are unbiased; the normalised weights are not. Fixed row '
+    "norms cause a bias except for relu. With trig, weights may be negative, and very large where a row sum almost "
+    "cancels. relu estimates another kernel than softmax's.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
     further=(articles.PERFORMER,),
 )

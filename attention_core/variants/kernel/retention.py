@@ -29,21 +29,17 @@ class RetentionParams(Params):
     """Settings of retention."""
 
     decay: float = param(
-        0.9,
-        low=0.1,
-        high=1.0,
-        step=0.005,
-        help="What is left of a token's weight at each step of distance; 1 forgets nothing.",
+        0.9, low=0.1, high=1.0, step=0.005, help="γ, the factor per token of distance; 1 means no decay."
     )
     feature_map: str = param(
         "elu+1",
         choices=(*MAPS, "exp"),
-        help="What makes the entries of queries and keys positive before they are multiplied.",
+        help="Feature map that replaces the entries of queries and keys by non-negative numbers.",
     )
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="How the causal form is computed: by chunks of tokens or token by token. The answer is one.",
+        help="Algorithm of the causal form: by chunks or token by token. The result is the same.",
     )
 
 
@@ -230,7 +226,7 @@ VARIANT = Variant(
     key="retention",
     title="Retention",
     family="kernel",
-    summary="Linear attention with forgetting: a token's weight fades by the same share at every step of distance.",
+    summary="Linear attention with exponential decay: a similarity is multiplied by γ per token of distance.",
     formula=r"A_{ij} = \frac{\gamma^{|i-j|}\, \varphi(q_i)^\top \varphi(k_j)}"
     r"{\sum_l \gamma^{|i-l|}\, \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
@@ -241,8 +237,8 @@ VARIANT = Variant(
     definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="A row is zero where no product of its features is above zero: with relu, where query and keys have no "
-    "positive entry in common; else, where exponentials are below the smallest number that float32 holds.",
+    note="A row is zero where all products of its features are zero: with relu, if query and keys share no positive "
+    "entry; otherwise only if exponentials underflow in float32.",
     source=Paper(
         "Retentive Network: A Successor to Transformer for Large Language Models",
         2023,

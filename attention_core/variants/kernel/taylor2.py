@@ -24,7 +24,7 @@ class Taylor2Params(Params):
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="How the causal form is computed: by chunks of tokens or token by token. The answer is one.",
+        help="Algorithm of the causal form: by chunks or token by token. The result is the same.",
     )
 
 
@@ -105,7 +105,7 @@ VARIANT = Variant(
     key="taylor2",
     title="Second-order Taylor",
     family="kernel",
-    summary="A parabola that touches the exponential at zero and is always positive, as a product of features.",
+    summary="Replaces the exponential by its second-order Taylor polynomial, which is always positive, at linear cost.",
     formula=r"A_{ij} = \frac{1 + x_{ij} + x_{ij}^2 / 2}{\sum_l \left(1 + x_{il} + x_{il}^2 / 2\right)},"
     r"\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n d³",
@@ -115,8 +115,8 @@ VARIANT = Variant(
     cost=cost,
     approximates="softmax",
     decoder=Decoder(init_state, step),
-    note="It follows softmax where logits are small; below -1 it rises again, so that a logit of -10 weighs as much as "
-    "one of 8.",
+    note="It is close to softmax for small logits. Below -1 the polynomial rises again: a logit of -10 gets the same "
+    "weight as one of 8.",
     source=articles.EVEN_TAYLOR,
     # The series as a product of features: 1, x and x ⊗ x / √2.
     further=(articles.INFINITE_DIMENSION,),

@@ -33,7 +33,7 @@ class FunnelParams(Params):
         high=256,
         scale="log",
         budget=True,
-        help="Neighbouring queries that look as one; larger is cheaper and coarser, 1 is softmax itself.",
+        help="Number of neighbouring queries per group: larger values are cheaper and coarser, 1 is softmax.",
     )
 
 
@@ -79,7 +79,7 @@ VARIANT = Variant(
     key="funnel",
     title="Funnel",
     family="low_rank",
-    summary="Neighbouring queries are averaged and look at all keys as one; each of them gets the same answer.",
+    summary="Averages neighbouring queries; each group attends once and shares the output.",
     formula=r"A = R\, \operatorname{softmax}\left(\frac{(P Q) K^\top}{\sqrt{d}}\right),"
     r"\quad R \text{ repeats each row for the } s \text{ tokens averaged}",
     complexity="n² d / s",
@@ -93,8 +93,8 @@ VARIANT = Variant(
         "https://arxiv.org/abs/2006.03236",
     ),
     approximates="softmax",
-    causal_reason="neighbouring queries look as one, so the earlier of them sees what only the later ones may.",
+    causal_reason="an averaged query contains later tokens, so an earlier token would depend on them.",
     anatomy=anatomy,
-    note="The first token keeps its own query; all others of a segment share one row.",
+    note="The first token keeps its own query. The other tokens of a group share one row.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

@@ -26,14 +26,13 @@ class LandmarkParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Representatives of the queries and of the keys, m each; more see finer and cost more. Beyond n it counts "
-        "as n.",
+        help="Number m of landmarks for the queries, and as many for the keys. More are finer and cost more; at most "
+        "n are used.",
     )
     method: str = param(
         "segment_means",
         choices=METHODS,
-        help="segment_means: each landmark is the mean of neighbours; kmeans: of tokens that are alike, wherever they "
-        "stand.",
+        help="segment_means: means of neighbouring tokens; kmeans: means of similar tokens at any position.",
     )
 
 
@@ -75,7 +74,7 @@ VARIANT = Variant(
     key="landmark",
     title="Landmarks",
     family="low_rank",
-    summary="Every query looks at a few landmarks, and each landmark looks at all keys: a softmax of a softmax.",
+    summary="A product of two softmaxes: queries attend to landmarks, and landmarks attend to all keys.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q \tilde{K}^\top}{\sqrt{d}}\right)"
     r"\operatorname{softmax}\left(\frac{\tilde{Q} K^\top}{\sqrt{d}}\right),"
     r"\quad \tilde{Q}, \tilde{K} \in \mathbb{R}^{m \times d}",
@@ -85,7 +84,7 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     source=articles.NYSTROMFORMER,
-    causal_reason="each landmark is a mean of several tokens, so looking at it shows the later ones among them.",
+    causal_reason="each landmark is a mean of several tokens, later ones included.",
     anatomy=anatomy,
-    note="With m = n it is softmax's matrix times itself, not softmax.",
+    note="With as many landmarks as tokens, the matrix is softmax's matrix times itself, not softmax.",
 )

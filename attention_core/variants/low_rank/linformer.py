@@ -29,19 +29,16 @@ class LinformerParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Keys and values that are left, m; more are closer to softmax and cost more. Beyond n it counts as n.",
+        help="Number m of projected keys and values. More are closer to softmax and cost more; at most n are used.",
     )
     projection: str = param(
         "mean",
         choices=("mean", "conv", "gaussian"),
-        help="mean: each key is the mean of neighbours; conv: the same with the middle counting most; gaussian: each "
-        "key is a random mixture of all tokens.",
+        help="mean: means of neighbouring tokens; conv: means with more weight in the middle; gaussian: random "
+        "mixtures of all tokens.",
     )
-    share: bool = param(
-        True,
-        help="Mix keys and values with the same projection. Mean and conv have but one, so it changes gaussian only.",
-    )
-    seed: int = param(0, low=0, high=9999, help="Another number draws another gaussian projection.")
+    share: bool = param(True, help='Use the same projection for keys and values; changes "gaussian" only.')
+    seed: int = param(0, low=0, high=9999, help="Random seed of the Gaussian projection.")
 
 
 def projections(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tensor]:
@@ -88,7 +85,7 @@ VARIANT = Variant(
     key="linformer",
     title="Linformer",
     family="low_rank",
-    summary="All keys and values are mixed down to m of each; every query looks at those.",
+    summary="Projects the n keys and values to m mixtures; every query attends to these.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (E K)^\top}{\sqrt{d}}\right) F,"
     r"\quad E, F \in \mathbb{R}^{m \times n}",
     complexity="n m d",
@@ -98,11 +95,11 @@ VARIANT = Variant(
     cost=cost,
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     approximates="softmax",
-    causal_reason="its keys share out the whole text between them, so each new token changes what earlier ones hold.",
+    causal_reason="each projected key mixes tokens of the whole text, later ones included.",
     rows_sum_to_one=False,
     signed=True,
     random=True,
     anatomy=anatomy,
-    note="Its projections are untrained; in the paper they are learned, so a trained Linformer may do far better.",
+    note="Its projections are untrained. The paper learns them, so a trained Linformer may have a much smaller error.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

@@ -29,24 +29,25 @@ class NystromParams(Params):
         low=1,
         high=1024,
         scale="log",
-        help="Means of tokens that stand for all tokens; as many as tokens makes each its own landmark.",
+        help="Number of landmarks; with as many as tokens, each token is its own landmark.",
         budget=True,
     )
     method: str = param(
         "segment_means",
         choices=METHODS,
-        help="Landmarks are means of neighbouring tokens, or of tokens that resemble each other.",
+        help="segment_means: means of neighbouring tokens; kmeans: means of similar tokens at any position.",
     )
     inverse: str = param(
         "iterative",
         choices=("iterative", "exact"),
-        help="How the landmarks' own matrix is inverted: by a few products, or exactly from its singular values.",
+        help="Pseudo-inverse of the landmarks' matrix: iterative, by a few matrix products, or exact, from its "
+        "singular values.",
     )
     iterations: int = param(
         6,
         low=1,
         high=12,  # further iterations change only float32 rounding errors, which small singular values amplify
-        help="Rounds of the iterative inverse; each roughly cubes the remaining error.",
+        help="Number of steps of the iterative inverse; each step roughly cubes the remaining error.",
     )
 
 
@@ -131,7 +132,7 @@ VARIANT = Variant(
     key="nystrom",
     title="Nyström",
     family="low_rank",
-    summary="A few landmark tokens stand in for all: every token looks at them, and they look at every token.",
+    summary="Factors softmax through landmarks: queries to landmarks, a pseudo-inverse, and landmarks to keys.",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",
@@ -141,7 +142,7 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     approximates="softmax",
-    causal_reason="its landmarks are means over many tokens, later ones included, so a token would see its own future.",
+    causal_reason="its landmarks are means of many tokens, later ones included.",
     rows_sum_to_one=False,
     signed=True,
     anatomy=anatomy,

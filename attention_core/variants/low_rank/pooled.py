@@ -36,13 +36,13 @@ class PooledParams(Params):
         high=256,
         scale="log",
         budget=True,
-        help="Neighbouring tokens in one pool; larger is cheaper and coarser, 1 is softmax itself.",
+        help="Number of neighbouring tokens per pool: larger values are cheaper and coarser, 1 is softmax.",
     )
     pool: str = param(
         "mean",
         choices=("mean", "conv", "max"),
-        help="mean: a pool's key is the mean of its keys; conv: the same with the middle counting most; max: the "
-        "largest value of each component.",
+        help="Pooling of the keys. mean: average; conv: average with more weight in the middle; max: maximum of each "
+        "component.",
     )
 
 
@@ -119,7 +119,7 @@ VARIANT = Variant(
     key="pooled",
     title="Pooled keys",
     family="low_rank",
-    summary="Neighbouring tokens share one pooled key and value; every query looks at the pools.",
+    summary="Pools neighbouring keys and values; every query attends to the pools.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q\, R(K)^\top}{\sqrt{d}}\right) R,"
     r"\quad R = P \in \mathbb{R}^{\lceil n/s \rceil \times n},"
     r"\quad \text{causal: } R = \begin{bmatrix} P \\ I \end{bmatrix}",
@@ -131,7 +131,7 @@ VARIANT = Variant(
     source=Paper("Generating Wikipedia by Summarizing Long Sequences", 2018, "https://arxiv.org/abs/1801.10198"),
     approximates="softmax",
     anatomy=anatomy,
-    note='The tokens of a pool get one weight (with "conv" its middle more), so the matrix is bars one pool wide; '
-    "when causal, a query sees the pools before its own and, one by one, the tokens of its own up to itself.",
+    note='The tokens of a pool get equal weights; with "conv", the middle of the pool gets more. With a causal mask, '
+    "a query attends to the earlier pools and to the single tokens of its own pool up to itself.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

@@ -29,8 +29,8 @@ class PyramidParams(Params):
         high=128,
         scale="log",
         budget=True,
-        help="A factor, not a count of levels: the four levels have this times 1, 3, 6 and 8 pools. More show finer "
-        "detail and cost more. Numbers beyond n count as n, each once.",
+        help="Level of detail: the four resolutions have 1, 3, 6 and 8 times this many pools. More are finer and cost "
+        "more; counts above n become n and are used once.",
     )
 
 
@@ -76,8 +76,7 @@ VARIANT = Variant(
     key="pyramid",
     title="Pyramid pooling",
     family="low_rank",
-    summary="Every query looks at means of the text on up to four levels at once, from a few long stretches to many "
-    "short ones.",
+    summary="Every query attends to means of the text at up to four resolutions.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (P K)^\top}{\sqrt{d}}\right) P,"
     r"\quad P = \begin{bmatrix} P_{\ell} \\ P_{3\ell} \\ P_{6\ell} \\ P_{8\ell} \end{bmatrix}",
     complexity="n S d",
@@ -89,8 +88,8 @@ VARIANT = Variant(
         "Asymmetric Non-local Neural Networks for Semantic Segmentation", 2019, "https://arxiv.org/abs/1908.07678"
     ),
     approximates="softmax",
-    causal_reason="a pool is a mean over a stretch of the text, so whoever looks at it sees the later tokens in it.",
+    causal_reason="each pool is a mean of a stretch of the text, later tokens included.",
     anatomy=anatomy,
-    note="S, the number of pools, is at most 18 times the level of detail, as no level has more pools than tokens; "
-    "long ones among them flatten every row.",
+    note="S, the number of pools, is at most 18 times the level of detail, because no level has more pools than "
+    "tokens. Long pools flatten every row.",
 )

@@ -33,7 +33,8 @@ class FlashMixedParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Tokens per chunk: within it attention is exact, beyond it linear. Larger costs more.",
+        help="Tokens per chunk: attention is quadratic within a chunk and linear across chunks. Larger chunks cost "
+        "more.",
     )
 
 
@@ -119,7 +120,7 @@ VARIANT = Variant(
     key="flash_mixed",
     title="Mixed chunks",
     family="mixed",
-    summary="Squared ReLU within a chunk of neighbours, and linear attention to all the chunks.",
+    summary="Squared ReLU attention within each chunk plus linear attention across chunks.",
     formula=r"A_{ij} = \frac{x_{ij}}{n_i} + \frac{\operatorname{relu}^2(x_{ij})}{c}"
     r"\left[\lfloor i/c \rfloor = \lfloor j/c \rfloor\right],\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n c d + n d²",
@@ -129,7 +130,7 @@ VARIANT = Variant(
     cost=cost,
     rows_sum_to_one=False,
     signed=True,
-    note="Rows are not normalised. n_i is the number of tokens; when causal, of those so far, and only the chunks "
-    "before the token's own count linearly.",
+    note="Rows are not normalised. n_i is the number of tokens, or of tokens so far if causal. If causal, the linear "
+    "part covers only the chunks before the query's own.",
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
 )

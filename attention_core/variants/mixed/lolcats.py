@@ -31,8 +31,8 @@ class LolcatsParams(Params):
         low=0,
         high=1024,
         budget=True,
-        help="Tokens seen exactly, up to and with the token itself; as many the other way unless causal. 0 is "
-        "Hedgehog, as many as there are tokens is softmax.",
+        help="Number of visible tokens up to and including the query's own; without a causal mask, the same number on "
+        "both sides. 0 is Hedgehog; a window as long as the text is softmax.",
     )
 
 
@@ -150,7 +150,7 @@ VARIANT = Variant(
     key="lolcats",
     title="LoLCATs",
     family="mixed",
-    summary="Softmax among the nearest tokens, linear attention with Hedgehog's features for all others, and one sum.",
+    summary="Softmax within a window and linear attention with Hedgehog's features beyond it, under one normaliser.",
     formula=r"A_{ij} \propto \begin{cases} e^{s_{ij} - \max_{|i-l| < w} s_{il}} & |i-j| < w \\"
     r" \varphi(q_i)^\top \varphi(k_j) & \text{beyond} \end{cases},\quad s = \frac{Q K^\top}{\sqrt d}",
     complexity="n (w + d) d",
@@ -161,9 +161,8 @@ VARIANT = Variant(
     approximates="softmax",
     zero_rows=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="Models train the feature map so that both parts fit together, and a factor between them; here there is none. "
-    "With a window of 0, a row is zero where all products of features are below the smallest number that float32 "
-    "holds.",
+    note="Models train the feature map and a factor between the two parts; both are missing here. With a window of 0, "
+    "a row is zero if all products of its features underflow in float32.",
     source=Paper("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024, "https://arxiv.org/abs/2410.10254"),
     special_cases=(SpecialCase("hedgehog", {"window": 0}), SpecialCase("softmax", {"window": TOKENS})),
 )

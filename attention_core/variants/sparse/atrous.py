@@ -8,8 +8,8 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.pattern.layouts import residue_pairs, same_residue
-from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import class_elements, classes
+from attention_core.ops.pattern.primitives import mask_and_primitives
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Params, SpecialCase, Variant, param
@@ -24,7 +24,7 @@ class AtrousParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Distance between visible tokens; 1 is full attention, larger is cheaper.",
+        help="Distance between visible tokens: 1 is full attention, larger values are cheaper.",
         budget=True,
     )
 
@@ -61,7 +61,7 @@ VARIANT = Variant(
     key="atrous",
     title="Atrous",
     family="sparse",
-    summary="Each token looks only at tokens whose distance is a multiple of a stride.",
+    summary="Each query attends to the keys whose distance is a multiple of the stride.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \equiv i \,(r)} e^{q_i^\top k_l / \sqrt d}}"
     r"\quad\text{where } j \equiv i \pmod r",
     complexity="n² d / r",

@@ -7,10 +7,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
-from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pattern import mask_and_primitives
-from attention_core.ops.pattern.pieces import band, band_elements, share
+from attention_core.ops.pattern.pieces import anchor_pairs, anchored, anchored_elements, share
+from attention_core.ops.pattern.primitives import mask_and_primitives
+from attention_core.ops.pattern.window import window_pieces, window_size
 from attention_core.ops.random import generator
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Drawn, Piece, union_attention
@@ -21,17 +20,14 @@ from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Var
 class BigBirdParams(Params):
     """Settings of BigBird attention."""
 
-    window: int = param(8, low=1, high=4096, scale="log", help="Tokens visible on each side.", budget=True)
+    window: int = param(8, low=1, high=4096, scale="log", help="Number of visible tokens on each side.", budget=True)
     global_tokens: int = param(
-        1, low=0, high=64, help="How many tokens at the start see everything and are seen by all."
+        1, low=0, high=64, help="Number of tokens at the start that attend to all tokens and that all tokens attend to."
     )
     random_keys: int = param(
-        3,
-        low=0,
-        high=64,
-        help="How many keys are drawn at random for each token; one that it sees already adds nothing.",
+        3, low=0, high=64, help="Number of random keys per query; a key that is already visible adds nothing."
     )
-    seed: int = param(0, low=0, high=9999, help="Another number draws other random keys.")
+    seed: int = param(0, low=0, high=9999, help="Random seed of the random keys.")
 
 
 def random_keys(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool) -> Tensor:
@@ -73,14 +69,11 @@ def weights(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
     """Merge global rows and columns, window and random keys: O(n (w + g + ρ) d) time, O(n (d + ρ)) memory."""
 
-    def near(distance: Tensor) -> Tensor:
-        return (distance <= p.window) & (distance >= (0 if causal else -p.window))
-
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece | Drawn]:
         n = like.shape[-2]
         drawn = random_keys(n, p, like.device, causal=causal)  # drawn first, while no other memory is in use
         drawn = drawn.short() if n < 2**15 else drawn
-        rest = partial(band, before=p.window, after=0 if causal else p.window, allowed=near, backward=backward)
+        rest = partial(window_pieces, reach=p.window, causal=causal, backward=backward)
         yield from anchored(like, anchors=p.global_tokens, causal=causal, rest=rest)
         yield from draws(drawn, p, heads=len(like), d=like.shape[-1])
 
@@ -107,10 +100,9 @@ def draw_rows(n: int, d: int, p: BigBirdParams, *, heads: int = 1) -> int:
 
 def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
     """Count two products over the pairs of all pieces; memory for the output, the draws and one piece."""
-    anchors, after = min(p.global_tokens, n), 0 if causal else p.window
-    pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal) + (n - anchors) * p.random_keys
-    pairs += window_pairs(n - anchors, block=BLOCK, before=p.window, after=after)
-    rows, mask = band_elements(n - anchors, p.window + after)
+    anchors = min(p.global_tokens, n)
+    within, rows, mask = window_size(n - anchors, p.window, causal=causal)
+    pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal) + (n - anchors) * p.random_keys + within
     peak = anchored_elements(n, d, anchors, rows=rows, mask=mask)
     if p.random_keys:
         rows = min(draw_rows(n, d, p), n - anchors)
@@ -124,7 +116,7 @@ VARIANT = Variant(
     key="bigbird",
     title="BigBird",
     family="sparse",
-    summary="Each token looks at its neighbours, at a few global tokens and at a few tokens drawn at random.",
+    summary="Each query attends to a local window, to the global tokens and to random keys.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff |i-j| \le w \text{ or } i < g \text{ or } j < g \text{ or } j \in R_i,\ |R_i| \le \rho",
     complexity="n (w + g + ρ) d",
@@ -137,7 +129,7 @@ VARIANT = Variant(
     cost=cost,
     approximates="softmax",
     random=lambda p: p.random_keys > 0,
-    note="The paper draws blocks of keys to suit its hardware; here single keys are drawn.",
+    note="The paper draws blocks of keys, which suits its hardware; here single keys are drawn.",
     source=Paper("Big Bird: Transformers for Longer Sequences", 2020, "https://arxiv.org/abs/2007.14062"),
     special_cases=(
         SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}, ("window", "global_tokens")),

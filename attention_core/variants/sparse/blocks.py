@@ -29,19 +29,25 @@ from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Var
 class BlocksParams(Params):
     """Settings of block selection."""
 
-    block: int = param(8, low=1, high=1024, scale="log", help="Tokens in a block, counted from the first.")
+    block: int = param(
+        8, low=1, high=1024, scale="log", help="Tokens per block; blocks are counted from the first token."
+    )
     blocks: int = param(
-        2, low=0, high=256, budget=True, help="Blocks each token looks at beside its own; with all of them, softmax."
+        2,
+        low=0,
+        high=256,
+        budget=True,
+        help="Number m of selected blocks in addition to the query's own; with all blocks it is softmax.",
     )
     score: str = param(
         key_blocks.MEAN,
         choices=key_blocks.SCORES,
-        help="What ranks the blocks: q·k̄ (MoBA); that + ½ qᵀΣq; what no q·k of it exceeds (Quest); the best score of "
-        "its keys after a random projection (DSA trains the projection and chooses tokens, not blocks); or what "
-        "softmax lays on it.",
+        help="Score of a block. mean key: q·k̄ (MoBA); second order: q·k̄ + ½ qᵀΣq; bound: an upper bound of its q·k "
+        "(Quest); random indexer: the best key after a random projection (DSA trains the projection and selects "
+        "tokens); true mass: its softmax weight.",
     )
-    rank: int = param(4, low=1, high=64, scale="log", help="Numbers the random indexer keeps of each query and key.")
-    seed: int = param(0, low=0, high=9999, help="Another number draws another projection for the random indexer.")
+    rank: int = param(4, low=1, high=64, scale="log", help="Number of dimensions of the random indexer's projection.")
+    seed: int = param(0, low=0, high=9999, help="Random seed of the random indexer.")
 
 
 def selection(p: BlocksParams) -> Selection:
@@ -110,7 +116,7 @@ VARIANT = Variant(
     key="blocks",
     title="Block selection",
     family="sparse",
-    summary="Each token looks at its own block of neighbours and at the few other blocks that score best.",
+    summary="Each query attends to its own block and to the m best-scoring other blocks.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = b(i) \cup \text{the } m \text{ best of } \{b \ne b(i)\} \text{ by } s(q_i, b)",
     complexity="n (m + 1) b d + n² d / b",
@@ -139,7 +145,7 @@ VARIANT = Variant(
         ),
         articles.TAYLOR_EXPANSIONS,
     ),
-    note="Models train the indexer and learn with their blocks; here nothing is trained. Second order costs up to d "
-    "times what mean keys do, true mass as much as all scores.",
+    note="Models train the indexer and are trained with block selection; here nothing is trained. Second order costs "
+    "up to d times as much as mean keys, and true mass as much as all scores.",
     special_cases=(SpecialCase("softmax", {"blocks": TOKENS}), SpecialCase("softmax", {"block": TOKENS})),
 )

@@ -1,19 +1,14 @@
 """Local attention: each token attends to the w tokens on either side of it."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pattern import mask_and_primitives
-from attention_core.ops.pattern.pieces import band, band_elements
-from attention_core.ops.softmax.blockwise import pairs
-from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.pattern.primitives import mask_and_primitives
+from attention_core.ops.pattern.window import in_window, window_attention, window_cost
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
-from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Params, SpecialCase, Variant, param
 
 
@@ -26,19 +21,14 @@ class LocalParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Tokens visible on each side; a window as long as the text is full attention.",
+        help="Number of visible tokens on each side; a window as long as the text is full attention.",
         budget=True,
     )
 
 
-def allowed(distance: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
-    """Check which distances ``i - j`` are visible."""
-    return (distance <= p.window) & (distance >= (0 if causal else -p.window))
-
-
 def parts(n: int, p: LocalParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the pairs with ``|i - j| <= w``, ``bool [n, n]``."""
-    return {"window": allowed(distances(n, device), p, causal=causal)}
+    return {"window": in_window(distances(n, device), p.window, causal=causal)}
 
 
 mask, primitives = mask_and_primitives(parts)
@@ -53,29 +43,19 @@ def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
     """Compute blocks of queries with the keys around them by the fused kernel: O(n w d) time, O(n d) memory."""
-    if p.window >= q.shape[-2] - 1:
-        return exact_attention(q, k, v, causal=causal)
-    near, after = partial(allowed, p=p, causal=causal), 0 if causal else p.window
-    return union_attention(partial(band, before=p.window, after=after, allowed=near), q, k, v)
+    return window_attention(q, k, v, p.window, causal=causal)
 
 
 def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
     """Count two products over the pairs in the blocks; memory for the output and one piece."""
-    if p.window >= n - 1:
-        return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
-    after = 0 if causal else p.window
-    rows, mask = band_elements(n, p.window + after)
-    return Cost(
-        multiply_adds=2 * d * window_pairs(n, block=BLOCK, before=p.window, after=after),
-        peak_elements=union_elements(n, d, rows=rows, mask=mask),
-    )
+    return Cost(*window_cost(n, d, p.window, causal=causal))
 
 
 VARIANT = Variant(
     key="local",
     title="Local",
     family="sparse",
-    summary="Each token looks only at its neighbours, up to a fixed distance.",
+    summary="Each query attends only to the keys within a fixed distance.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{|i-l| \le w} e^{q_i^\top k_l / \sqrt d}}"
     r"\quad\text{where } |i-j| \le w",
     complexity="n w d",

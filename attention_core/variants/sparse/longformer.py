@@ -7,10 +7,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
-from attention_core.ops.pattern.layouts import BLOCK, same_residue, window_pairs
-from attention_core.ops.pattern.pattern import mask_and_primitives
-from attention_core.ops.pattern.pieces import band, band_elements
+from attention_core.ops.pattern.layouts import same_residue
+from attention_core.ops.pattern.pieces import anchor_pairs, anchored, anchored_elements
+from attention_core.ops.pattern.primitives import mask_and_primitives
+from attention_core.ops.pattern.window import window_pieces, window_size
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, among, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -20,17 +20,17 @@ from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Var
 class LongformerParams(Params):
     """Settings of Longformer attention."""
 
-    window: int = param(8, low=1, high=4096, scale="log", help="Tokens visible on each side.", budget=True)
+    window: int = param(8, low=1, high=4096, scale="log", help="Number of visible tokens on each side.", budget=True)
     dilation: int = param(
         1,
         low=1,
         high=64,
         scale="log",
-        help="Distance between visible tokens in the window: 2 skips every other one, so the window reaches twice "
+        help="Distance between visible tokens in the window; 2 skips every other token, so the window reaches twice "
         "as far.",
     )
     global_tokens: int = param(
-        1, low=0, high=64, help="How many tokens at the start see everything and are seen by all."
+        1, low=0, high=64, help="Number of tokens at the start that attend to all tokens and that all tokens attend to."
     )
 
 
@@ -65,25 +65,19 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool
 
 def dilated_band(like: Tensor, p: LongformerParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Yield the window's pieces: among tokens with the same residue modulo the dilation, it has no gaps."""
-    after = 0 if causal else p.window
-
-    def near(distance: Tensor) -> Tensor:
-        return (distance <= p.window) & (distance >= -after)
-
     for place in range(min(p.dilation, like.shape[-2])):
-        alone = like[:, place :: p.dilation]
-        found = band(alone, before=p.window, after=after, allowed=near, backward=backward)
+        found = window_pieces(like[:, place :: p.dilation], p.window, causal=causal, backward=backward)
         yield from among(found, place, p.dilation)
 
 
 def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
     """Count two products over the pairs of all pieces; memory for the output and one piece."""
-    anchors, after = min(p.global_tokens, n), 0 if causal else p.window
+    anchors = min(p.global_tokens, n)
     length, longer = divmod(n - anchors, p.dilation)
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal)
     for classes, size in ((longer, length + 1), (p.dilation - longer, length)):
-        pairs += classes * window_pairs(size, block=BLOCK, before=p.window, after=after)
-    rows, mask = band_elements(-(-(n - anchors) // p.dilation), p.window + after)
+        pairs += classes * window_size(size, p.window, causal=causal)[0]
+    _, rows, mask = window_size(-(-(n - anchors) // p.dilation), p.window, causal=causal)
     peak = anchored_elements(n, d, anchors, rows=rows, mask=mask)
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 
@@ -92,7 +86,7 @@ VARIANT = Variant(
     key="longformer",
     title="Longformer",
     family="sparse",
-    summary="Each token looks at its neighbours and at a few global tokens; those look at everything.",
+    summary="Each query attends to a local window, optionally dilated, and to the global tokens.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff \left(|i-j| \le w\delta,\ j \equiv i \,(\delta)\right) \text{ or } i < g \text{ or } j < g",
     complexity="n (w + g) d",
@@ -104,7 +98,8 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     approximates="softmax",
-    note="The published model projects its global tokens by matrices of their own; here all tokens share q, k and v.",
+    note="Global tokens attend to all tokens. The published model has separate projections for them; here all tokens "
+    "share q, k and v.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
     special_cases=(
         SpecialCase("local", {"global_tokens": 0, "dilation": 1}, shared=("window",)),

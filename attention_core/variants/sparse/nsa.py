@@ -8,7 +8,6 @@ token on, and the queries of later blocks may select the block, so that later to
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -16,10 +15,9 @@ from torch import Tensor
 
 from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count, cut, filled
-from attention_core.ops.pattern.layouts import BLOCK, residue_pairs, window_pairs
+from attention_core.ops.pattern.layouts import residue_pairs
 from attention_core.ops.pattern.parts import earlier_blocks
-from attention_core.ops.pattern.pieces import band, band_elements
-from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.pattern.window import in_window, window_attention, window_cost
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import (
     among_largest,
@@ -29,7 +27,6 @@ from attention_core.ops.softmax.masked import (
     positions,
     scores,
 )
-from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -37,23 +34,26 @@ from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, pa
 class NsaParams(Params):
     """Settings of native sparse attention."""
 
-    block: int = param(8, low=1, high=1024, scale="log", help="Tokens in a block, counted from the first.")
-    blocks: int = param(2, low=0, high=256, help="Blocks each token looks at in full beside its own.")
+    block: int = param(
+        8, low=1, high=1024, scale="log", help="Tokens per block; blocks are counted from the first token."
+    )
+    blocks: int = param(2, low=0, high=256, help="Number of selected blocks in addition to the query's own.")
     window: int = param(
         16,
         low=1,
         high=4096,
         scale="log",
-        help="Tokens near enough, up to and with the token itself; as many the other way unless causal.",
+        help="Number of visible tokens up to and including the query's own; without a causal mask, the same number on "
+        "both sides.",
     )
     gate_compressed: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="How much the means of blocks count in the sum; a constant, untrained."
+        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to block means."
     )
     gate_selected: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="How much the blocks seen in full count; a constant, untrained."
+        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to selected blocks."
     )
     gate_window: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="How much the tokens near enough count; a constant, untrained."
+        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to the window."
     )
 
 
@@ -69,11 +69,6 @@ def means(x: Tensor, block: int) -> Tensor:
     return cut(x, block).sum(-2) / count
 
 
-def near(distance: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Check which distances ``i - j`` lie in the window."""
-    return (distance < p.window) & (distance >= 0 if causal else distance > -p.window)
-
-
 def selection(p: NsaParams) -> Selection:
     """Return the rule that chooses blocks: by q·k̄, the order in which softmax over the means ranks them."""
     return Selection(block=p.block, number=p.blocks)
@@ -86,7 +81,7 @@ def primitives(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> dict[str,
     chosen = selection(p).primitives(q, k, causal=causal)
     return {
         **{name: chosen[name] & (p.gate_selected > 0) for name in ("chosen", "block")},
-        "window": near(distances(n, q.device), p, causal=causal) & (p.gate_window > 0),
+        "window": in_window(distances(n, q.device), p.window - 1, causal=causal) & (p.gate_window > 0),
         "compressed": (covered if causal else torch.ones_like(covered)) & (p.gate_compressed > 0),
     }
 
@@ -112,7 +107,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> d
         "outline": outline,
         "compressed": (outline / count).repeat_interleave(p.block, -1)[..., :n],
         "selected": masked_softmax(logits, chosen["block"] | chosen["chosen"]),
-        "near": masked_softmax(logits, near(distances(n, q.device), p, causal=causal)),
+        "near": masked_softmax(logits, in_window(distances(n, q.device), p.window - 1, causal=causal)),
     }
 
 
@@ -157,7 +152,7 @@ def branches(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> 
     if p.gate_selected:
         yield p.gate_selected, selection(p).attend(q, k, v, causal=causal)
     if p.gate_window:
-        yield p.gate_window, windowed(q, k, v, p, causal=causal)
+        yield p.gate_window, window_attention(q, k, v, p.window - 1, causal=causal)
 
 
 def compressed(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> Tensor:
@@ -173,15 +168,6 @@ def compressed(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> 
     return F.pad(out, (0, 0, block - 1, 0))
 
 
-def windowed(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Attend to the window, ``[..., n, d_v]``."""
-    reach = p.window - 1
-    if reach >= q.shape[-2] - 1:
-        return exact_attention(q, k, v, causal=causal)
-    after, allowed = 0 if causal else reach, partial(near, p=p, causal=causal)
-    return union_attention(partial(band, before=reach, after=after, allowed=allowed), q, k, v)
-
-
 def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
     """Count the branches, which run one after the other; memory for the sum and the largest branch."""
     adds, peaks = 0, [0]
@@ -195,14 +181,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
         chosen, peak = selection(p).cost(n, d, causal=causal)
         adds, peaks = adds + chosen, [*peaks, peak]
     if p.gate_window:
-        reach = p.window - 1
-        after = 0 if causal else reach
-        if reach >= n - 1:
-            adds, peaks = adds + 2 * d * pairs(n, causal=causal), [*peaks, n * (d + 1)]
-        else:
-            rows, mask = band_elements(n, reach + after)
-            adds += 2 * d * window_pairs(n, block=BLOCK, before=reach, after=after)
-            peaks.append(union_elements(n, d, rows=rows, mask=mask))
+        near, peak = window_cost(n, d, p.window - 1, causal=causal)
+        adds, peaks = adds + near, [*peaks, peak]
     return Cost(multiply_adds=adds, peak_elements=n * d + max(peaks))
 
 
@@ -210,7 +190,7 @@ VARIANT = Variant(
     key="nsa",
     title="Native sparse",
     family="sparse",
-    summary="Three looks in one: at the mean of every block, at the best blocks in full and at what is near, added up.",
+    summary="Gated sum of three branches: block means, top-scoring blocks in full, and a local window.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",
@@ -229,9 +209,9 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2502.11089",
     ),
-    note="Gates are constants here, and nothing is trained: NSA makes a gate of each token for each branch, compresses "
-    "blocks by a small network, gives each branch keys and values of its own, and always chooses the first block too. "
-    "Rows sum to what the gates do, less where no block is whole yet.",
+    note="Gates are constants and nothing is trained here. NSA learns the gates and the compression, gives each "
+    "branch its own keys and values, and always selects the first block. Rows sum to the sum of the gates, or to less "
+    "before the end of the first block.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

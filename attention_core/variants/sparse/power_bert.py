@@ -27,7 +27,7 @@ class PowerBertParams(Params):
         low=0.05,
         high=1.0,
         step=0.05,
-        help="Share of the tokens that survive: those that receive the most attention.",
+        help="Share of tokens that are kept: those that receive the most attention.",
         budget=True,
     )
 
@@ -119,7 +119,7 @@ VARIANT = Variant(
     key="power_bert",
     title="PoWER-BERT",
     family="sparse",
-    summary="Tokens that receive little attention are dropped after this layer, so that later layers have less to do.",
+    summary="Keeps the tokens that receive the most attention; the others are dropped after this layer.",
     formula=r"A_{ij} = \begin{cases} P_{ij} & s_i \text{ among the } \lceil \kappa n \rfloor \text{ largest} \\ "
     r"0 & \text{otherwise} \end{cases},\quad P = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt d}\right),\quad "
     r"s_j = \sum_{\text{heads}} \sum_i P_{ij}",
@@ -133,9 +133,9 @@ VARIANT = Variant(
     primitives=primitives,
     pairs="κ n²",
     approximates="softmax",
-    causal_reason="how much attention a token receives, later ones included, decides whether it stays.",
+    causal_reason="the attention that a token receives from later tokens decides whether it is kept.",
     anatomy=anatomy,
-    note="The rows of dropped tokens are zero; what it saves, it saves in the layers after this one.",
+    note="Dropped tokens have zero rows. It saves time only in later layers.",
     couples_heads=True,
     source=Paper(
         "PoWER-BERT: Accelerating BERT Inference via Progressive Word-vector Elimination",

@@ -34,12 +34,13 @@ class ReformerParams(Params):
         low=2,
         high=512,
         scale="log",
-        help="Tokens in a chunk, and about how many share a bucket; each round shows a token at most twice as many.",
+        help="Number of tokens per chunk, and about the size of a bucket; one round shows a query at most twice as "
+        "many tokens.",
     )
     rounds: int = param(
-        2, low=1, high=16, help="How often the tokens are hashed: what one round misses, another may find.", budget=True
+        2, low=1, high=16, help="Number of hash rounds; each round can find pairs that the others miss.", budget=True
     )
-    seed: int = param(0, low=0, high=9999, help="Another number draws other directions to hash by.")
+    seed: int = param(0, low=0, high=9999, help="Random seed of the hash directions.")
 
 
 def stretches(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int, int, tuple[int, ...]]]:
@@ -192,7 +193,7 @@ VARIANT = Variant(
     key="reformer",
     title="Reformer",
     family="sparse",
-    summary="A random hash sorts similar tokens next to each other, and each looks only at its neighbours there.",
+    summary="Groups similar tokens by random hashing; each token attends only to tokens near it in hash order.",
     formula=r"A_{ij} = \operatorname{softmax}_{j \in P_i} \frac{q_i^\top q_j}{\lVert q_j \rVert},\quad "
     r"P_i = \bigcup_r \{j \ne i : c_r(i) - c_r(j) \in \{0, 1\}\},\quad "
     r"c_r = \text{chunk in the order of } \operatorname{argmax}\,[x R_r; -x R_r]",
@@ -208,8 +209,8 @@ VARIANT = Variant(
     reference_name="shared-QK softmax",
     random=True,
     anatomy=anatomy,
-    note="Queries serve as keys too and the given keys are ignored: its reference for error, shared-QK softmax, is "
-    "softmax of its own logits q·q/|q| over all other tokens, not softmax of q·k. A token that finds no other attends "
-    "to itself. With a causal mask each bucket is cut into chunks by itself.",
+    note="Queries also serve as keys, and the given keys are ignored. Errors are therefore measured against shared-QK "
+    "softmax: softmax of q·q/|q| over all other tokens. A token that finds no other token attends to itself. With a "
+    "causal mask, each bucket is cut into chunks separately.",
     source=Paper("Reformer: The Efficient Transformer", 2020, "https://arxiv.org/abs/2001.04451"),
 )

@@ -7,10 +7,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
-from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pattern import mask_and_primitives
-from attention_core.ops.pattern.pieces import band, band_elements
+from attention_core.ops.pattern.pieces import anchor_pairs, anchored, anchored_elements
+from attention_core.ops.pattern.primitives import mask_and_primitives
+from attention_core.ops.pattern.window import window_pieces, window_size
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -25,10 +24,13 @@ class SinkParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Tokens visible up to and with the token itself; as many the other way unless causal.",
+        help="Number of visible tokens up to and including the query's own; without a causal mask, the same number on "
+        "both sides.",
         budget=True,
     )
-    sinks: int = param(4, low=0, high=64, help="How many tokens at the start every token keeps seeing.")
+    sinks: int = param(
+        4, low=0, high=64, help="Number of tokens at the start of the text that every query can attend to."
+    )
 
 
 def parts(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
@@ -50,17 +52,13 @@ def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
     """Merge sinks and window piece by piece: O(n (w + s) d) time, O(n d) memory."""
-    reach = p.window - 1
-
-    def near(distance: Tensor) -> Tensor:
-        return (distance <= reach) & (distance >= (0 if causal else -reach))
 
     def first(i: Tensor) -> Tensor:
         j = torch.arange(sink_keys(q.shape[-2], p), dtype=i.dtype, device=i.device)
         return (j < p.sinks) | (j - i < p.window)
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece]:
-        rest = partial(band, before=reach, after=0 if causal else reach, allowed=near, backward=backward)
+        rest = partial(window_pieces, reach=p.window - 1, causal=causal, backward=backward)
         seen = sink_keys(q.shape[-2], p)
         return anchored(like, anchors=p.sinks, causal=causal, rest=rest, seen=seen, allowed=first)
 
@@ -74,11 +72,9 @@ def sink_keys(n: int, p: SinkParams) -> int:
 
 def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
     """Count two products over the pairs of all pieces; memory for the output and one piece."""
-    sinks, before = min(p.sinks, n), p.window - 1
-    after = 0 if causal else before
-    pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal)
-    pairs += window_pairs(n - sinks, block=BLOCK, before=before, after=after)
-    rows, mask = band_elements(n - sinks, before + after)
+    sinks = min(p.sinks, n)
+    within, rows, mask = window_size(n - sinks, p.window - 1, causal=causal)
+    pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal) + within
     peak = anchored_elements(n, d, sinks, rows=rows, mask=mask if causal else max(mask, sinks * sink_keys(n, p)))
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 
@@ -87,7 +83,7 @@ VARIANT = Variant(
     key="sink",
     title="Attention sinks",
     family="sparse",
-    summary="Each token looks at its neighbours and at the first few tokens of the text.",
+    summary="Each query attends to a local window and to the first tokens of the text, the sinks.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| < w\} \cup \{l : l < s\}",
     complexity="n (w + s) d",
@@ -99,7 +95,7 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     approximates="softmax",
-    note="StreamingLLM also counts positions anew inside its cache; here q and k keep the positions they came with.",
+    note="StreamingLLM also renumbers positions within its cache; here q and k keep their original positions.",
     source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     special_cases=(SpecialCase("softmax", {"window": TOKENS}),),
 )

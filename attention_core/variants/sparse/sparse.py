@@ -12,9 +12,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.layouts import BLOCK, block_pairs, residue_pairs, same_residue, window_pairs
-from attention_core.ops.pattern.pattern import mask_and_primitives
+from attention_core.ops.pattern.layouts import block_pairs, residue_pairs, same_residue
 from attention_core.ops.pattern.pieces import ROWS, band, band_elements, class_elements, classes, columns, columns_rows
+from attention_core.ops.pattern.primitives import mask_and_primitives
+from attention_core.ops.pattern.window import in_window, window_size
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, merging, union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -25,29 +26,32 @@ class SparseParams(Params):
     """Settings of sparse attention."""
 
     window: int = param(
-        8, low=1, high=4096, scale="log", help="Tokens visible on each side (strided pattern).", budget=True
+        8, low=1, high=4096, scale="log", help="Number of visible tokens on each side (strided pattern).", budget=True
     )
     stride: int = param(
         8,
         low=1,
         high=4096,
         scale="log",
-        help="Beyond the window every stride-th token is visible; in the fixed pattern, the length of a block.",
+        help="Distance between visible keys beyond the window; in the fixed pattern, the length of a block.",
     )
     pattern: str = param(
         "strided",
         choices=("strided", "fixed"),
-        help="Window and regular steps around each token, or fixed blocks with summary columns that all may see.",
+        help="strided: a window and every stride-th key; fixed: the query's own block and the summary columns of all "
+        "blocks.",
     )
     summary: int = param(
-        1, low=1, high=64, help="Columns at the end of each block that every token sees (fixed pattern)."
+        1,
+        low=1,
+        high=64,
+        help="Number of columns at the end of each block that every query can attend to (fixed pattern).",
     )
 
 
 def near(distance: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
     """Check which distances ``i - j`` lie in the window but are no multiple of the stride."""
-    inside = (distance <= p.window) & (distance >= (0 if causal else -p.window))
-    return inside & ~same_residue(distance, p.stride)
+    return in_window(distance, p.window, causal=causal) & ~same_residue(distance, p.stride)
 
 
 def summaries(n: int, p: SparseParams, device: torch.device) -> Tensor:
@@ -114,9 +118,8 @@ def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool)
 def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
     """Count two products over the pairs of both halves; memory for the output, one piece and a mask."""
     if p.pattern == "strided":
-        after = 0 if causal else p.window
-        pairs = residue_pairs(n, p.stride, causal=causal) + window_pairs(n, block=BLOCK, before=p.window, after=after)
-        rows, mask = band_elements(n, p.window + after)
+        within, rows, mask = window_size(n, p.window, causal=causal)
+        pairs = residue_pairs(n, p.stride, causal=causal) + within
         peak = union_elements(n, d, rows=class_elements(n, p.stride), mask=0, again=rows)
         peak = max(peak, union_elements(n, d, rows=rows, mask=mask))
     else:
@@ -135,7 +138,7 @@ VARIANT = Variant(
     key="sparse",
     title="Sparse",
     family="sparse",
-    summary="Each token looks at its neighbours and, further away, at regularly spaced tokens only.",
+    summary="Combines nearby keys with regularly spaced ones: a window and a stride, or blocks and summary columns.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| \le w\} \cup \{l : l \equiv i \pmod r\} \quad\text{or}\quad "
     r"\{l : \lfloor l/r \rfloor = \lfloor i/r \rfloor\} \cup \{l : l \bmod r \ge r - c\}",

@@ -23,7 +23,7 @@ class TopKParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Connections each token keeps: those with the largest scores, and what ties with the last of them.",
+        help="Number of keys per query: those with the largest logits, and keys that tie with the last of them.",
         budget=True,
     )
 
@@ -151,7 +151,7 @@ VARIANT = Variant(
     key="topk",
     title="Top-k",
     family="sparse",
-    summary="Each token keeps only its strongest connections, however far away they are.",
+    summary="Each query attends only to the k keys with the largest logits.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in T_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"T_i = \text{the } k \text{ largest of } q_i^\top k_1, \dots, q_i^\top k_n",
     complexity="n² d",
@@ -163,7 +163,7 @@ VARIANT = Variant(
     primitives=primitives,
     pairs="n k",
     approximates="softmax",
-    note="It saves no time: every score is computed before the strongest are kept.",
+    note="It saves no time, because all logits are computed before the largest are selected.",
     source=Paper(
         "Explicit Sparse Transformer: Concentrated Attention Through Explicit Selection",
         2019,

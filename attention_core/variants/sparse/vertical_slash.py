@@ -21,13 +21,26 @@ class VerticalSlashParams(Params):
     """Settings of vertical and slash."""
 
     columns: int = param(
-        8, low=0, high=4096, budget=True, help="Tokens that all see: those with most weight. With all of them, softmax."
+        8,
+        low=0,
+        high=4096,
+        budget=True,
+        help="Number of columns, the tokens with the most weight, that all queries attend to; with all columns it is "
+        "softmax.",
     )
     diagonals: int = param(
-        8, low=1, high=512, scale="log", help="Distances at which all see: the token itself and those with most weight."
+        8,
+        low=1,
+        high=512,
+        scale="log",
+        help="Number of diagonals that all queries attend to: the main diagonal and those with the most weight.",
     )
     judges: int = param(
-        64, low=1, high=1024, scale="log", help="Queries at the end of the text by which both are judged."
+        64,
+        low=1,
+        high=1024,
+        scale="log",
+        help="Number of queries at the end of the text that select the columns and diagonals.",
     )
 
 
@@ -127,7 +140,7 @@ VARIANT = Variant(
     key="vertical_slash",
     title="Vertical and slash",
     family="sparse",
-    summary="Each token looks at the tokens and at the distances on which the last queries lay most weight.",
+    summary="All queries attend to the columns and diagonals that receive the most weight from the last queries.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = C \cup \{l : i - l \in D\},\; C, D = \text{the } c, s \text{ heaviest columns, diagonals of } "
     r"P_{n-m < i \le n}",
@@ -140,14 +153,13 @@ VARIANT = Variant(
     pattern=pattern,
     primitives=primitives,
     approximates="softmax",
-    causal_reason="the last queries choose the columns and diagonals for all, so that every token follows the end of "
-    "the text.",
+    causal_reason="the last queries select the columns and diagonals, so every row depends on the end of the text.",
     source=Paper(
         "MInference 1.0: Accelerating Pre-filling for Long-Context LLMs via Dynamic Sparse Attention",
         2024,
         "https://arxiv.org/abs/2407.02490",
     ),
-    note="The article's models hide the future, yet choose by the whole text; here a choice that sees the end is not "
-    "called causal.",
+    note="The paper's models use a causal mask but select by the whole text; here such a selection does not count as "
+    "causal.",
     special_cases=(SpecialCase("softmax", {"columns": TOKENS}),),
 )

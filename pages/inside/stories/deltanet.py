@@ -8,7 +8,7 @@ from app.words.i18n import N_, _, paragraph
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.delta_state import Written
 from attention_core.formatting import number
-from attention_core.ops.linear.gates import GateParams, each
+from attention_core.ops.delta.gates import GateParams, each
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve

@@ -10,8 +10,8 @@ from trial import error, normal, ruled, softmax, synthetic, trial, upload
 import attention_core as ac
 from attention_core import claims
 from attention_core.claims import Verdict
-from attention_core.claims.checks import (
-    cosine_closest,
+from attention_core.claims.checks.linear import cosine_closest
+from attention_core.claims.checks.low_rank import (
     linformer_rank,
     nystrom_all_landmarks,
     nystrom_beats_performer,

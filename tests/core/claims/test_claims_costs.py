@@ -9,7 +9,8 @@ from trial import normal, ruled, synthetic, trial, upload
 import attention_core as ac
 from attention_core import claims
 from attention_core.claims import Verdict
-from attention_core.claims.checks import double_softmax, linear_cost, memory_quadruples, three_algorithms
+from attention_core.claims.checks.linear import double_softmax, linear_cost, three_algorithms
+from attention_core.claims.checks.softmax import memory_quadruples
 from attention_core.ops.linear.causal_scan import CHUNK
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
@@ -25,7 +26,7 @@ def test_scores_quadruple_and_a_fused_kernel_keeps_none():
     assert found.numbers["factor"] == pytest.approx(4)
     assert found.numbers["fused"] == pytest.approx(2)
     assert found.numbers["elements"] == 64**2
-    for row in found.of(way=memory_quadruples.HELD):
+    for row in found.of(way=memory_quadruples.MATRIX):
         assert row.elements == row.n**2
     for row in found.of(way=memory_quadruples.FUSED):
         assert row.elements == row.n * 8
@@ -34,7 +35,7 @@ def test_scores_quadruple_and_a_fused_kernel_keeps_none():
 def test_memory_that_only_doubles_does_not_quadruple():
     rows = trial("memory_quadruples", upload(normal(1, 64, 8))).rows
     fused = [row.elements for row in rows if row.way == memory_quadruples.FUSED]
-    doubling = [replace(row, elements=fused.pop(0)) if row.way == memory_quadruples.HELD else row for row in rows]
+    doubling = [replace(row, elements=fused.pop(0)) if row.way == memory_quadruples.MATRIX else row for row in rows]
     assert judge("memory_quadruples", doubling) is FAILS
 
 
@@ -149,7 +150,7 @@ def test_more_than_one_chunk_is_run_or_nothing_is_judged(n, d):
     found = trial("three_algorithms", upload(normal(1, n, d)))
     if n < 72 or d < 6:
         assert found.verdict is Verdict.UNTESTABLE
-        assert ("Needs at least 72 tokens" if n < 72 else f"With heads of {d} numbers n = 2d² is") in found.why
+        assert ("Needs at least 72 tokens" if n < 72 else f"A head size of {d} makes n = 2d² only") in found.why
     else:
         assert found.verdict is HOLDS
         assert found.numbers["long"] == 72 > CHUNK

@@ -6,7 +6,7 @@ from trial import error, normal, ruled, softmax, synthetic, trial, upload
 
 from attention_core import claims
 from attention_core.claims import Verdict
-from attention_core.claims.checks import delta_unstable, inverse_within_one, softmax_delta_rule
+from attention_core.claims.checks.delta import delta_unstable, inverse_within_one, softmax_delta_rule
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 

@@ -8,7 +8,7 @@ from trial import error, normal, ruled, softmax, synthetic, trial, upload
 
 from attention_core import claims
 from attention_core.claims import Verdict
-from attention_core.claims.checks import landmark_inverse, segment_means
+from attention_core.claims.checks.low_rank import landmark_inverse, segment_means
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 KEYS = ("landmark_inverse", "segment_means")
@@ -134,7 +134,7 @@ def looking(sink):
 def test_a_causal_model_is_judged_only_where_it_hardly_looks_ahead(key):
     ahead = trial(key, upload(*looking(0), causal=True))
     assert ahead.verdict is Verdict.UNTESTABLE
-    assert "cannot hide the future, as this model does" in ahead.why
+    assert "cannot be causal, and this model is" in ahead.why
     q, k = looking(24)
     weights = softmax(q, k)
     found, plain = (trial(key, upload(q, k, causal=causal)) for causal in (True, False))
@@ -142,7 +142,7 @@ def test_a_causal_model_is_judged_only_where_it_hardly_looks_ahead(key):
     assert found.numbers["future"] == pytest.approx(100 * np.triu(weights, 1).sum() / weights.sum(), rel=1e-3)
     assert plain.numbers["future"] == 0
     [note] = claims.claim(key).notes
-    assert "read both ways" in note.finding
+    assert "was measured without its mask" in note.finding
     assert [note.applies(each.numbers) for each in (found, plain)] == [True, False]
 
 

@@ -9,7 +9,9 @@ from trial import normal, ruled, softmax, synthetic, trial, upload
 
 from attention_core import claims
 from attention_core.claims import Verdict
-from attention_core.claims.checks import drowning, log_n_scale, pooling_leaks, relu2_normaliser, running_sums
+from attention_core.claims.checks.linear import drowning, running_sums
+from attention_core.claims.checks.low_rank import pooling_leaks
+from attention_core.claims.checks.softmax import log_n_scale, relu2_normaliser
 from attention_core.experiments import causal_modes
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
@@ -30,10 +32,21 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
     assert (found.numbers["left"], found.numbers["inverted"]) == (1, hidden["Nyström"])
     claim = claims.claim("pooling_leaks")
     assert claim.theorem
-    assert "in Nyström alone" in claim.sentence(found.numbers)
-    assert "in none of them" in claim.sentence({**found.numbers, "left": 0, "inverted": 0})
-    assert "in {left} of the pooled ones" in claim.sentence({**found.numbers, "left": 2})
-    assert "in {left} of the pooled ones" in claim.sentence({**found.numbers, "inverted": 0})
+
+    def notes(**changed):
+        return claim.sentences({**found.numbers, **changed})[1:]
+
+    assert [note.split(",")[0] for note in notes()] == [
+        "No variant without pooling leaks.",
+        "With unfinished pools masked",
+        "Depending on the variant",
+    ]
+    assert "only Nyström leaks, {inverted} tokens back" in notes()[1]
+    assert "no pooled variant leaks" in notes(left=0, inverted=0)[1]
+    assert "{left} of the pooled variants leak" in notes(left=2)[1]
+    assert "{left} of the pooled variants leak" in notes(inverted=0)[1]
+    assert "{moved} of {others} variants without pooling also leak." in notes(moved=1)
+    assert len(notes(most=0)) == 2
 
 
 def test_a_pool_is_seen_once_it_has_ended():
@@ -408,9 +421,11 @@ def test_heads_are_halved_with_their_values():
     assert running_sums.sizes(32, 8) == [(4, 1), (8, 2), (16, 4), (32, 8)]
     assert running_sums.sizes(2, 1) == [(1, 1), (2, 1)]
     assert running_sums.sizes(1, 1) == [(1, 1)]
-    said = claims.claim("running_sums").sentence
-    assert "has no half" in said({"smallest": 1, "size": 1})
-    assert "{growth}" in said({"smallest": 1, "size": 2})
+    said = claims.claim("running_sums").sentences
+    [_, note] = said({"smallest": 1, "size": 1})
+    assert "cannot be halved" in note
+    [_, note] = said({"smallest": 1, "size": 2})
+    assert "{growth}" in note
 
 
 def test_a_ratio_that_does_not_grow_with_the_head_is_not_its_size():

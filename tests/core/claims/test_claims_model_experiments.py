@@ -7,7 +7,7 @@ from trial import ruled, synthetic, trial
 
 from attention_core import claims, registry
 from attention_core.claims import Verdict, model_experiments
-from attention_core.claims.checks import four_sinks, one_layer, sharpest_logits
+from attention_core.claims.checks.model import four_sinks, one_layer, sharpest_logits
 from attention_core.claims.claim import ExperimentInput
 from attention_core.claims.model_experiments import ReplacementRow
 from attention_core.experiments.task import load
@@ -28,7 +28,7 @@ def ask(text=TEXT, longest=512):
 def test_they_are_about_a_text(key):
     found = trial(key, synthetic("clustered", n=80))
     assert (found.verdict, found.rows) == (Verdict.UNTESTABLE, [])
-    assert found.why == "This claim is about what a model says of a text; choose a text."
+    assert found.why == "This claim is about a model that reads a text; choose a text."
 
 
 def test_of_a_text_so_much_is_read_as_is_asked_and_no_more_than_the_bound():
@@ -109,6 +109,7 @@ def test_sinks_bounds(window, four, gain, verdict):
     [
         (4.76, "by 4.76%, 0.240 percentage points below the limit"),
         (5.25, "by 5.25%, 0.250 percentage points above the limit"),
+        (0.001, "by 0.00100%, 5.00 percentage points below the limit"),
         (0.0, "Eight sinks do not lower"),
         (-2.0, "Eight sinks do not lower"),
     ],
@@ -116,7 +117,8 @@ def test_sinks_bounds(window, four, gain, verdict):
 def test_the_finding_shows_the_margin_that_decides(gain, words):
     claim = claims.claim("four_sinks")
     numbers = dict.fromkeys((each.name for each in claim.quantities), 1.0) | {"gain": gain, "margin": abs(5 - gain)}
-    assert words in claim.sentence(numbers).format(**claim.formatted_numbers(numbers))
+    [_, note] = claim.sentences(numbers)
+    assert words in note.format(**claim.formatted_numbers(numbers))
 
 
 def test_the_control_predicts_each_token_from_the_tokens_of_its_window_alone():

@@ -6,7 +6,8 @@ from trial import normal, softmax, synthetic, trial, upload
 
 from attention_core import claims
 from attention_core.claims import Verdict
-from attention_core.claims.checks import centred_keys, linear_sparsity
+from attention_core.claims.checks.linear import linear_sparsity
+from attention_core.claims.checks.softmax import centred_keys
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 

@@ -10,7 +10,7 @@ from trial import error, normal, ruled, saved, softmax, synthetic, trial, upload
 from attention_core import claims, registry
 from attention_core.benchmarking.counting import count
 from attention_core.claims import Verdict
-from attention_core.claims.checks import near_diagonal, sparse_costs, sparse_time, two_layers
+from attention_core.claims.checks.sparse import near_diagonal, sparse_costs, sparse_time, two_layers
 from attention_core.inputs import SyntheticSpec, from_synthetic
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
@@ -194,8 +194,8 @@ def test_lengths_that_would_take_too_long_are_left_out(monkeypatch):
     assert {row.n for row in found.rows} == {64}
     assert found.numbers["longest"] == 64
     claim = claims.claim("sparse_time")
-    assert "no longer input could be timed" in claim.sentence(found.numbers)
-    assert "{longest}" in claim.sentence({**found.numbers, "longest": 1024})
+    assert "no longer input could be timed" in claim.sentences(found.numbers)[1]
+    assert "At this input's {own} tokens" in claim.sentences({**found.numbers, "longest": 1024})[1]
 
 
 def test_of_a_few_tokens_long_inputs_are_timed_all_the_same(monkeypatch):

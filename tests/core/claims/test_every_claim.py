@@ -1,8 +1,10 @@
 """Tests of every claim: its sentences are filled, its rows can be drawn, and its numbers are finite."""
 
 import math
+import re
+from collections import Counter
 from dataclasses import astuple, is_dataclass
-from itertools import cycle, islice
+from itertools import cycle, groupby, islice
 from operator import attrgetter
 from string import Formatter
 
@@ -68,7 +70,10 @@ def placeholders(text):
 
 def test_all_are_there_in_order_from_one_on():
     assert [claim.number for claim in claims.all_claims()] == list(range(1, len(EVERY) + 1))
-    assert claims.claim("memory_quadruples").number == 1
+    sizes = Counter(claim.source for claim in claims.all_claims())
+    groups = [(source, len(list(own))) for source, own in groupby(claims.all_claims(), lambda claim: claim.source)]
+    assert dict(groups) == sizes, "the claims of an article follow each other"
+    assert [size for _, size in groups] == sorted(sizes.values(), reverse=True)
     with pytest.raises(InputError, match="memory_quadruples"):
         claims.claim("memory_quadruple")
 
@@ -83,6 +88,7 @@ def test_words_are_whole(claim):
         assert set(placeholders(finding)) <= set(names)
     assert all(placeholders(finding) for finding in (claim.finding, *(case.finding for case in claim.cases)))
     assert not placeholders(claim.statement + claim.experiment + claim.theorem)
+    assert len(re.findall(r"[.;?](?= |$)", claim.statement)) <= 2
     for text in (claim.statement, claim.experiment, claim.rule, *findings, claim.theorem or "."):
         assert text.endswith((".", "?"))
         assert "  " not in text

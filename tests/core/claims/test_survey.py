@@ -87,7 +87,7 @@ def test_the_command_tells_its_progress_prints_the_counts_and_writes_the_table(t
     for claim in chosen:
         assert claim.statement in written
         assert f"{claim.number}. {claim.rule.format(**claim.thresholds())}" in written
-    assert "A theorem: n tokens have n² pairs" in written
+    assert "A theorem: n tokens have n² query–key pairs" in written
 
 
 def test_a_bar_in_a_cell_does_not_end_it():

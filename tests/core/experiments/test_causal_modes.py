@@ -7,7 +7,7 @@ import torch
 
 import attention_core as ac
 from attention_core.experiments import causal_modes
-from attention_core.experiments.causal_modes import AGREED, MATRIX, ROUNDS, AgreementTask, CostTask, crossing
+from attention_core.experiments.causal_modes import AGREED, MATRIX, AgreementTask, CostTask, crossing
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 
 RECURRENT = [v.key for v in ac.all_variants() if causal_modes.forms(v)]
@@ -127,15 +127,3 @@ def test_a_crossing_lies_on_a_line_between_logarithms():
     assert crossing([(x, 1.0) for x in n], square) == (16, 1.0)
     assert crossing([], square) is None
     assert crossing(linear[:2], square[:2]) == pytest.approx((20, 400))
-
-
-def test_time_is_taken_of_every_form_in_every_round():
-    tasks = tuple(CostTask(word="linear", way=way, n=n, d=4) for n in (16, 512) for way in ("chunked", "recurrent"))
-    rows = []
-    while (task := causal_modes.next_sample(tasks, rows)) is not None:
-        rows += causal_modes.run(task)
-    assert [r.round for r in rows] == [i for i in range(ROUNDS) for _ in tasks]
-    assert [(r.way, r.n) for r in rows[:4]] == [(t.way, t.n) for t in tasks]
-    assert [(r.way, r.n) for r in rows[4:8]] == [(t.way, t.n) for t in reversed(tasks)]
-    best = {(r.way, r.n): r.ms for r in rows}
-    assert 0 < best["chunked", 512] < best["recurrent", 512]

@@ -85,3 +85,36 @@ def test_what_is_kept_does_not_grow_with_the_tokens():
 def test_views_of_one_memory_count_once():
     whole = torch.zeros(10)
     assert generation._bytes((whole[:2], whole[2:], {"more": torch.zeros(3), "none": None})) == 52
+
+
+@pytest.mark.parametrize(
+    ("word", "fixed", "each"),
+    [
+        ("softmax", 0, 192),
+        ("local~window~8", 8 * 192, 0),
+        ("sink~window~8~sinks~2", 9 * 192, 0),
+        ("atrous", 0, 192),
+        ("topk~k~8", 0, 192),
+    ],
+)
+def test_other_variants_keep_the_keys_that_later_tokens_need(word, fixed, each):
+    row = held(word)  # 3 heads of 8: a token takes 192 bytes.
+    assert (row.state_bytes, row.grown_bytes) == (fixed, each)
+
+
+def test_needed_keys_are_those_of_a_window():
+    assert generation.needed_keys(ac.get("local", window=8), 100) == 8
+    assert generation.needed_keys(ac.get("local", window=8), 5) == 5
+    assert generation.needed_keys(ac.get("softmax"), 100) == 100
+
+
+def test_a_variant_is_cheaper_from_the_length_on_at_which_its_count_stays_below_softmaxs():
+    softmax, linear = ac.get("softmax"), ac.get("linear")
+    n = generation.cheaper_from(linear, 3, 8)
+    ratios = {
+        m: linear.cost(m, 8, causal=True).multiply_adds / softmax.cost(m, 8, causal=True).multiply_adds
+        for m in generation.LENGTHS
+    }
+    assert all((ratio <= generation.CHEAPER) == (m >= n) for m, ratio in ratios.items())
+    assert generation.cheaper_from(softmax, 3, 8) is None
+    assert generation.cheaper_from(ac.get("differential"), 4, 8) is None

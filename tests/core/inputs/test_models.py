@@ -345,9 +345,13 @@ def test_any_model_of_the_hub_by_name(hub_cache):
     [
         (tiny_bert(), {"weights": False}, "safetensors"),
         (tiny_bert(), {"weights": False, "auto_map": {"AutoConfig": "code.Mine"}, "model_type": "mine"}, "never run"),
-        (tiny_bert(), {"weights": False, "model_type": "unheard-of"}, "cannot be read"),
+        (tiny_bert(), {"weights": False, "model_type": "unheard-of"}, "not a text model"),
         (tiny_bert(hidden_size=12000, num_hidden_layers=24), {"weights": False}, "14,347,668,192 parameters"),
-        (T5Config(d_model=8, d_ff=8, d_kv=4, num_layers=1, num_heads=2), {"weights": False}, "encoder with a decoder"),
+        (
+            T5Config(d_model=8, d_ff=8, d_kv=4, num_layers=1, num_heads=2),
+            {"weights": False},
+            "an encoder and a decoder",
+        ),
         (MambaConfig(hidden_size=8, num_hidden_layers=1, vocab_size=64), {}, "attention interface"),
     ],
 )

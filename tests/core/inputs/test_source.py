@@ -114,7 +114,7 @@ def test_rope_is_the_models_or_the_specs_and_of_a_file_unknown():
 def test_another_length_is_told_as_it_is_read():
     causal = TextSource("one two three", "smollm2")
     told = {source: str(source.lengths_notice(source.load())) for source in (TEXT, causal, SYNTHETIC, UPLOAD)}
-    assert "reads both ways" in told[TEXT]
+    assert "bidirectional" in told[TEXT]
     assert "new sequence" in told[SYNTHETIC]
-    assert "in a causal model that is exact" in told[causal]
+    assert "exact for a causal model" in told[causal]
     assert told[causal] == told[UPLOAD]

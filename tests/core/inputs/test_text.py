@@ -98,7 +98,7 @@ def test_blank_text_is_refused(model, text):
 
 @pytest.mark.parametrize("text", ["\x00", "\u200d\u202e", "\ufe0f"])
 def test_text_without_anything_the_model_reads_is_refused(text):
-    with pytest.raises(InputError, match="nothing that MiniLM-L6 reads"):
+    with pytest.raises(InputError, match="MiniLM-L6 finds no tokens"):
         from_text(text)
 
 
@@ -155,7 +155,7 @@ def test_unknown_tokens_are_counted_in_a_notice():
 def test_half_characters_are_replaced_with_a_notice():
     qkv = from_text("a \ud800 b", model="smollm2")
     assert qkv.tokens == ("a", "␣", "�", "b")
-    assert "halves of characters" in sentences(qkv)[0]
+    assert "incomplete characters" in sentences(qkv)[0]
 
 
 @pytest.mark.parametrize(("model", "kept"), [("minilm", 512), ("smollm2", 1024)])
@@ -213,7 +213,7 @@ def test_a_hundred_thousand_characters(model, character):
     text = (character * 100_000)[:100_000]
     qkv = from_text(text, model=model, max_tokens=64)
     assert 3 <= qkv.n <= 64
-    assert "100,000 characters; the first 20,000" in sentences(qkv)[0]
+    assert "100,000 characters; only the first 20,000" in sentences(qkv)[0]
 
 
 @settings(max_examples=60, deadline=None)

@@ -87,7 +87,7 @@ def test_labels_causal_and_extra_arrays():
     qkv = from_upload(save(**triple(3, 4), tokens=np.array(["the", "猫", "🐈"]), causal=np.array(True), **extras), "x")
     assert qkv.tokens == ("the", "猫", "🐈")
     assert qkv.causal is True
-    assert [str(notice) for notice in qkv.notices] == ["Not used from the file: layer, words."]
+    assert [str(notice) for notice in qkv.notices] == ["Arrays of the file that are not used: layer, words."]
 
 
 @settings(max_examples=25, deadline=None)
@@ -142,7 +142,7 @@ def test_padding_takes_no_part(name, kind):
     assert (qkv.tokens, qkv.n, len(qkv.special), len(qkv.groups)) == (("a", "b", "d"), 3, 3, 3)
     for array in "qkv":
         np.testing.assert_array_equal(getattr(qkv, array).numpy(), given[array][:, [0, 1, 3]])
-    assert [str(notice) for notice in qkv.notices] == ["The mask leaves out 2 of 5 positions as padding."]
+    assert [str(notice) for notice in qkv.notices] == ["The mask marks 2 of 5 positions as padding; they are removed."]
 
 
 def test_a_mask_without_padding_changes_nothing():
@@ -179,11 +179,11 @@ def test_the_example_is_small_valid_and_plain():
     [
         (b"", "is empty"),
         (b"hello, world", "is not an .npz file"),
-        (npy(), "holds one array only"),
-        (b"PK\x03\x04" + b"\0" * 40, "damaged or cut short"),
-        (example_npz()[:-30], "damaged or cut short"),
-        (example_npz()[:2000], "damaged or cut short"),
-        (save(), "holds no array q, only: -"),
+        (npy(), "contains a single array"),
+        (b"PK\x03\x04" + b"\0" * 40, "damaged or incomplete"),
+        (example_npz()[:-30], "damaged or incomplete"),
+        (example_npz()[:2000], "damaged or incomplete"),
+        (save(), "has no array q, only: -"),
     ],
 )
 def test_files_that_are_no_npz(data, words):
@@ -215,8 +215,8 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
         ({"v": np.full((6, 4), b"x")}, "Array v is |S1"),
         ({"q": np.ones((6, 4), np.longdouble)}, "Array q is float128"),
         ({"q": np.ones((6, 4), [("a", "f4"), ("b", "f4")])}, "Array q is [('a', '<f4')"),
-        ({"q": np.ones((6, 4), object)}, "pickled Python objects, which are never opened"),
-        ({"q": np.ones(6, "f4")}, "Array q has shape [6]; give [n, d], [H, n, d] or [1, H, n, d]"),
+        ({"q": np.ones((6, 4), object)}, "pickled Python objects, which are not read"),
+        ({"q": np.ones(6, "f4")}, "Array q has the shape [6]; use [n, d], [H, n, d] or [1, H, n, d]"),
         ({"q": np.array(1.0)}, "Array q has shape []"),
         ({"q": np.ones((2, 1, 6, 4))}, "Array q has shape [2, 1, 6, 4]"),
         ({"q": np.ones((1, 1, 1, 6, 4))}, "Array q has shape [1, 1, 1, 6, 4]"),
@@ -230,24 +230,24 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
         ({"k": np.ones((7, 4))}, "do not fit"),
         ({"v": np.ones((7, 4))}, "do not fit"),
         ({"q": np.ones((4, 6, 4))}, "repeat grouped key-value heads"),
-        ({"q": np.full((6, 4), np.nan)}, "Array q holds 24 values that are NaN or infinite"),
-        ({"v": np.array([[1, np.inf, -np.inf, 0]] * 6)}, "Array v holds 12 values"),
+        ({"q": np.full((6, 4), np.nan)}, "Array q has 24 values that are NaN or infinite"),
+        ({"v": np.array([[1, np.inf, -np.inf, 0]] * 6)}, "Array v has 12 values"),
         ({"k": np.full((6, 4), 1e30)}, "Array k reaches 1e+30"),
         ({"tokens": np.array(["a"] * 5)}, "Array tokens has shape [5] for 6 positions; give one label each"),
-        ({"tokens": np.array([["a"] * 6])}, "Array tokens has shape [1, 6]"),
-        ({"tokens": np.array([b"a"] * 6)}, "Array tokens is |S1; save labels"),
-        ({"tokens": np.arange(6)}, "Array tokens is int64; save labels"),
-        ({"tokens": np.array(["a"] * 6, object)}, "Array tokens holds pickled"),
-        ({"tokens": np.array(["a" * 300] * 6)}, "up to 256 letters"),
+        ({"tokens": np.array([["a"] * 6])}, "Array tokens has the shape [1, 6]"),
+        ({"tokens": np.array([b"a"] * 6)}, "Array tokens has the type |S1; save labels"),
+        ({"tokens": np.arange(6)}, "Array tokens has the type int64; save labels"),
+        ({"tokens": np.array(["a"] * 6, object)}, "Array tokens contains pickled"),
+        ({"tokens": np.array(["a" * 300] * 6)}, "at most 256 characters"),
         ({"tokens": np.array(["\ud800"] * 6)}, "not Unicode"),
-        ({"mask": np.ones((6, 6))}, "Array mask must hold one number per position"),
-        ({"mask": np.tri(6, dtype=bool)}, "to hide the future, leave it out and save causal=True"),
-        ({"attention_mask": np.ones(5)}, "Array attention_mask must hold one number per position"),
-        ({"mask": np.where(np.arange(6) < 4, 0, -np.inf)}, "1 for a token and 0 for padding"),
-        ({"mask": np.array(["a"] * 6)}, "Array mask must hold"),
-        ({"mask": np.zeros(6)}, "leaves out all 6 positions"),
-        ({"causal": np.array(1)}, "Array causal is int64 of shape []; save a single True or False"),
-        ({"causal": np.array([True, False])}, "Array causal is bool of shape [2]"),
+        ({"mask": np.ones((6, 6))}, "Array mask must have one number per position"),
+        ({"mask": np.tri(6, dtype=bool)}, "For a causal mask, save causal=True instead"),
+        ({"attention_mask": np.ones(5)}, "Array attention_mask must have one number per position"),
+        ({"mask": np.where(np.arange(6) < 4, 0, -np.inf)}, "1 for a token, 0 for padding"),
+        ({"mask": np.array(["a"] * 6)}, "Array mask must have"),
+        ({"mask": np.zeros(6)}, "marks all 6 positions as padding"),
+        ({"causal": np.array(1)}, "Array causal has the type int64 and the shape []; save a single True or False"),
+        ({"causal": np.array([True, False])}, "Array causal has the type bool and the shape [2]"),
     ],
 )
 def test_arrays_that_do_not_fit(changed, words):
@@ -273,25 +273,25 @@ def test_random_labels_are_read_or_refused(body):
 @pytest.mark.parametrize(
     ("q", "words"),
     [
-        (npy(shape="(-4, -3)"), "says it has shape [-4, -3]"),
-        (npy(shape="(-12,)"), "says it has shape [-12]"),
-        (npy(shape="(16384, 16384)"), "says it has shape [16384, 16384], but holds 48 bytes"),
-        (npy(shape=f"({2**62}, {2**62})"), "but holds 48 bytes"),
-        (npy(shape="(4, 2)"), "but holds 48 bytes"),
-        (npy(shape="(4.0, 3)"), "not a readable numpy array"),
-        (npy(shape="12"), "not a readable numpy array"),
-        (npy(descr="banana"), "not a readable numpy array"),
+        (npy(shape="(-4, -3)"), "does not match its shape [-4, -3]"),
+        (npy(shape="(-12,)"), "does not match its shape [-12]"),
+        (npy(shape="(16384, 16384)"), "has 48 bytes, which does not match its shape [16384, 16384]"),
+        (npy(shape=f"({2**62}, {2**62})"), "has 48 bytes, which does not match"),
+        (npy(shape="(4, 2)"), "has 48 bytes, which does not match"),
+        (npy(shape="(4.0, 3)"), "cannot be read; save the file with np.savez"),
+        (npy(shape="12"), "cannot be read; save the file with np.savez"),
+        (npy(descr="banana"), "cannot be read; save the file with np.savez"),
         (npy(descr="|O"), "pickled"),
-        (npy(header="{[]: 1}"), "not a readable numpy array"),
-        (npy(header="{'descr': '<f4'}"), "not a readable numpy array"),
-        (npy(header="(" * 900), "not a readable numpy array"),
-        (npy(header="{'x': '''"), "not a readable numpy array"),
-        (npy(header="__import__('os').system('false')"), "not a readable numpy array"),
-        (npy(header="{" + "-" * 900 + "1}"), "not a readable numpy array"),
-        (npy(header="1" * 60_000), "not a readable numpy array"),
-        (npy().replace(b"NUMPY\x01", b"NUMPY\x03"), "not a readable numpy array"),
-        (npy()[:9], "not a readable numpy array"),
-        (b"no array at all", "not a readable numpy array"),
+        (npy(header="{[]: 1}"), "cannot be read; save the file with np.savez"),
+        (npy(header="{'descr': '<f4'}"), "cannot be read; save the file with np.savez"),
+        (npy(header="(" * 900), "cannot be read; save the file with np.savez"),
+        (npy(header="{'x': '''"), "cannot be read; save the file with np.savez"),
+        (npy(header="__import__('os').system('false')"), "cannot be read; save the file with np.savez"),
+        (npy(header="{" + "-" * 900 + "1}"), "cannot be read; save the file with np.savez"),
+        (npy(header="1" * 60_000), "cannot be read; save the file with np.savez"),
+        (npy().replace(b"NUMPY\x01", b"NUMPY\x03"), "cannot be read; save the file with np.savez"),
+        (npy()[:9], "cannot be read; save the file with np.savez"),
+        (b"no array at all", "cannot be read; save the file with np.savez"),
     ],
 )
 def test_hostile_headers(q, words):
@@ -311,7 +311,7 @@ def test_a_bomb_stays_shut(monkeypatch):
     data = file.getvalue()
     assert len(data) < 8 * 2**20
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("the bomb was opened"))
-    assert "; keep q, k, v together to 67,108,864, e.g." in refusal(data)
+    assert "; reduce them to 67,108,864, for example" in refusal(data)
 
 
 def test_a_bomb_that_lies_about_its_size_stays_small():
@@ -348,14 +348,14 @@ def test_a_member_that_lies_beyond_every_file_is_damaged():
 def test_a_directory_of_many_members_is_not_read(monkeypatch):
     data = zipped(**{f"x{i}": b"" for i in range(current().upload_members)})
     monkeypatch.setattr(zipfile, "ZipFile", lambda *_: pytest.fail("the zip was opened"))
-    assert f"holds {current().upload_members + 3} arrays, more than {current().upload_members};" in refusal(data)
+    assert f"contains {current().upload_members + 3} arrays, more than {current().upload_members};" in refusal(data)
 
 
 def test_a_file_over_the_limit_is_refused_by_its_length(monkeypatch):
     assert "has 68,157,442 bytes; upload at most 67,108,864," in refusal(b"PK" + bytes(65 * 2**20))
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     assert "upload at most 16,777,216," in refusal(b"PK" + bytes(17 * 2**20))
-    assert "give from 1 to 512" in refusal(save(**triple(600, 2)))
+    assert "use 1 to 512" in refusal(save(**triple(600, 2)))
 
 
 def test_encrypted_members_say_so():
@@ -366,15 +366,15 @@ def test_encrypted_members_say_so():
 
 
 def test_packing_that_numpy_does_not_write_stays_shut():
-    assert "packed in a way" in refusal(zipped(method=zipfile.ZIP_LZMA))
-    assert "packed in a way" in refusal(zipped(method=zipfile.ZIP_BZIP2))
+    assert "a compression that numpy does not write" in refusal(zipped(method=zipfile.ZIP_LZMA))
+    assert "a compression that numpy does not write" in refusal(zipped(method=zipfile.ZIP_BZIP2))
 
 
 def test_an_array_given_twice_is_refused():
     file = io.BytesIO(zipped())
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr("q", npy())
-    assert "holds q twice" in refusal(file.getvalue())
+    assert "contains q twice" in refusal(file.getvalue())
 
 
 def test_changed_numbers_fail_the_checksum():

@@ -1,4 +1,4 @@
-"""Tests of the Fading view: shown weights, the laws in its text, and the gate against an equally forgetful decay."""
+"""Tests of the Decay chapter: shown weights, the laws in its text, and the gate against an equally forgetful decay."""
 
 import re
 
@@ -25,28 +25,27 @@ def line(name, law="", *, n=40, token=2, decay=None):
 
 LINEAR, HALF = line("Linear", "power"), line("Half", "factor", decay=0.5)
 LABELS = tuple(f"t_{i}" for i in range(40))
-LAW = "Linear falls like the row's number to the power −1.00"
+LAW = "With linear attention the weight in row i falls as i to the power −1.00"
 
 
 def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
     told = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
     assert told == (
-        "In the last of 40 rows token 2 “t\\_2” still weighs: **Softmax** 2.5%, **Linear** 2.5%, "
-        "**Half** under 0.001%; an even share is 2.5%. The **first quarter of the tokens** holds of that row: "
-        f"Softmax 25%, Linear 25%, Half under 0.001%. {LAW}, Half by a factor of 0.50 per token."
+        "Weight of token 2 “t\\_2” in the last of 40 rows: **Softmax** 2.5%, **Linear** 2.5%, **Half** under 0.001%. "
+        f"An even share is 2.5%. {LAW}; with Half it falls by a factor of 0.50 per token."
     )
 
 
 @pytest.mark.parametrize("n", [2, 8, 24, 200])
 def test_an_even_share_is_one_nth(n):
     told = sentence([line("Linear", "power", n=n, token=0)], 0, LABELS[:1] * n)
-    even = re.search(r"an even share is ([\d.]+)%\.", told)
+    even = re.search(r"An even share is ([\d.]+)%\.", told)
     assert even is not None
     assert float(even[1]) == pytest.approx(100 / n, rel=0.05)
 
 
 def test_one_token_keeps_all_the_weight():
-    assert sentence([line("Linear", "power", n=1, token=0)], 0, ("a",)).startswith("There is one token, and it keeps")
+    assert sentence([line("Linear", "power", n=1, token=0)], 0, ("a",)).startswith("A single token has all the weight.")
 
 
 def test_which_laws_are_told():
@@ -54,7 +53,7 @@ def test_which_laws_are_told():
     assert laws([line("Softmax"), LINEAR]) == f"{LAW}."
     assert laws([LINEAR, unfitted]) == f"{LAW}."
     assert laws([LINEAR, unfitted, HALF, line("Slow", "factor", decay=0.9)]) == (
-        f"{LAW}, Half by a factor of 0.50 per token."
+        f"{LAW}; with Half it falls by a factor of 0.50 per token."
     )
     assert laws([line("Linear", "power", token=39), HALF]) == ""
 
@@ -85,11 +84,11 @@ def test_fading_draws_the_cores_weights(open_view, record):
     end = causal_weights(record, retention, head=1)[-1, 3]
     assert float(table.loc["Retention, γ = 0.9", "last row, %"]) == pytest.approx(100 * end, rel=5e-3)
     assert 0.8 < float(table.loc["Retention, γ = 0.9", "per token"]) < 1
-    assert table.loc["Retention, γ = 0.9", "law from row"] == "10"
+    assert table.loc["Retention, γ = 0.9", "fit from row"] == "10"
     assert list(table.loc["Linear", ["per token", "half-life"]]) == ["—", "—"]
     assert table.loc["Softmax", "power of i"] == table.loc["Retention, γ = 0.9", "power of i"] == "—"
     share = 100 * causal_weights(record, ac.get("softmax"), head=1)[-1, :6].sum()
-    assert f"**first quarter of the tokens** holds of that row: Softmax {share:.2g}%" in spoken(at)
+    assert table.loc["Softmax", "first ¼, %"] == pytest.approx(share)
     assert f"**Retention, γ = 0.9** {100 * end:.2g}%" in spoken(at)
 
 
@@ -114,17 +113,14 @@ def test_fading_without_a_decay_and_with_all_of_them(open_view):
 
 @pytest.mark.parametrize(
     ("gate", "name"),
-    [
-        (Gate(kind="surprise", decay=0.7), "Gate by surprise"),
-        (Gate(kind="drawn", decay=0.9, seed=3), "Gate drawn at random"),
-    ],
+    [(Gate(kind="surprise", decay=0.7), "Gate by surprise"), (Gate(kind="drawn", decay=0.9, seed=3), "Gate random")],
 )
 def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(open_view, record, gate, name):
     at = open_view(
         "fading", c_early=3, c_decays=[], c_gate=gate.kind, c_gate_decay=gate.decay, c_gate_seed=3, c_map="softmax"
     )
     found = gated(record, gate, "softmax", head=1)
-    even = f"fixed at its mean, γ = {found.mean:.3g}"
+    even = f"Fixed mean, γ = {found.mean:.3g}"
     curves, quarters, kept = ({t["name"]: numbers(t["y"]) for t in each["data"]} for each in charts(at))
     for title, weights in ((name, found.weights), (even, found.even)):
         np.testing.assert_allclose(curves[title], 100 * weights[3:, 3])
@@ -135,8 +131,8 @@ def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(open_view, 
     assert float(table.loc[name, "last row, %"]) == pytest.approx(100 * found.weights[-1, 3], rel=5e-3)
     assert float(table.loc[even, "per token"]) == pytest.approx(found.mean, rel=0.05)
     least = int(found.gates[1:].argmin()) + 1
-    assert f"keeps between {found.gates[1:].min():.1%} and {found.gates[1:].max():.1%} of the past" in spoken(at)
-    assert f"least when token {least} " in spoken(at)
+    assert f"keeps {found.gates[1:].min():.1%} to {found.gates[1:].max():.1%} of the past per token" in spoken(at)
+    assert f"least at token {least} " in spoken(at)
     assert "untrained" in spoken(at)
     code = next(c.value for c in at.code if "gating" in c.value)
     space = {"print": lambda *_: None}
@@ -157,11 +153,11 @@ def test_a_gates_seed_counts_for_what_is_drawn_alone(open_view):
 @pytest.mark.parametrize(
     ("gated_weight", "even", "words"),
     [
-        (0.2, 0.1, "survives better under the gate: 2× as much weight"),
-        (0.01, 0.04, "survives better under the fixed decay: 4× as much weight"),
-        (0.1, 0.1049, "survives under both alike"),
-        (0.1, 0.106, "survives better under the fixed decay: 1.06×"),
-        (0.0, 0.1, "weighs nothing in the last row under at least one"),
+        (0.2, 0.1, "token 4 has 2× as much weight with the gate as with the fixed decay."),
+        (0.01, 0.04, "token 4 has 4× as much weight with the fixed decay as with the gate."),
+        (0.1, 0.1049, "Token 4 has the same weight in the last row with both."),
+        (0.1, 0.106, "token 4 has 1.06× as much weight with the fixed decay"),
+        (0.0, 0.1, "With at least one of the two, token 4 has no weight in the last row."),
     ],
 )
 def test_how_a_token_fares_under_a_gate(gated_weight, even, words):
@@ -172,9 +168,9 @@ def test_a_gate_that_never_moves_is_called_a_fixed_decay():
     still = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.5, 0.5]))
     rule = Gate(kind="surprise", decay=0.5)
     told = gates.sentence(still, rule, 2, ("a", "b", "c"))
-    assert "keeps 50.0% of the past at every token here: it is a fixed decay" in told
-    assert "alike" in told
+    assert "keeps 50.0% of the past at every token: it is a fixed decay." in told
+    assert "the same weight" in told
     moving = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.9, 0.4]))
     told = gates.sentence(moving, rule, 2, ("a", "b", "c_"))
-    assert "between 40.0% and 90.0% of the past, least when token 2 “c\\_” comes" in told
-    assert "a fixed decay of γ = 0.6." in told
+    assert "keeps 40.0% to 90.0% of the past per token, least at token 2 “c\\_”." in told
+    assert "On average it decays like a fixed γ = 0.6." in told

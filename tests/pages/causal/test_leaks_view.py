@@ -32,27 +32,27 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
         (
             {"softmax": TIGHT, "pyramid": LEAKY},
             3,
-            "Replace token 3 “down”, which has 3 outputs before it. **Leak:** Pyramid pooling · levels 1 (2 move). "
-            "**No earlier output moves:** Softmax.",
+            "Token 3 “down” is replaced; it has 3 earlier outputs. **Leak:** Pyramid pooling · levels 1 (2 change). "
+            "**No earlier output changes:** Softmax.",
         ),
         (
             {"softmax": TIGHT, "linear": TIGHT},
             1,
-            "Replace token 1 “c\\_at”, which has 1 outputs before it. **No earlier output moves:** Softmax, Linear.",
+            "Token 1 “c\\_at” is replaced; it has 1 earlier output. **No earlier output changes:** Softmax, Linear.",
         ),
         (
             {"linear": LEAKY, "pyramid": LEAKY},
             2,
-            "Replace token 2 “sat”, which has 2 outputs before it. **Leak:** Linear (1 move), "
-            "Pyramid pooling · levels 1 (1 move).",
+            "Token 2 “sat” is replaced; it has 2 earlier outputs. **Leak:** Linear (1 change), "
+            "Pyramid pooling · levels 1 (1 change).",
         ),
         (
             {"softmax": TIGHT, "linear": LEAKY},
             0,
-            "Token 0 “the” has nothing before it; take a later one to see who leaks. Over all tokens earlier outputs "
-            "move in **Linear (50%)**.",
+            "Token 0 “the” has no earlier outputs. Choose a later token. **Leak over all tokens:** Linear (50% of "
+            "earlier outputs change).",
         ),
-        ({"softmax": TIGHT}, 0, "Token 0 “the” has nothing before it; take a later one to see who leaks."),
+        ({"softmax": TIGHT}, 0, "Token 0 “the” has no earlier outputs. Choose a later token."),
     ],
     ids=["both", "none", "all", "first of a leak", "first"],
 )
@@ -62,7 +62,7 @@ def test_the_sentence_names_who_leaks_and_who_does_not(moved, t, words):
 
 def test_one_token_has_no_future():
     alone = {ac.get("softmax"): Influence(moved=np.ones((1, 1), np.float32), causal=True)}
-    assert sentence(alone, 0, ("a",)).startswith("There is one token, so there is no future that could leak.")
+    assert sentence(alone, 0, ("a",)).startswith("A single token has no later tokens that could leak.")
 
 
 def test_reasons_are_those_of_the_variants_that_cannot_be_causal():
@@ -73,9 +73,9 @@ def test_reasons_are_those_of_the_variants_that_cannot_be_causal():
 @pytest.mark.parametrize(("shown", "n", "every_head"), [(24, 24, False), (24, 24, True), (24, 25, False)])
 def test_the_notes_say_what_is_cut_and_whose_outputs_they_are(shown, n, every_head):
     told = notes(shown, n, every_head=every_head)
-    assert ("All heads' outputs are taken side by side." in told) == every_head
-    assert (f"Only the first 24 of {n} tokens are used" in told) == (n > shown)
-    assert told.startswith("Moves are shares")
+    assert ("The outputs of all heads are concatenated." in told) == every_head
+    assert (f"Only the first 24 of {n} tokens are replaced." in told) == (n > shown)
+    assert told.startswith("Left of the diagonal lie earlier outputs: a change there is a leak.")
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -83,9 +83,9 @@ def test_who_leaks_is_said_and_why(open_view, causal):
     keys = ("softmax", "linear", "local", "nystrom", "pooled", "pyramid")
     at = open_view("leak", variants=chosen(*keys), causal=causal, c_token=9)
     sentence = spoken(at)
-    assert "which has 9 outputs before it" in sentence
-    assert "**Leak:** Nyström · landmarks 32 (9 move), Pyramid pooling · levels 1 (9 move)." in sentence
-    assert "**No earlier output moves:** Softmax, Linear, Local · window 16, Pooled keys · stride 4." in sentence
+    assert "is replaced; it has 9 earlier outputs." in sentence
+    assert "**Leak:** Nyström · landmarks 32 (9 change), Pyramid pooling · levels 1 (9 change)." in sentence
+    assert "**No earlier output changes:** Softmax, Linear, Local · window 16, Pooled keys · stride 4." in sentence
     reasons = " ".join(c.value for c in at.caption)
     for key in keys:
         reason = ac.variant(key).causal_reason
@@ -95,8 +95,8 @@ def test_who_leaks_is_said_and_why(open_view, causal):
 
 def test_the_first_token_has_nothing_before_it(open_view):
     sentence = spoken(open_view("leak", variants=chosen("softmax", "nystrom"), c_token=0))
-    assert "nothing before it" in sentence
-    assert "earlier outputs move in **Nyström · landmarks 32 (100%)**" in sentence
+    assert "has no earlier outputs" in sentence
+    assert "**Leak over all tokens:** Nyström · landmarks 32 (100% of earlier outputs change)." in sentence
 
 
 def test_strips_and_maps_hold_the_cores_numbers(open_view, record):
@@ -138,6 +138,6 @@ def test_maps_that_could_not_be_computed_are_one_sentence_and_nothing_is_lost(op
 
 
 def test_a_strip_says_how_many_outputs_before_the_token_move():
-    assert moved_before(0, 7) == "no output before it moves"
-    assert moved_before(2, 7) == "leaks: 2 of 7 outputs before it move"
-    assert moved_before(1, 1) == "leaks: the only output before it moves"
+    assert moved_before(0, 7) == "no earlier output changes"
+    assert moved_before(2, 7) == "leaks: 2 of 7 earlier outputs change"
+    assert moved_before(1, 1) == "leaks: the only earlier output changes"

@@ -35,11 +35,10 @@ def grown(n=3, log_unit=0.0):
 def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     told = sentence(grown(), 1, ("a", "b_", "c"), "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert told == (
-        "After token 1 “b\\_” 8 numbers stand for 2 tokens, as they would for a million; a key-value cache holds 10. "
-        "‖S‖ is at 50% of its largest. "
-        "What is read from the state is the output of Linear's own n × n matrix, to 2 × 10⁻⁷. From **softmax's "
-        "output** it lies 25% of that one's length away."
+        "2 tokens read, up to “b\\_”. The state holds **8** numbers at any length; a KV cache holds **10** so far. "
+        "The output differs from softmax's by 25% (relative norm). It matches Linear's full matrix to 2 × 10⁻⁷."
     )
+    assert sentence(grown(), 0, ("a", "b_", "c"), "Linear").startswith("1 token read: “a”. ")
 
 
 def weights(fades=0.0, erases=None, along=False):
@@ -54,48 +53,40 @@ def weights(fades=0.0, erases=None, along=False):
 @pytest.mark.parametrize(
     ("fades", "told"),
     [
-        (0.0, "Nothing of what was there fades."),
-        (0.25, "Of what was there **25% fades**."),
-        ([0.1, 0.1 + 1e-9], "Of what was there **10% fades**."),
-        ([0.0, 0.00003], "Of what was there **0% to 0.0030% fades**, channel by channel."),
+        (0.0, "The previous state does not decay."),
+        (0.25, "The token lets **25%** of the previous state decay."),
+        ([0.1, 0.1 + 1e-9], "The token lets **10%** of the previous state decay."),
+        ([0.0, 0.00003], "The token lets **0% to 0.0030%** of each channel decay."),
     ],
 )
 def test_how_much_fades_is_told_as_one_share_or_by_channel(fades, told):
-    ending = "What it **writes** has a length of 2, and ‖S‖ goes from 2 to 4."
+    ending = "It writes a change of norm 2; ‖S‖ goes from 2 to 4."
     assert change(weights(fades), 2) == f"{told} {ending}"
 
 
 def test_what_is_taken_back_is_told_where_the_rule_takes_back():
     # a quarter of 2 fades, 2 are written, and 4 result, so erasing added 0.5
     assert change(weights(0.25, erases=1.5), 2) == (
-        "Of what was there **25% fades**. Of what its key then reads **150% is taken back**, a length of 0.50. "
-        "What it **writes** has a length of 2, and ‖S‖ goes from 2 to 4."
+        "The token lets **25%** of the previous state decay. It erases **150%** of what its key retrieves (norm 0.50). "
+        "It writes a change of norm 2; ‖S‖ goes from 2 to 4."
     )
-    assert "Of what its direction w then reads **150% is taken back**" in change(weights(0.25, 1.5, along=True), 2)
+    assert "It erases **150%** of what its direction w retrieves (norm 0.50)." in change(
+        weights(0.25, 1.5, along=True), 2
+    )
 
 
 def test_before_the_first_token_nothing_is_there_and_a_running_sum_only_adds():
-    assert change(weights(0.25, erases=1.0), 0) == (
-        "It is the first token: what it writes, of length 0.50, is all there is."
-    )
+    assert change(weights(0.25, erases=1.0), 0) == ("The first token writes a change of norm 0.50 into an empty state.")
     assert change(grown(), 1) == ""
 
 
-def test_a_state_of_zeros_is_at_nothing_of_its_largest():
-    nothing = grown()
-    nothing.sums[:] = 0
-    assert "‖S‖ is at 0% of its largest." in sentence(nothing, 0, ("a", "b", "c"), "Linear")
-
-
 def test_the_notes_say_what_is_not_shown_as_it_is():
-    assert notes(grown(), 3, 1, averaged=False) == []
-    assert notes(grown(), 3, 1, averaged=True) == ["A state belongs to one head: head 1 is shown."]
-    assert notes(grown(), 4, 0, averaged=False) == [
-        "Each state holds 8 numbers, so only the first 3 of 4 tokens are followed."
-    ]
-    assert notes(grown(log_unit=80.2), 3, 0, averaged=False) == [
-        "S and z are beyond a number's range; shown is their share of e^80."
-    ]
+    assert notes(grown(), 3, 1, averaged=False) == ""
+    assert notes(grown(), 3, 1, averaged=True) == "Head 1 is shown: each head has its own state."
+    assert notes(grown(), 4, 0, averaged=False) == (
+        "Each state holds 8 numbers, so only the first 3 of 4 tokens are shown."
+    )
+    assert notes(grown(log_unit=80.2), 3, 0, averaged=False) == "S and z are shown in units of e^80."
 
 
 def largest(panel):
@@ -125,17 +116,18 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
-    assert f"{variant.title}'s own n × n matrix" in spoken(at)
-    assert f"it lies {grown.lost(7):.0%} of that one's length away" in spoken(at)
+    assert f"It matches {variant.title}'s full matrix to" in spoken(at)
+    assert f"The output differs from softmax's by {grown.lost(7):.0%} (relative norm)." in spoken(at)
     assert change(grown, 7) in spoken(at)
-    assert f"{grown.held:,} numbers stand for 8 tokens" in spoken(at)
+    assert f"The state holds **{grown.held:,}** numbers at any length" in spoken(at)
+    assert "8 tokens read" in spoken(at)
 
 
 def test_lines_of_fast_weights_say_what_is_written_and_what_goes(open_view, record):
     found = curves(open_view("state", c_state=ac.get("kda")))
     grown = grow(record, ac.get("kda"), head=1)
     np.testing.assert_allclose(found["written"][1], np.linalg.norm(grown.added, axis=(1, 2)), rtol=1e-5)
-    np.testing.assert_allclose(found["taken away"][1], grown.removed, rtol=1e-5)
+    np.testing.assert_allclose(found["removed"][1], grown.removed, rtol=1e-5)
     assert "‖z‖" not in found
 
 
@@ -146,7 +138,7 @@ def test_colours_keep_their_scale_as_the_state_grows(open_view):
 
 def test_the_average_of_heads_has_no_state_and_a_wide_one_is_cut(open_view):
     at = open_view("state", head=-1)
-    assert any("head 0 is shown" in c.value for c in at.caption)
+    assert any("Head 0 is shown" in c.value for c in at.caption)
     at = open_view("state", n=60, d=64, c_state=ac.get("taylor2"))
     assert any("only the first 30 of 60 tokens" in c.value for c in at.caption)
 
@@ -196,7 +188,7 @@ def test_a_knob_of_the_state_turns_the_state_alone(open_view):
     at.slider(key="causal.knob.retention.decay").set_value(0.5).run()
     assert at.session_state["c_state"] == ac.get("retention", decay=0.5)
     assert at.session_state["variants"] == chosen("softmax", "retention")
-    at.pills(key="causal.variant").set_value("cosine").run()
+    at.selectbox(key="causal.variant").set_value("cosine").run()
     assert at.session_state["c_state"] == ac.get("cosine")
     assert not any("mode" in str(w.key) for w in at.segmented_control)
 
@@ -207,7 +199,7 @@ def test_the_next_token_is_taken_in_until_the_last(open_view):
         at.button(key="causal.take").click().run()
         assert at.session_state["c_at"] == place
     assert at.button(key="causal.take").disabled
-    assert "numbers stand for 24 tokens" in spoken(at)
+    assert "24 tokens read" in spoken(at)
 
 
 def test_the_cache_grows_beside_the_state(open_view, record):
@@ -216,7 +208,7 @@ def test_the_cache_grows_beside_the_state(open_view, record):
         held = np.concatenate([record.k[1], record.v[1]], -1)
         np.testing.assert_allclose(shown[: i + 1], held[: i + 1], rtol=2e-3, atol=1e-3)
         assert np.isnan(shown[i + 1 :]).all()
-        assert panel["caption"] == f"what a cache holds by now: {(i + 1) * held.shape[1]} numbers"
+        assert panel["caption"] == f"KV cache so far: {(i + 1) * held.shape[1]} numbers"
 
 
 def test_a_typed_word_joins_the_text_and_is_taken_in(open_view):

@@ -9,7 +9,7 @@ import pytest
 from app.ui.input_panel import ChosenInput
 from attention_core import claims
 from attention_core.claims import Outcome, UntestableError, Verdict
-from attention_core.claims.checks import two_layers
+from attention_core.claims.checks.sparse import two_layers
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
 from attention_core.variant import Paper
 from pages.claims import board, claim, longer_input, words

@@ -42,7 +42,7 @@ def test_weights_are_the_cores_whether_rope_is_on_or_not(causal, rope):
             assert drawn[name][x] == pytest.approx(median(found, form, "weight", x))
     alike = np.mean([1 / (i + 1) for i in range(30, 40)]) if causal else 1 / 40
     assert drawn["uniform attention"][30] == pytest.approx(alike)
-    assert "Both are the same queries and keys, whether RoPE is switched on" in spoken(at, "caption")
+    assert "Both forms have the same queries and keys before RoPE" in spoken(at, "caption")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_both_forms_are_there_whichever_is_chosen(positions):
     assert set(drawn) == {"with RoPE", "without RoPE", "uniform attention"}
     for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
         assert drawn[name][17] == pytest.approx(median(rows(), form, "weight", 17), rel=1e-4)
-    assert ("turned by RoPE, as chosen" in spoken(at, "caption")) == (positions == ROPE)
+    assert ("RoPE is applied to these queries and keys, as selected" in spoken(at, "caption")) == (positions == ROPE)
 
 
 def test_alibi_is_a_third_form_where_it_is_chosen():
@@ -124,7 +124,7 @@ def test_alibi_is_a_third_form_where_it_is_chosen():
         assert nats == pytest.approx(float(ac.metrics.entropy(matrix).mean()), rel=1e-4)
     said = spoken(at, "caption")
     assert "With **ALiBi** in its place distant keys keep" in said
-    assert "ALiBi takes the place of RoPE in these queries and keys, as chosen" in said
+    assert "ALiBi replaces RoPE here, as selected" in said
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
     assert alone == points(open_entropy(causal=True, h_distance="alone"))  # RoPE rotates q and k before ALiBi is added
 
@@ -189,11 +189,11 @@ def test_where_each_form_comes_from_is_told(monkeypatch):
     assert "recorded" in origin(TextSource("a", "smollm2", 0))
     assert "base 100,000" in origin(TextSource("a", "smollm2", 0))
     assert "trained without RoPE" in origin(TextSource("a", "minilm", 0))
-    assert "A file does not tell" in origin(UploadSource.of("a.npz", b""))
+    assert "Uploads are assumed to have no RoPE" in origin(UploadSource.of("a.npz", b""))
     known = ac.inputs.models.load("smollm2")
     unknown = replace(known, info=replace(known.info, rotary_base=None))
     monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
-    assert "how is not known" in origin(TextSource("a", "smollm2", 0))
+    assert "its angles are not known" in origin(TextSource("a", "smollm2", 0))
 
 
 def test_a_model_with_rope_is_shown_with_it_and_turned_back():
@@ -201,7 +201,7 @@ def test_a_model_with_rope_is_shown_with_it_and_turned_back():
     at = open_entropy(**text, causal=True, head=0)
     assert not at.exception
     assert {"with RoPE", "without RoPE"} <= set(points(at))
-    assert "SmolLM2-135M turns queries and keys by RoPE" in spoken(at, "caption")
+    assert "SmolLM2-135M applies RoPE" in spoken(at, "caption")
 
 
 def test_the_python_to_take_away_makes_the_same_numbers():

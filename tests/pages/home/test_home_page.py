@@ -18,7 +18,7 @@ from app.words.labels import family_title
 from pages.home import gallery
 
 ROW = '<div class="variant">'
-OPENING = {"error": {"against": ["cost"]}, "causal": {"c_view": ["state"]}}
+OPENING = {"error": {"against": ["cost"]}, "causal": {"c_view": ["overview"]}}
 """Options whose value on a first visit differs from their value in an address without them."""
 
 

@@ -140,11 +140,9 @@ def test_hidden_special_tokens_are_not_counted_where_they_are_not_drawn():
 
     told = [c.value for c in open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)).caption]
     assert any("Hidden special tokens affect only the output error." in words for words in told)
-    assert count(special=True) == "6 tokens · 12 heads of 32"
-    assert count(special=False) == (
-        "4 tokens shown, 2 special ones hidden and rows scaled back to their total · 12 heads of 32"
-    )
-    assert count(special=False, page="masks") == "6 tokens · 12 heads of 32"
+    assert count(special=True) == "6 tokens · 12 heads × 32 dims"
+    assert count(special=False) == ("4 tokens shown · 2 special tokens hidden, rows rescaled · 12 heads × 32 dims")
+    assert count(special=False, page="masks") == "6 tokens · 12 heads × 32 dims"
 
 
 PLAIN, SHARP = ac.get("softmax"), ac.get("softmax", temperature=0.5)

@@ -49,7 +49,7 @@ def test_every_view_opens_on_every_kind_of_text_and_says_where_numbers_come_from
     at = open_model(m_view=view, m_text=text)
     assert not at.exception
     assert not at.error
-    assert any("Live: computed on this machine" in c.value for c in at.caption)
+    assert any("Computed on this machine." in c.value for c in at.caption)
 
 
 def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
@@ -57,11 +57,11 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     assert not at.exception
     header, settings = board(at)
     assert [row["name"] for row in header["rows"]] == [
-        "The model as it is",
+        "Original model",
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
     ]
-    assert header["columns"] == ["Perplexity", "times", "Copying, nats a token"]
+    assert header["columns"] == ["Perplexity", "Ratio", "Copying loss (nats)"]
     assert [row["numbers"] for row in header["rows"]] == [
         ["10", "", "1.0"],
         ["201", "× 20.1", "11"],
@@ -69,9 +69,9 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     ]
     assert settings["shown"] == 0
     said = spoken(at, "caption")
-    assert "**Local · window 64** perplexity rises from 10 to 201, 20× the original. Copying is lost" in said
-    assert "In all 30 layers of SmolLM2-135M, 4-bit quantised" in said
-    assert "of the text “Long”" in said
+    assert "With **Local · window 64** perplexity rises from 10 to 201 (20×). Copying fails: loss 1.0 → 11 nats" in said
+    assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in said
+    assert "of “Long”." in said
 
 
 def test_losses_are_those_of_the_rows():
@@ -81,30 +81,43 @@ def test_losses_are_those_of_the_rows():
     assert header["tokens"] == list(made_up(task).labels)
 
 
-def test_a_token_that_was_chosen_tells_what_would_have_been_likelier():
+def test_a_selected_token_shows_the_predictions_of_both_models():
     at = open_model(m_token=3, m_shown=1)
     assert not at.exception
-    assert "had a chance of 50% and has 0.20% with Attention sinks · window 64 · sinks 1" in spoken(at)
-    assert list(table(at).index) == ["one", "<b>"]
+    assert "”): 50% → 0.20% with **Attention sinks · window 64 · sinks 1**." in spoken(at)
+    assert "changes most in layer 0, head 2: 70% of its weight moves to other tokens." in spoken(at)
+    assert list(table(at).index) == ["one · 50%", "<b> · 10%"]
     assert charts(at)
-    assert not open_model(m_token=39_00, m_shown=1).exception  # an unknown token shows nothing
-    assert not open_model(m_token=0).dataframe
+
+
+@pytest.mark.parametrize("token", [None, 0, 39_00])
+def test_without_a_selected_token_the_largest_increases_are_listed(token):
+    at = open_model(m_token=token)
+    assert not at.exception
+    assert not charts(at)
+    header, _ = board(at)
+    worse = np.subtract(header["rows"][1]["losses"], header["rows"][0]["losses"])
+    found = table(at)
+    assert len(found) == 8
+    assert found.index[0] == header["labels"][1 + int(worse.argmax())]
+    assert float(found["Changed"].iloc[0]) > float(found["Original"].iloc[0])
+    assert not open_model(m_words=()).dataframe
 
 
 def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
     at = open_model(m_view="copying")
     drawn = traces(at)
     assert set(drawn) == {
-        "The model as it is",
+        "Original model",
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
-        "said first, as it is",
+        "First occurrence, original",
     }
     xs, ys = curves(at)["Local · window 64"]
     assert xs == list(map(float, range(1, swap.PERIOD)))
     assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
-    assert curves(at)["said first, as it is"][1] == [11.0, 11.0]
-    assert any("mean of 3 draws" in c.value for c in at.caption)
+    assert curves(at)["First occurrence, original"][1] == [11.0, 11.0]
+    assert any("mean and range of 3 draws" in c.value for c in at.caption)
 
 
 def test_the_first_time_is_read_by_the_model_as_it_is(monkeypatch):
@@ -115,7 +128,7 @@ def test_the_first_time_is_read_by_the_model_as_it_is(monkeypatch):
         return replace(row, first=14.0) if isinstance(row, CopyRow) and row.layers else row
 
     monkeypatch.setattr(swap, "compute", compute)
-    assert curves(open_model(m_view="copying"))["said first, as it is"][1] == [11.0, 11.0]
+    assert curves(open_model(m_view="copying"))["First occurrence, original"][1] == [11.0, 11.0]
 
 
 @pytest.mark.parametrize("edge", ["bottom", "middle", "top"])
@@ -123,22 +136,24 @@ def test_layers_have_both_numbers_the_floors_and_the_model_as_it_is(edge):
     at = open_model(m_view="layers", m_edge=edge)
     assert not at.exception
     read, copied = charts(at)
-    assert read["layout"]["yaxis"]["title"]["text"] == "perplexity of the text"
-    assert copied["layout"]["yaxis"]["title"]["text"] == "loss when copying (nats a token)"
+    assert read["layout"]["yaxis"]["title"]["text"] == "perplexity"
+    assert copied["layout"]["yaxis"]["title"]["text"] == "copying loss (nats per token)"
     found = points(at, 0)
-    floors = {"Mean of v", "Synthesizer · kind random", "The model as it is"}
+    floors = {"Mean of v", "Synthesizer · kind random", "Original model"}
     assert set(found) == {called(FIRST[0]), called(FIRST[1]), *floors}
     assert sorted(found["Local · window 64"]) == list(map(float, swap.depths(30)))
     said = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
-    assert "**Local · window 64**: 8 is the first number of layers tried at which perplexity" in said
-    assert "15 the first at which more than half of copying is gone" in said
+    assert "**Local · window 64**: perplexity exceeds 1.5× once 8 layers are replaced." in said
+    assert "More than half of copying is lost once 15 layers are replaced." in said
 
 
 def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer():
     at = open_model(m_view="layers", m_edge="single")
     assert not at.exception
     for (trace,), told in zip(
-        (each["data"] for each in charts(at)), ("perplexity 11.1, 1.11×", "copying 1.5"), strict=True
+        (each["data"] for each in charts(at)),
+        ("perplexity 11.1, 1.11× the original", "copying loss 1 → 1.5"),
+        strict=True,
     ):
         cells, notes = np.array(numbers(trace["z"]), float), trace["text"]
         assert cells.shape == (8, 30)  # titles occupy every second row
@@ -149,8 +164,8 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert notes[7][29].startswith("Synthesizer · kind random, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
     assert titles == [*map(called, FIRST), "Mean of v", "Synthesizer · kind random"]
-    assert "alone, layer" in spoken(at)
-    assert any("Mean of v and Synthesizer · kind random look at nothing" in c.value for c in at.caption)
+    assert "depends most on layer" in spoken(at)
+    assert any("Mean of v and Synthesizer · kind random are content-blind baselines" in c.value for c in at.caption)
 
 
 def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
@@ -158,7 +173,7 @@ def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
     assert not at.exception
     assert len(charts(at)) == 3
     assert sorted(points(at, 0)["Local · window"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
-    assert "**Local** reads worse at every window tried. It copies at none." in spoken(at)
+    assert "**Local**: no window tried preserves perplexity or copying." in spoken(at)
     assert not open_model(m_view="budget", m_words=("linear",)).exception
 
 
@@ -221,7 +236,7 @@ def test_no_more_can_be_added_than_the_bound(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     at = open_model(m_words=(*FIRST, "linear", "uniform", "topk~k~8"))
     assert not any(button.key and button.key.startswith("model.add") for button in at.button)
-    assert any("5 at once are the most" in c.value for c in at.caption)
+    assert any("At most 5 variants." in c.value for c in at.caption)
 
 
 @pytest.mark.parametrize(
@@ -242,8 +257,8 @@ def test_a_link_that_does_not_fit_is_named(link, told):
 
 def test_layers_of_a_link_are_those_replaced():
     at = visit("model", {"m_layers": ["10-20"], "m_live": ["1"]})
-    assert "In layers 10 to 20 of SmolLM2-135M" in spoken(at, "caption")
-    assert "In layer 7 of" in spoken(visit("model", {"m_layers": ["7"], "m_live": ["1"]}), "caption")
+    assert "replaced in layers 10 to 20 of SmolLM2-135M" in spoken(at, "caption")
+    assert "replaced in layer 7 of" in spoken(visit("model", {"m_layers": ["7"], "m_live": ["1"]}), "caption")
 
 
 def test_an_empty_text_gets_a_sentence(monkeypatch):
@@ -257,7 +272,7 @@ def test_words_that_were_typed_are_never_markup():
     at = open_model(m_text="own", text="one **zq** [zq](f) $zq$ <a href=x> five six", m_token=3)
     assert not at.exception
     assert not [
-        m.value for m in at.markdown if "had a chance" in m.value and ("**zq" in m.value or "[zq](f)" in m.value)
+        m.value for m in at.markdown if m.value.startswith("P(") and ("**zq" in m.value or "[zq](f)" in m.value)
     ]
     header, _ = board(at)
     assert header["tokens"][1] == "**zq**"  # which the browser inserts as text
@@ -272,16 +287,16 @@ def test_the_board_refuses_losses_of_another_text():
 def test_the_encoder_has_a_line_per_reader_and_the_ranks_of_ten_sentences():
     at = open_model(m_view="encoder")
     assert not at.exception
-    assert set(traces(at)) == {"The model as it is", "Local · window 2", "Linear", "Nyström · landmarks 8"}
+    assert set(traces(at)) == {"Original model", "Local · window 2", "Linear", "Nyström · landmarks 8"}
     found = at.table[0].value
     assert found["original"].tolist() == list(range(1, 11))
     assert found.columns[0] == "sentence"  # so that no screen clips it
     assert set(found["sentence"]) == set(SENTENCES)
     assert sorted(found["Linear"]) == list(range(1, 11))
-    as_it_is = curves(at)["The model as it is"][1]
+    as_it_is = curves(at)["Original model"][1]
     assert as_it_is == sorted(as_it_is, reverse=True)
     assert "Kendall's τ" in spoken(at)
-    assert any("Add what is to stand" in i.value for i in open_model(m_view="encoder", m_encoders=()).info)
+    assert any("Choose a replacement" in i.value for i in open_model(m_view="encoder", m_encoders=()).info)
 
 
 def test_in_the_encoder_what_looks_both_ways_may_be_added():
@@ -299,13 +314,13 @@ def test_what_is_written_on_is_marked_from_where_it_parts():
     at = open_model(m_view="continuation")
     assert not at.exception
     said = spoken(at)
-    assert "**Local · window 64** parts after 1 of 4 tokens." in said
-    assert "**Attention sinks · window 64 · sinks 1** writes the same 4 tokens." in said
+    assert "**Local · window 64** diverges after 1 of 4 tokens." in said
+    assert "**Attention sinks · window 64 · sinks 1** generates the same 4 tokens as the original model." in said
     assert "Local · window 64: *…* 1 **4 \\$5\\$ \\[6\\](7)**" in said
-    assert "The model as it is: *…* 1 \\<2\\> \\*\\*3\\*\\* ↵" in said
+    assert "Original model: *…* 1 \\<2\\> \\*\\*3\\*\\* ↵" in said
     found = table(at)
-    assert found["kept to write on"].tolist() == ["2.0 KiB"] * 6
-    assert found["tokens per second"].tolist() == [2.0] * 6
+    assert found["Cache"].tolist() == ["2.0 KiB"] * 6
+    assert found["Tokens per second"].tolist() == [2.0] * 6
 
 
 def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):

@@ -6,12 +6,10 @@ import math
 import pytest
 
 from attention_core.experiments.embedding import EmbeddingRow
-from attention_core.experiments.swap import CopyRow, ReadingRow
-from pages.model import budget, encoder, layer_map, layers, predicts, words
+from attention_core.experiments.swap import CopyRow, ReadingRow, summary
+from attention_core.experiments.swap.summary import Both, ErrorPoint, Score
+from pages.model import budget, encoder, glance, layer_map, layers, predicts, words
 from pages.model.options import called, layers_in_words, tokens_in_words
-from pages.model.predicts import Point
-from pages.model.sweep import Both
-from pages.model.words import Score
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
 
@@ -23,12 +21,13 @@ def of(perplexity, copied):
 @pytest.mark.parametrize(
     ("perplexity", "told"),
     [
-        (20.9, "perplexity stays within 5%: from 20 to 20.9."),
-        (21.1, "perplexity rises from 20 to 21.1, 1.1× the original."),
-        (29.8, "perplexity rises from 20 to 29.8, 1.5× the original."),
-        (19.1, "perplexity stays within 5%: from 20 to 19.1."),
-        (19.0, "perplexity falls from 20 to 19, 0.95× the original."),
-        (10.0, "perplexity falls from 20 to 10, 0.50× the original."),
+        (20.0, "With **X** perplexity is unchanged (20)."),
+        (20.9, "With **X** perplexity stays within 5%: 20 → 20.9."),
+        (21.1, "With **X** perplexity rises from 20 to 21.1 (1.1×)."),
+        (29.8, "With **X** perplexity rises from 20 to 29.8 (1.5×)."),
+        (19.1, "With **X** perplexity stays within 5%: 20 → 19.1."),
+        (19.0, "With **X** perplexity falls from 20 to 19 (0.95×)."),
+        (10.0, "With **X** perplexity falls from 20 to 10 (0.50×)."),
     ],
 )
 def test_how_the_text_is_read(perplexity, told):
@@ -37,7 +36,13 @@ def test_how_the_text_is_read(perplexity, told):
 
 @pytest.mark.parametrize(
     ("copied", "told"),
-    [(2.9, "Copying is kept"), (3.1, "Copying gets worse"), (8.9, "Copying gets worse"), (9.1, "Copying is lost")],
+    [
+        (1.0, "Copying is unchanged: loss 1 nats per token."),
+        (2.9, "Copying is preserved: loss 1 → 2.9 nats per token."),
+        (3.1, "Copying gets worse: loss 1 → 3.1 nats per token."),
+        (8.9, "Copying gets worse: loss 1 → 8.9 nats per token."),
+        (9.1, "Copying fails: loss 1 → 9.1 nats per token."),
+    ],
 )
 def test_what_becomes_of_copying(copied, told):
     assert told in of(20.0, copied)
@@ -49,20 +54,20 @@ def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
         word = f"local~window~{window}"
         own = [dataclasses.replace(row, word=word) for row in rows[1:]]
         own[0] = dataclasses.replace(own[0], tokens=tokens)
-        found = words.score("X", word, (0,), own)
+        found = summary.score("X", word, (0,), own)
         assert found.covered == (tokens if covered else 0)
-        assert ("like softmax, so perplexity stays" in words.verdict(AS_IT_IS, found)) == covered
-    assert not words.attends_to_all("linear", 63), "its weights differ from softmax's although it attends to all"
-    assert not words.attends_to_all("uniform", 63)
+        assert ("as softmax does: perplexity is" in words.verdict(AS_IT_IS, found)) == covered
+    assert not summary.attends_to_all("linear", 63), "its weights differ from softmax's although it attends to all"
+    assert not summary.attends_to_all("uniform", 63)
 
 
 def test_windows_are_compared_by_the_keys_that_a_token_attends_to():
-    told = words.keys_of_last(["local~window~64", "sink~window~64", "linear", "uniform", "local~window~1"], 200)
+    told = words.keys_in_words(["local~window~64", "sink~window~64", "linear", "uniform", "local~window~1"], 200)
     assert told == (
-        "The last of 200 tokens attends to: 65 keys in Local · window 64, 68 keys in Attention sinks · window 64, "
-        "2 keys in Local · window 1."
+        "The last of 200 tokens attends to 65 keys with Local · window 64, 68 keys with Attention sinks · window 64, "
+        "2 keys with Local · window 1."
     )
-    assert words.keys_of_last(["linear", "uniform"], 200) == ""
+    assert words.keys_in_words(["linear", "uniform"], 200) == ""
 
 
 def test_a_line_over_a_budget_is_not_named_after_one_of_its_values():
@@ -77,7 +82,7 @@ def test_neither_number_is_told_without_the_other():
 
 
 def test_a_model_that_gains_nothing_by_copying_loses_nothing():
-    assert words.lost_share(Score(name="", perplexity=1, copied=5.0, first=5.0), AS_IT_IS) == 0.0
+    assert summary.lost_share(Score(name="", perplexity=1, copied=5.0, first=5.0), AS_IT_IS) == 0.0
 
 
 def read(value, layers=(), recorded=""):
@@ -88,31 +93,34 @@ COPY = CopyRow(word="softmax", layers=(), seed=0, period=9, first=11.0, copied=1
 
 
 def test_where_numbers_come_from():
-    assert words.origin([read(1)]).startswith("Live")
+    assert words.origin([read(1)]) == "Computed on this machine."
     assert words.origin([read(1, recorded="2026-01-01, a machine")]) == ("Recorded on 2026-01-01, a machine.")
     assert "1 of 2 results was computed here." in words.origin([read(1), read(1, recorded="then")])
     assert "2 of 3 results were computed here." in words.origin([read(1), read(1), read(1, recorded="then")])
 
 
+STAYS, EXCEEDS = "stays below 1.5× at every depth tried.", "exceeds 1.5× once 4 layers are replaced."
+REMAINS = "More than half of copying remains at every depth tried."
+LOST = "More than half of copying is lost once 4 layers are replaced."
+
+
 @pytest.mark.parametrize(
-    ("perplexity", "copied", "told"),
-    [
-        (20, 2, "at every number of layers tried perplexity stays below 1.5× what it was, and more than half"),
-        (20, 7, "at every number of layers tried, and 4 is the first at which more than half of copying is gone."),
-        (31, 2, "4 is the first number of layers tried at which perplexity is more than 1.5× what it was, and more"),
-        (31, 7, "more than 1.5× what it was, 4 the first at which more than half of copying is gone."),
-    ],
+    ("perplexity", "copied", "reads", "copies"),
+    [(30, 6, STAYS, REMAINS), (20, 7, STAYS, LOST), (31, 2, EXCEEDS, REMAINS), (31, 7, EXCEEDS, LOST)],
 )
-def test_how_many_layers_it_takes(perplexity, copied, told):
+def test_how_many_layers_it_takes(perplexity, copied, reads, copies):
     pairs = [Both(x=2, perplexity=20.0, copied=1.0), Both(x=4, perplexity=perplexity, copied=copied)]
-    assert told in layers.in_one_sentence({"linear": pairs}, [read(20), COPY], "bottom")
-    assert layers.in_one_sentence({"linear": pairs}, [read(20)], "bottom") == ""
+    assert f"**Linear**: perplexity {reads} {copies}" == layers.in_words({"linear": pairs}, [read(20), COPY], "bottom")
+    assert layers.in_words({"linear": pairs}, [read(20)], "bottom") == ""
 
 
 def test_which_layer_matters_alone():
     pairs = [Both(x=0, perplexity=25.0, copied=2.0), Both(x=7, perplexity=21.0, copied=6.0)]
-    told = layers.in_one_sentence({"linear": pairs}, [read(20), COPY], "single")
-    assert "alone, layer 0 matters most to the text, perplexity 20 → 25, and layer 7 to copying, 1 → 6" in told
+    told = layers.in_words({"linear": pairs}, [read(20), COPY], "single")
+    assert told == (
+        "**Linear**: perplexity depends most on layer 0 (20 → 25). "
+        "Copying depends most on layer 7 (loss 1 → 6 nats per token)."
+    )
 
 
 def test_a_layer_map_is_coloured_by_how_much_is_lost():
@@ -123,8 +131,8 @@ def test_a_layer_map_is_coloured_by_how_much_is_lost():
     assert read_row.places[[0, 2]].tolist() == [0, 1]  # twice the perplexity has the full colour
     assert copy_row.places[[0, 2]].tolist() == [0, 0.5]  # of 1 to 11 nats
     assert math.isnan(read_row.places[1])
-    assert read_row.notes[2] == "Linear, layer 2: perplexity 40, 2× what it was"
-    assert copy_row.notes[2] == "Linear, layer 2: copying 6 nats a token, 1 as it is"
+    assert read_row.notes[2] == "Linear, layer 2: perplexity 40, 2× the original"
+    assert copy_row.notes[2] == "Linear, layer 2: copying loss 1 → 6 nats per token"
 
 
 @pytest.mark.parametrize(("perplexity", "copied", "reads", "copies"), [(20, 3, 1, 0), (30, 1, 0, 1), (20, 2, 1, 0)])
@@ -134,38 +142,48 @@ def test_who_is_better_than_what_looks_at_nothing(perplexity, copied, reads, cop
         "uniform": [Both(x=3, perplexity=25.0, copied=2.0)],
         "synthesizer~kind~random": [Both(x=3, perplexity=26.0, copied=2.5), Both(x=4, perplexity=9.0, copied=2.5)],
     }
-    told = layers.in_one_sentence(lines, [read(20), COPY], "single")
-    assert (
-        f"It reads better than what looks at nothing in {reads} of 1 layers, and copies better in {copies} of 1."
-        in told
+    told = layers.in_words(lines, [read(20), COPY], "single")
+    assert told.endswith(
+        f"It beats the baselines' perplexity in {reads} of 1 layers and their copying loss in {copies} of 1."
     )
     del lines["uniform"], lines["synthesizer~kind~random"]
-    assert "looks at nothing" not in layers.in_one_sentence(lines, [read(20), COPY], "single")
+    assert "baselines" not in layers.in_words(lines, [read(20), COPY], "single")
 
 
 def test_from_which_budget_on():
     pairs = [
         Both(x=x, perplexity=p, copied=c) for x, p, c in ((1, 99, 9), (2, 20, 9), (4, 22, 2), (8, 20, 2), (16, 20, 1))
     ]
-    assert budget.least(pairs, "perplexity", 21) == 8
-    assert budget.least(pairs, "copied", 3) == 4
-    assert budget.least(pairs, "perplexity", 10) is None
-    told = budget.in_one_sentence({"local~window~64": pairs}, [read(20), COPY])
-    assert told == "**Local** reads as before from window 8 on. It copies from window 4 on."
-    worse = [Both(x=1, perplexity=99.0, copied=9.0)]
-    assert "reads worse at every window tried. It copies at none." in budget.in_one_sentence(
-        {"local~window~64": worse}, [read(20), COPY]
-    )
+    assert summary.preserved_from(pairs, "perplexity", 21) == 8
+    assert summary.preserved_from(pairs, "copied", 3) == 4
+    assert summary.preserved_from(pairs, "perplexity", 10) is None
+    told = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
+    assert told == "**Local**: window ≥ 8 preserves perplexity, window ≥ 4 preserves copying."
+
+
+@pytest.mark.parametrize(
+    ("perplexity", "copied", "told"),
+    [
+        (99.0, 9.0, "no window tried preserves perplexity or copying."),
+        (99.0, 1.0, "window ≥ 2 preserves copying. No window tried preserves perplexity."),
+        (20.0, 9.0, "window ≥ 2 preserves perplexity. No window tried preserves copying."),
+        (20.0, 1.0, "window ≥ 2 preserves both perplexity and copying."),
+    ],
+)
+def test_what_a_budget_preserves(perplexity, copied, told):
+    pairs = [Both(x=2, perplexity=perplexity, copied=copied)]
+    assert budget.in_words({"local~window~64": pairs}, [read(20), COPY]) == f"**Local**: {told}"
+    assert budget.in_words({"local~window~64": pairs}, [read(20)]) == ""
 
 
 def test_the_running_mean_is_that_of_so_many():
-    assert budget.running_mean([1, 2, 3, 6], 2) == [1.5, 2.5, 4.5]
-    assert budget.running_mean([1], 2) == []
+    assert summary.running_mean([1, 2, 3, 6], 2) == [1.5, 2.5, 4.5]
+    assert summary.running_mean([1], 2) == []
 
 
 def cloud(copies):
     return [
-        Point(word=f"local~window~{i + 1}", output=float(i), perplexity=float(i), copied=copy)
+        ErrorPoint(word=f"local~window~{i + 1}", output=float(i), perplexity=float(i), copied=copy)
         for i, copy in enumerate(copies)
     ]
 
@@ -173,27 +191,26 @@ def cloud(copies):
 @pytest.mark.parametrize(
     ("copies", "told"),
     [
-        ((0, 1, 2, 3, 4.0), "puts copying in order"),
-        ((1, 0, 3, 2, 4.0), "puts copying roughly in order"),
-        ((4, 3, 2, 1, 0.0), "does not predict copying"),
-        ((1, 1, 1, 1, 1.0), "cannot be held against copying"),
+        ((0, 1, 2, 3, 4.0), "predicts the **copying** ranking (rank correlation 1.0 over 5 points). All points"),
+        ((1, 0, 3, 2, 4.0), "roughly predicts the **copying** ranking (rank correlation 0.80 over 5 points). Largest"),
+        ((4, 3, 2, 1, 0.0), "does not predict the **copying** ranking"),
+        ((1, 1, 1, 1, 1.0), "Output error and copying cannot be ranked: one of them is constant."),
     ],
 )
 def test_how_well_the_error_forecasts(copies, told):
-    said = predicts.in_one_sentence(cloud(copies))
+    said = predicts.in_words(cloud(copies))
     assert told in said
-    assert "puts perplexity in order" in said
-    assert "Too few" in predicts.in_one_sentence(cloud((0, 1, 2, 3)))
+    assert "Output error predicts the **perplexity** ranking" in said
+    assert predicts.in_words(cloud((0, 1, 2, 3))) == "A ranking needs at least 5 points."
 
 
 def test_the_order_between_variants_is_counted_apart_from_the_order_within_one():
-    two = [*cloud((0, 1, 2, 3, 4.0)), Point(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
-    said = predicts.in_one_sentence(two)
-    assert (
-        "Of the 5 pairs of points from different variants, 4 have the same order in the error and in perplexity" in said
-    )
-    assert "Of the 5 pairs of points from different variants, 2 have the same order in the error and in copying" in said
-    assert "All points belong to one variant" in predicts.in_one_sentence(cloud((0, 1, 2, 3, 4.0)))
+    two = [*cloud((0, 1, 2, 3, 4.0)), ErrorPoint(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
+    said = predicts.in_words(two)
+    reads, copies = said.split("  \n")
+    assert reads.endswith("Between different variants, 4 of 5 pairs of points have the same order.")
+    assert copies.endswith("Between different variants, 2 of 5 pairs of points have the same order.")
+    assert "All points belong to one variant" in predicts.in_words(cloud((0, 1, 2, 3, 4.0)))
 
 
 def test_names():
@@ -210,18 +227,26 @@ def test_names():
 @pytest.mark.parametrize(
     ("tau", "told"),
     [
-        (0.96, "The ranking of the sentences stays the same"),
-        (0.94, "The ranking of the sentences stays similar"),
-        (0.71, "The ranking of the sentences stays similar"),
-        (0.69, "The ranking of the sentences changes"),
+        (0.96, "The ranking stays the same (Kendall's τ 0.96)."),
+        (0.94, "The ranking stays similar (Kendall's τ 0.94)."),
+        (0.71, "The ranking stays similar (Kendall's τ 0.71)."),
+        (0.69, "The ranking changes (Kendall's τ 0.69)."),
     ],
 )
 def test_what_becomes_of_a_ranking(tau, told):
     row = EmbeddingRow(word="linear", layers=(0,), before=(0.5, 0.4), after=(0.4, 0.5), drift=0.1234, tau=tau)
     said = encoder.in_words([row])
-    assert "With **Linear** embeddings drift by 0.12." in said
+    assert "With **Linear** embeddings drift by 0.12 on average." in said
     assert told in said
 
 
 def test_ranks_begin_with_the_most_alike():
     assert encoder.ranks([0.1, 0.9, 0.5]).tolist() == [3, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("chance", "told"),
+    [(0.14, "14%"), (0.0014, "0.14%"), (9.3e-6, "0.0009%"), (1e-6, "0.0001%"), (9e-7, "under 0.0001%")],
+)
+def test_a_probability_has_no_power_of_ten(chance, told):
+    assert glance.probability(chance) == told

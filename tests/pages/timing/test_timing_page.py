@@ -117,7 +117,7 @@ def test_another_mask_is_chosen_by_name():
 
 
 def test_a_mask_too_large_is_named_with_its_reason(monkeypatch):
-    monkeypatch.setattr("attention_core.benchmarking.masked.MAKING", 10**9)
+    monkeypatch.setattr("attention_core.benchmarking.full_matrix_mask.MAKING", 10**9)
     at = open_timing(variants=PAIR, **TINY)
     at.button(key="timing.button").click().run()
     assert not at.exception
@@ -163,7 +163,7 @@ def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
     begun.rows += islice(timing_length.measure(spec), 3)
     # Changing another control ends it.
     at = open_timing(variants=PAIR, t_beside="none", t_masked="none", **TINY | {"t_rounds": 3}, **{"timing.run": begun})
-    missing = "The run is not complete: only up to 16 of 32 tokens has every variant been measured."
+    missing = "Incomplete run: all variants are measured only up to 16 of 32 tokens."
     assert missing in sentence(at)
     assert sentence(at).startswith("On this machine, so far, ")
     assert list(at.dataframe[0].value["faster from"])[1].endswith(", so far")

@@ -1,0 +1,68 @@
+// Saves a chart as a picture with its origin, which Plotly's own button would leave out.
+
+import { download, FINE_LINE, FINE_PRINT, originLines, SvgPen } from "../../matrix_board/drawing/export.js";
+import { APP } from "../selectors.js";
+
+const CAMERA = ".js-plotly-plot .modebar-btn"; // the only button, see app/ui/chart.py
+const EDGE_ROOM = 12; // pixels around the origin lines
+
+/** Handle clicks on the button instead of Plotly. */
+export function saveCharts() {
+  addEventListener("click", savePressed, { capture: true });
+}
+
+/** @param {MouseEvent} event */
+function savePressed(event) {
+  const button = event.target instanceof Element && event.target.closest(CAMERA);
+  /** @type {import("./lines.js").Chart | null} */
+  const chart = button ? button.closest(".js-plotly-plot") : null;
+  const file = chart?.layout.meta?.file;
+  if (!chart || !file) return;
+  event.stopImmediatePropagation();
+  event.preventDefault();
+  const pen = chartPicture(chart);
+  const text = new XMLSerializer().serializeToString(pen.root);
+  if (file.endsWith(".svg")) download(new Blob([text], { type: "image/svg+xml" }), file);
+  else asPng(text, pen.root, (blob) => download(blob, file));
+}
+
+/**
+ * Return the current chart on the page's background, with the origin lines below it.
+ * @param {HTMLElement} chart
+ */
+function chartPicture(chart) {
+  const layers = [...chart.querySelectorAll(".main-svg")];
+  const { width, height } = layers[0].getBoundingClientRect();
+  const { backgroundColor, color, fontFamily } = getComputedStyle(document.querySelector(APP) ?? document.body);
+  const ruler = new SvgPen(1, 1, fontFamily).ruler;
+  const origin = originLines(ruler, width - 2 * EDGE_ROOM, "");
+  const all = height + origin.length * FINE_LINE + EDGE_ROOM;
+  const pen = new SvgPen(width, all, fontFamily);
+  pen.rect(0, 0, width, all, backgroundColor);
+  for (const layer of layers) {
+    const copy = /** @type {Element} */ (pen.root.appendChild(layer.cloneNode(true)));
+    const letters = /** @type {NodeListOf<SVGTextElement>} */ (copy.querySelectorAll("text"));
+    // The page's style sheet makes these texts darker than Plotly does.
+    layer.querySelectorAll("text").forEach((text, i) => (letters[i].style.fill = getComputedStyle(text).fill));
+  }
+  origin.forEach((words, i) => {
+    pen.text(words, EDGE_ROOM, height + (i + 0.7) * FINE_LINE, { size: FINE_PRINT, colour: color });
+  });
+  return pen;
+}
+
+/**
+ * @param {string} text
+ * @param {SVGElement} root
+ * @param {(blob: Blob | null) => void} then
+ */
+function asPng(text, root, then) {
+  const picture = new Image();
+  const [width, height] = ["width", "height"].map((side) => 2 * Number(root.getAttribute(side)));
+  picture.addEventListener("load", () => {
+    const canvas = Object.assign(document.createElement("canvas"), { width, height });
+    canvas.getContext("2d")?.drawImage(picture, 0, 0, width, height);
+    canvas.toBlob(then, "image/png");
+  });
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+}

@@ -1,0 +1,46 @@
+// The script of every page. The browser caches it after the first message; later runs send only its hash.
+
+import { showArrivals } from "./navigation/arrival.js";
+import { saveCharts } from "./charts/saving.js";
+import { lightCharts } from "./charts/lines.js";
+import { watchConnection } from "./navigation/connection.js";
+import { watchForms } from "./forms.js";
+import { explainTerms } from "./glossary.js";
+import { keepHistory } from "./navigation/history.js";
+import { leadToInput } from "./navigation/to_input.js";
+import { reachByKeys } from "./keyboard.js";
+import { stepByArrows } from "../lessons/arrows.js";
+import { showFigures } from "../lessons/figure.js";
+import { Sentence } from "../live_sentence/sentence.js";
+import { linkTexts } from "../matrix_board/views/links.js";
+import { offer } from "../matrix_board/channels/main.js";
+import { ReadingBoard } from "../reading_board/reading.js";
+import { followWays } from "./navigation/ways.js";
+
+const MOUNTED = Symbol.for("attention-lab.page");
+const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);
+
+/* global GLOSSARY, SERVER -- app/page_script/mounting.py puts them before all this, the one in the visitor's language */
+
+/** @param {{ setStateValue(name: string, value: unknown): void }} page */
+export default function ({ setStateValue }) {
+  const mounted = browser[MOUNTED];
+  // A server of another version has taken over, whose messages need its own scripts.
+  if (mounted !== undefined && mounted !== SERVER) return location.reload();
+  watchForms((name) => setStateValue("form", name));
+  lightCharts((narrow) => setStateValue("narrow", narrow));
+  watchConnection((time) => setStateValue("returned", time));
+  if (mounted === SERVER) return;
+  browser[MOUNTED] = SERVER;
+  keepHistory();
+  followWays();
+  stepByArrows();
+  showFigures();
+  reachByKeys();
+  saveCharts();
+  leadToInput();
+  showArrivals();
+  linkTexts();
+  explainTerms(GLOSSARY);
+  offer({ reading: ReadingBoard, sentence: Sentence });
+}

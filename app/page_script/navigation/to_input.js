@@ -1,0 +1,23 @@
+// Handles the link from a page's input line to the input panel, which may be folded.
+
+import { EXPAND_SIDEBAR, SIDEBAR_CONTROLS, SIDEBAR_HEADER } from "../selectors.js";
+
+const WAY = "#input";
+const UNFOLDED = 400; // milliseconds that the panel takes to unfold
+
+export function leadToInput() {
+  addEventListener("click", (event) => {
+    const link = event.target instanceof Element && event.target.closest("a");
+    if (!link || link.hash !== WAY) return;
+    event.preventDefault(); // the address describes the screen and must not change
+    const button = /** @type {HTMLElement | null} */ (document.querySelector(EXPAND_SIDEBAR));
+    button?.click();
+    setTimeout(enter, button ? UNFOLDED : 0);
+  });
+}
+
+/** Focus the panel's first control, skipping the button that folds it. */
+function enter() {
+  const choices = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(SIDEBAR_CONTROLS));
+  [...choices].find((choice) => !choice.closest(SIDEBAR_HEADER))?.focus();
+}

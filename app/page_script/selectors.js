@@ -1,0 +1,17 @@
+// Every selector of Streamlit's own elements that the scripts use. tests/e2e/test_selectors.py checks each of them.
+
+export const APP = '[data-testid="stApp"]';
+export const PAGE_BODY = '[data-testid="stMainBlockContainer"]';
+export const SENTENCES = '[data-testid="stMain"] [data-testid="stMarkdownContainer"] :is(p, li)';
+export const CODE_BLOCKS = '[data-testid="stCode"] pre';
+export const TABLES = '[data-testid="stDataFrame"]';
+export const FIGURES = ':is([data-testid="stPlotlyChart"], [data-testid="stBidiComponentIsolated"])';
+export const POPOVER_BUTTON = '[data-testid="stPopoverButton"]';
+export const SIDEBAR_HEADER = '[data-testid="stSidebarHeader"]';
+export const SIDEBAR_CONTROLS = '[data-testid="stSidebar"] :is(button, input, textarea)';
+export const EXPAND_SIDEBAR = '[data-testid="stExpandSidebarButton"]';
+/** The attribute with the state of the connection to the server, and its value while the server is connected. */
+export const CONNECTION = "data-test-connection-state";
+export const CONNECTED = "CONNECTED";
+/** The prefix of the class that Streamlit gives to an element with a key. */
+export const KEY_PREFIX = "st-key-";

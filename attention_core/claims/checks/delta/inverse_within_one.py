@@ -1,0 +1,93 @@
+"""Claim: keys of length one keep every entry of the delta rule's inverse between -1 and 1."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+
+from attention_core import articles
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, values
+from attention_core.claims.conditions import FLOAT32_TOLERANCE
+from attention_core.ops.delta.fast_weights import Tokens, anatomy
+from attention_core.ops.softmax.masked import nonzero
+
+UNIT, FREE = "unit-length keys", "keys with own lengths"
+BEYOND = 1e300
+"""Value that replaces results beyond the range of float64."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRow:
+    """The largest absolute value off the diagonal in one head's inverse over its first ``n`` tokens."""
+
+    n: int
+    keys: str
+    head: int
+    largest: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[EntryRow]:
+    """Yield the largest entry below the diagonal of ``(I + K Kᵀ ⊙ M⁻)⁻¹`` per head and length, for both kinds of keys.
+
+    The diagonal is left out: it is 1 for every input, so it would hide every smaller entry. Keys with their own
+    lengths are divided by the root mean square of those lengths, so that both kinds have mean square length one.
+    """
+    k = inputs.record().k.double()
+    length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
+    for keys, scale in ((UNIT, length), (FREE, length.square().mean(-2, keepdim=True).sqrt())):
+        taken = k / nonzero(scale)
+        one = torch.ones_like(length)
+        inverse = anatomy(Tokens(taken, taken, one, None, one), causal=True)["inverse"]
+        # The first n rows and columns are the inverse for the first n tokens, as the matrix is lower triangular.
+        grown = inverse.abs().tril(-1).amax(-1).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND).cummax(-1).values
+        for n in lengths(k.shape[-2]):
+            yield from inputs.head_rows(EntryRow, n=n, keys=keys, largest=grown[:, n - 1])
+
+
+def lengths(n: int) -> list[int]:
+    """Return the powers of two from 2 up to n tokens, followed by n."""
+    return [*(2**i for i in range(1, (n - 1).bit_length())), n]
+
+
+def numbers(rows: Sequence[EntryRow]) -> Numbers:
+    """Return the largest entry with unit keys, and the median and the share of heads beyond one with free keys."""
+    n = max(row.n for row in rows)
+    unit, free = (values(rows, "largest", n=n, keys=keys) for keys in (UNIT, FREE))
+    return {
+        "unit": max(unit),
+        "free": median(free),
+        "beyond": 100 * sum(largest > 1 + FLOAT32_TOLERANCE for largest in free) / len(free),
+        "n": n,
+    }
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    Limit("unit", "most", tolerance=FLOAT32_TOLERANCE),
+    statement="Unit-length keys keep every entry of the delta rule's inverse between −1 and 1, however long the text "
+    "is.",
+    source=articles.CORE_INVERSE,
+    place=Place("inside", {"inside": "deltanet", "step": "2"}),
+    experiment="The matrix of the delta rule's corrections is inverted in float64 for growing parts of the text: with "
+    "unit-length keys, and with keys whose lengths have mean square one. It is I plus the dot products of each key "
+    "with the keys before it. The diagonal of the inverse is always 1 and is left out.",
+    rule="Holds if no entry below the diagonal exceeds {most} in absolute value in any head with unit-length keys.",
+    bounds={"most": 1},
+    finding="With unit-length keys, the largest entry below the diagonal is at most {unit} in absolute value. With "
+    "the keys' own lengths it is {free} in the median head, and {beyond}% of the heads exceed 1.",
+    quantities=(
+        Quantity("unit", "largest entry, unit-length keys", bound=True),
+        Quantity("free", "largest entry, own lengths, median head"),
+        Quantity("beyond", "heads beyond 1, own lengths", "%"),
+        Quantity("n", "tokens"),
+    ),
+    figure=Figure(
+        x="n", y="largest", by="keys", x_title="tokens n", y_title="largest entry below the diagonal", log="xy"
+    ),
+    needs=4,
+    theorem="An entry is the dot product of two keys, one of them after updates I − k kᵀ. For unit-length keys these "
+    "updates are projections, which lengthen nothing.",
+)

@@ -1,0 +1,88 @@
+"""Claim: PaTH attention along the keys themselves equals DeltaNet."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.claims.checks.delta.inverse_within_one import lengths
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, values
+from attention_core.claims.conditions import FLOAT32_TOLERANCE
+from attention_core.ops.delta.delta_rule import unit
+from attention_core.variant import Paper
+from attention_core.variants.gated.path import FIXED, KEYS, TURNED, directions
+
+NAMES = {KEYS: "w = k", TURNED: "w = turned k", FIXED: "one w for all tokens"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathRow:
+    """The largest difference from DeltaNet's matrix, with entries up to 1, over one head's first ``n`` tokens."""
+
+    n: int
+    along: str
+    head: int
+    difference: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[PathRow]:
+    """Yield the largest difference between PaTH's and DeltaNet's matrices, in float64, per head and length."""
+    qkv = inputs.record()
+    q, k = qkv.q.double(), qkv.k.double()
+    delta = registry.get("deltanet").weights(q, k, causal=True)
+    for along, name in NAMES.items():
+        largest = (path_logits(unit(q), unit(k), directions(unit(k), along)) - delta).abs().amax(-1).cummax(-1).values
+        for n in lengths(qkv.n):
+            yield from inputs.head_rows(PathRow, n=n, along=name, difference=largest[:, n - 1])
+
+
+def path_logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
+    """Compute ``q_iᵀ H_i ... H_{j+1} k_j`` step by step, ``[..., n, n]``, with ``H_t = I - w_t w_tᵀ``."""
+    carried, rows = torch.zeros_like(k), []
+    for i in range(k.shape[-2]):
+        along = w[..., i : i + 1, :]
+        carried = carried - (carried @ along.mT) @ along
+        carried[..., i, :] = k[..., i, :]
+        rows.append(q[..., i : i + 1, :] @ carried.mT)
+    return torch.cat(rows, -2)
+
+
+def numbers(rows: Sequence[PathRow]) -> Numbers:
+    """Return the largest difference over heads for w = k, and the median differences for other directions."""
+    n = max(row.n for row in rows)
+    same, turned, fixed = (values(rows, "difference", n=n, along=name) for name in NAMES.values())
+    return {"same": max(same), "turned": median(turned), "fixed": median(fixed), "n": n}
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    Limit("same", "most"),
+    statement="PaTH attention whose directions are the keys, W = K, has DeltaNet's matrix.",
+    source=Paper(
+        "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
+        2025,
+        "https://arxiv.org/abs/2505.16381",
+    ),
+    place=Place("matrices", variants=("softmax", "deltanet", "path~along~keys")),
+    experiment="PaTH's matrix before its softmax is computed token by token in float64, with unit-length queries and "
+    "keys. It is compared with DeltaNet's matrix, which solves a triangular system. The directions w are the keys, "
+    "turned keys (halves swapped and one negated), or one direction for all tokens.",
+    rule="Holds if no entry of any head differs by more than {most} for w = k.",
+    bounds={"most": FLOAT32_TOLERANCE},
+    finding="Over {n} tokens, the entries differ by at most {same} for w = k. In the median head they differ by "
+    "{turned} with turned keys, and by {fixed} with one direction for all tokens.",
+    quantities=(
+        Quantity("same", "largest difference, w = k", digits=2, bound=True),
+        Quantity("turned", "largest difference, turned keys, median head"),
+        Quantity("fixed", "largest difference, one direction, median head"),
+        Quantity("n", "tokens"),
+    ),
+    figure=Figure(x="n", y="difference", by="along", x_title="tokens n", y_title="largest difference", log="x"),
+    theorem="Multiplying the state by I − k kᵀ before k is written is the delta rule with strength 1. PaTH's product "
+    "of these steps is the inverse of the triangular system.",
+)

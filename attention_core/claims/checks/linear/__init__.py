@@ -1,0 +1,1 @@
+"""Claims about linear attention: its cost, its algorithms, its kernels and its sparsity."""

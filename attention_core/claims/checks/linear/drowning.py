@@ -1,0 +1,144 @@
+"""Claim: in plain linear attention late tokens outweigh early ones, and a decay changes which tokens keep weight."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean, median
+
+import torch
+
+from attention_core import articles, registry
+from attention_core.analysis.state.token_weight import causal_weights, first_share
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.experiments.lengths import ladder
+from attention_core.metrics import top_k_overlap
+from attention_core.metrics.fit import fit_power
+from attention_core.variant import Attention
+
+FEW = 4
+"""The number of first tokens called early, and of last tokens called late."""
+QUARTER = 4
+"""The decay's half-life, the newest tokens and the compared heaviest tokens are each 1/4 of the input."""
+TINY = 1e-9
+"""Smallest share in per cent used in a fit, so that a power law can be fitted to shares of zero."""
+PLAIN, DECAYED, SOFTMAX = "plain sums", "with decay", "softmax"
+EARLY = {PLAIN: "first 4, plain sums", DECAYED: "first 4, with decay", SOFTMAX: "first 4, softmax"}
+LATE = {PLAIN: "last 4, plain sums", DECAYED: "last 4, with decay", SOFTMAX: "last 4, softmax"}
+
+
+def attentions(n: int) -> dict[str, Attention]:
+    """Return the compared attentions. The decay depends on n: a fixed one keeps short inputs and forgets long ones."""
+    return {
+        PLAIN: registry.get("linear"),
+        DECAYED: registry.get("retention", decay=0.5 ** (QUARTER / n)),
+        SOFTMAX: registry.get("softmax"),
+    }
+
+
+def newest(n: int) -> range:
+    """Return the positions of the last quarter of n tokens."""
+    return range(n - n // QUARTER, n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareRow:
+    """Per cent of the weight of one head's newest tokens on its first few or last few tokens, after ``n`` tokens.
+
+    ``kept`` is set at the full length only: per cent of the last token's heaviest quarter of keys that plain sums
+    share.
+    """
+
+    attention: str
+    n: int
+    head: int
+    kept: float | None
+    of: str
+    share: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[ShareRow]:
+    """Yield per cent of the newest tokens' weight on the first few and the last few tokens, at growing lengths.
+
+    The newest tokens are the last quarter, because the weights of a single token depend more on that token than on
+    length.
+    """
+    qkv = inputs.record()
+    for index in range(qkv.heads):
+        plain = torch.empty(0)
+        for name, attention in attentions(qkv.n).items():
+            weights = causal_weights(qkv, attention, head=index)
+            last = torch.from_numpy(weights[-1:])
+            plain = last if name == PLAIN else plain
+            kept = 100 * float(top_k_overlap(last, plain, qkv.n // QUARTER))
+            for n in ladder(qkv.n):
+                recent = [weights[i, : i + 1] for i in newest(n)]
+                row = partial(
+                    ShareRow, attention=name, n=n, head=(inputs.head or 0) + index, kept=kept if n == qkv.n else None
+                )
+                yield row(of=EARLY[name], share=100 * fmean(first_share(each, FEW) for each in recent))
+                yield row(of=LATE[name], share=100 * fmean(first_share(each[::-1], FEW) for each in recent))
+
+
+def numbers(rows: Sequence[ShareRow]) -> Numbers:
+    """Return how fast the median early share falls with n, the final shares, and the overlap of the heaviest keys."""
+    lengths = sorted({row.n for row in rows})
+
+    def share(of: str, n: int = lengths[-1]) -> float:
+        return median(values(rows, "share", of=of, n=n))
+
+    def fall(of: str) -> float:
+        return -fit_power(lengths, [max(share(of, n), TINY) for n in lengths]).exponent
+
+    return {
+        "fall": fall(EARLY[PLAIN]),
+        "softmax_fall": fall(EARLY[SOFTMAX]),
+        "kept": median(values(rows, "kept", attention=DECAYED)),
+        "early": share(EARLY[PLAIN]),
+        "softmax": share(EARLY[SOFTMAX]),
+        "even": 100 * fmean(min(FEW / (i + 1), 1) for i in newest(lengths[-1])),
+        "late": share(LATE[PLAIN]),
+        "decayed_early": share(EARLY[DECAYED]),
+        "decayed_late": share(LATE[DECAYED]),
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """Judge two parts: plain sums lose early tokens faster than softmax, and a decay changes the heaviest tokens."""
+    lost = numbers["fall"] >= bounds["fall"] and numbers["fall"] - numbers["softmax_fall"] >= bounds["faster"]
+    return Verdict.of_parts(lost, numbers["kept"] <= bounds["kept"])
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    verdict,
+    statement="Linear attention sums all tokens without decay, so late tokens outweigh early ones, unlike under "
+    "softmax; a decay changes which tokens keep their weight.",
+    source=articles.BRIEF_HISTORY,
+    place=Place("causal", {"c_view": "fading"}),
+    experiment="This input is read from left to right. The newest quarter of the tokens gives a share of its weight "
+    "to the first 4 and to the last 4 tokens, measured for plain sums, for softmax, and with decay. The decay halves "
+    "weights over a quarter of the input. At the end, the heaviest quarter of the tokens is compared with and without "
+    "decay.",
+    rule="Two conditions in the median head. With plain sums, the early share falls like 1/n to a power of at least "
+    "{fall}, and at least {faster} above softmax's. With decay, at most {kept}% of the heaviest quarter stay the same. "
+    "Holds if both are met. Holds partly if one is.",
+    bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
+    finding="The share of the first tokens falls like 1/n to the power {fall} with plain sums and {softmax_fall} with "
+    "softmax. It ends at {early}% with plain sums and {softmax}% with softmax. With decay, {kept}% of the heaviest "
+    "quarter of the tokens stay the same.",
+    quantities=(
+        Quantity("fall", "exponent of the fall, plain sums"),
+        Quantity("softmax_fall", "exponent of the fall, softmax"),
+        Quantity("kept", "heaviest quarter unchanged by decay", "%"),
+        Quantity("early", "first tokens, plain sums", "%"),
+        Quantity("softmax", "first tokens, softmax", "%"),
+        Quantity("even", "first tokens, equal weights", "%"),
+        Quantity("late", "last tokens, plain sums", "%"),
+        Quantity("decayed_early", "first tokens, with decay", "%"),
+        Quantity("decayed_late", "last tokens, with decay", "%"),
+    ),
+    figure=Figure(x="n", y="share", by="of", x_title="tokens so far", y_title="share of the weight (%)", log="xy"),
+    needs=8,
+)

@@ -1,0 +1,97 @@
+"""Claim: a feature map in place of softmax makes the cost linear in n."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from torch import Tensor
+
+from attention_core import articles, registry
+from attention_core.benchmarking.counting import count
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.conditions import DECIMALS
+from attention_core.experiments.lengths import ladder
+from attention_core.metrics.fit import fit_power
+
+FULL, LINEAR = "full attention", "linear attention"
+
+
+def _full(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return registry.get("softmax").weights(q, k) @ v
+
+
+ATTEND: dict[str, Callable[..., Tensor]] = {FULL: _full, LINEAR: registry.get("linear").attend}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRow:
+    """The multiply-adds and the peak of numbers in memory (``elements``) of one attention at one length, per head."""
+
+    variant: str
+    n: int
+    multiply_adds: float
+    elements: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[CostRow]:
+    """Yield the counted costs of both attentions at each length."""
+    for n in ladder(inputs.longest):
+        qkv = inputs.record(n)
+        for variant, attend in ATTEND.items():
+            counts = count(partial(attend, *qkv.tensors))
+            adds, elements = counts.multiply_adds / qkv.heads, counts.peak_elements / qkv.heads
+            yield CostRow(variant=variant, n=qkv.n, multiply_adds=adds, elements=elements)
+
+
+def numbers(rows: Sequence[CostRow]) -> Numbers:
+    """Return the exponents of power laws fitted over all lengths, and the ratio of work at the longest length."""
+    lengths = values(rows, "n", variant=LINEAR)
+    full, linear = (values(rows, "multiply_adds", variant=variant) for variant in (FULL, LINEAR))
+
+    def exponent(costs: Sequence[float]) -> float:
+        return round(fit_power(lengths, costs).exponent, DECIMALS)
+
+    return {
+        "work": exponent(linear),
+        "memory": exponent(values(rows, "elements", variant=LINEAR)),
+        "full": exponent(full),
+        "saved": full[-1] / linear[-1],
+        "longest": lengths[-1],
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """Judge by both exponents, and by whether linear attention does less work at the longest length."""
+    if max(numbers["work"], numbers["memory"]) > bounds["linear"]:
+        return Verdict.FAILS
+    return Verdict.HOLDS if numbers["saved"] > 1 else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    verdict,
+    statement="Replacing softmax by a feature map makes attention's cost linear in the number of tokens, and lower.",
+    source=articles.MUST_IT_HAVE_SOFTMAX,
+    place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
+    experiment="Full attention and linear attention (feature map elu + 1) run at growing lengths of this input. Their "
+    "multiply-adds and their peak memory are counted.",
+    rule="Holds if the work and the memory of linear attention grow no faster than n to the power {linear}, and full "
+    "attention does more work at the longest length. Holds partly if only the growth meets the bound.",
+    bounds={"linear": 1.05},
+    finding="Linear attention's work grows like n to the power {work} and its memory like {memory}. Full attention's "
+    "work grows like n to the power {full}. At {longest} tokens it is {saved}× that of linear attention.",
+    quantities=(
+        Quantity("work", "exponent of linear work"),
+        Quantity("memory", "exponent of linear memory"),
+        Quantity("full", "exponent of full work"),
+        Quantity("saved", "full work ÷ linear work"),
+        Quantity("longest", "longest input", "tokens"),
+    ),
+    figure=Figure(
+        x="n", y="multiply_adds", by="variant", x_title="tokens n", y_title="multiply-adds per head", log="xy"
+    ),
+    needs=8,
+    measures_lengths=True,
+)

@@ -1,0 +1,148 @@
+"""Claim: the gradient of causal linear attention needs only running sums, not the state after every token."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Case, Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.experiments import causal_gradient
+from attention_core.experiments.causal_gradient import STATES, SUMS, BytesTask, check_finite
+from attention_core.experiments.causal_modes import causal_forward
+from attention_core.metrics.fit import fit_power
+from attention_core.variant import Paper
+
+NAMES = {SUMS: "running sums", STATES: "all states"}
+WORD = "linear"
+SHORTEST = 16
+"""Shortest length, in tokens, at which bytes are counted."""
+HALVINGS = 3
+"""How often the head size is halved: bytes are counted over an eightfold range of sizes."""
+MOST = 2**22
+"""Maximum number of values in all states of one compared head: 32 MiB in float64, allocated about four times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradientBytesRow:
+    """The peak memory of one way's forward and backward pass at one head size, max(d, d_v).
+
+    ``difference`` is the largest difference of both ways' gradients on the input itself, equal in every row.
+    """
+
+    way: str
+    n: int
+    size: int
+    kib: float
+    difference: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[GradientBytesRow]:
+    """Yield the peak memory of forward and backward at growing head sizes, and the difference of the gradients."""
+    qkv = inputs.record()
+    d, d_v = qkv.q.shape[-1], qkv.v.shape[-1]
+    tokens = max(1, MOST // (d * (d_v + 1)))
+    heads = zip(*(x[:, :tokens].double() for x in qkv.tensors), strict=True)
+    difference = max(max_gradient_difference(*(gradients(way, *head) for way in NAMES)) for head in heads)
+    n = max(n for n in causal_gradient.lengths(d, d_v) if n <= inputs.longest)
+    for size, size_v in sizes(d, d_v):
+        for way, name in NAMES.items():
+            task = BytesTask(word=WORD, way=way, n=n, d=size, d_v=size_v)
+            kib = causal_gradient.count_bytes(task).peak_bytes / 2**10
+            yield GradientBytesRow(way=name, n=n, size=max(size, size_v), kib=kib, difference=difference)
+
+
+def sizes(d: int, d_v: int) -> list[tuple[int, int]]:
+    """Return the head sizes d and d_v, halved together up to ``HALVINGS`` times, in ascending order."""
+    return sorted({(max(1, d // 2**i), max(1, d_v // 2**i)) for i in range(HALVINGS + 1)})
+
+
+def gradients(way: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
+    """Return the gradients of half the squared output at q, k and v: ``[n, d]``, ``[n, d]`` and ``[n, d_v]``."""
+    q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
+    out = causal_forward(registry.from_word(WORD), way)(q, k, v)
+    found = torch.autograd.grad(out, (q, k, v), out.detach())
+    check_finite(found)
+    return found
+
+
+def max_gradient_difference(own: Sequence[Tensor], other: Sequence[Tensor]) -> float:
+    """Return the largest difference of any gradient entry, divided by the largest entry of all three gradients.
+
+    One gradient alone may be zero: if all values are equal, queries and keys have no effect.
+    """
+    largest = max(float(x.abs().max()) for x in other)
+    return max(float((a - b).abs().max()) for a, b in zip(own, other, strict=True)) / (largest or 1.0)
+
+
+def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
+    """Return the memory of both ways at the head's own size, the growth of their ratio, and the gradient difference."""
+    sums, states = (values(rows, "kib", way=name) for name in NAMES.values())
+    measured = values(rows, "size", way=NAMES[SUMS])
+    ratios = [b / a for a, b in zip(sums, states, strict=True)]
+    return {
+        "times": ratios[-1],
+        "size": measured[-1],
+        "growth": fit_power(measured, ratios).exponent if measured[0] < measured[-1] else 0.0,
+        "smallest": measured[0],
+        "difference": rows[0].difference,
+        "sums": sums[-1],
+        "states": states[-1],
+        "n": rows[0].n,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """Judge by equal gradients and less memory; ``PARTLY`` if the ratio does not grow in proportion to head size."""
+    if numbers["difference"] > bounds["same"] or numbers["times"] <= 1:
+        return Verdict.FAILS
+    return Verdict.HOLDS if abs(numbers["growth"] - 1) <= bounds["off"] else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    verdict,
+    statement="The gradient of causal linear attention needs only two running sums; storing the state after every "
+    "token would multiply its memory by the head size.",
+    source=Paper(
+        "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
+        2020,
+        "https://arxiv.org/abs/2006.16236",
+    ),
+    place=Place("causal", {"c_view": "gradient"}),
+    experiment="Gradients on this input are computed with running sums and by automatic differentiation through all "
+    "states. Peak memory is counted for one head of full, half, quarter and eighth size. The length is the largest "
+    "power of two available, at most 512 tokens.",
+    rule="Holds if the gradients differ by at most {same} of their largest entry and all states need more memory than "
+    "running sums. The memory ratio must also grow like the head size to a power within {off} of one. Holds partly if "
+    "only the power is outside this range.",
+    bounds={"same": 1e-6, "off": 0.2},
+    finding="The gradients differ by at most {difference} of their largest entry. Storing all states needs {states} "
+    "KiB, {times}× the memory of running sums.",
+    notes=(
+        Case(
+            finding="From heads of size {smallest} to {size}, this ratio grows like the size to the power {growth}.",
+            applies=lambda numbers: numbers["smallest"] < numbers["size"],
+        ),
+        Case(
+            finding="A head of size {size} cannot be halved, so the growth of this ratio is not measured.",
+            applies=lambda numbers: numbers["smallest"] == numbers["size"],
+        ),
+    ),
+    quantities=(
+        Quantity("times", "memory of all states ÷ running sums"),
+        Quantity("size", "head size"),
+        Quantity("growth", "exponent of the ratio"),
+        Quantity("smallest", "smallest head size"),
+        Quantity("difference", "largest gradient difference", digits=2, bound=True),
+        Quantity("sums", "memory of running sums", "KiB"),
+        Quantity("states", "memory of all states", "KiB"),
+        Quantity("n", "length", "tokens"),
+    ),
+    figure=Figure(x="size", y="kib", by="way", x_title="head size d", y_title="peak memory of a head (KiB)", log="xy"),
+    needs=SHORTEST,
+    measures_lengths=True,
+)

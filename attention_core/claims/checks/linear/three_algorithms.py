@@ -1,0 +1,129 @@
+"""Claim: linear attention is an RNN; three algorithms give the same output, and cumsum saves memory if n > d²."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from torch import Tensor
+
+from attention_core import articles, metrics, registry
+from attention_core.benchmarking.counting import count
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.ops.linear.causal_scan import CHUNK
+
+MATRIX, CUMSUM = "whole matrix", "cumulative sum"
+SMALLEST = math.isqrt(CHUNK // 2) + 1
+"""Smallest head size d for which the longest length, 2d² tokens, is more than one chunk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlgorithmRow:
+    """The peak of numbers in memory (``elements``, per head), and the output's difference from the whole matrix's.
+
+    For ``elements``, heads are cut to their first ``size`` numbers if the input cannot reach 2d² tokens.
+    """
+
+    algorithm: str
+    n: int
+    size: int
+    elements: float
+    difference: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[AlgorithmRow]:
+    """Yield the peak memory at lengths around ``size²``, and the differences of the outputs.
+
+    Raises:
+        UntestableError: if heads are so small that all these lengths fit in one chunk.
+    """
+    size = min(math.isqrt(inputs.longest // 2), inputs.record().q.shape[-1])
+    if size < SMALLEST:
+        raise UntestableError(
+            "A head size of {d} makes n = 2d² only {n} tokens, which fit in one chunk of {chunk}. Choose an input with "
+            "larger heads.",
+            d=size,
+            n=2 * size**2,
+            chunk=CHUNK,
+        )
+    for n in (size**2 * quarters // 4 for quarters in (1, 2, 4, 8)):
+        qkv = inputs.record(n)
+        q, k, v = (x[..., :size].contiguous() for x in qkv.tensors)
+        exact = _by_matrix(*qkv.tensors)
+        for algorithm, attend in ALGORITHMS.items():
+            difference = float(metrics.relative_error(attend(*qkv.tensors), exact).max())
+            elements = count(partial(attend, q, k, v)).peak_elements / qkv.heads
+            yield AlgorithmRow(algorithm=algorithm, n=n, size=size, elements=elements, difference=difference)
+
+
+def _by_matrix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return registry.get("linear").weights(q, k, causal=True) @ v
+
+
+def _by_mode(mode: str) -> Callable[..., Tensor]:
+    return partial(registry.get("linear", mode=mode).attend, causal=True)
+
+
+ALGORITHMS = {
+    "token by token": _by_mode("recurrent"),
+    "in chunks": _by_mode("chunked"),
+    CUMSUM: _by_mode("cumsum"),
+    MATRIX: _by_matrix,
+}
+
+
+def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
+    """Return the largest difference, and the memory of cumsum over the matrix's, well below and well above n = d²."""
+    sums, matrix = ({row.n: row.elements for row in rows if row.algorithm == name} for name in (CUMSUM, MATRIX))
+    ratios, size = {n: sums[n] / matrix[n] for n in matrix}, rows[0].size
+    below, above = min(ratios, key=lambda n: abs(n - size**2 / 2)), max(ratios)
+    return {
+        "difference": max(row.difference for row in rows),
+        "below": ratios[below],
+        "above": ratios[above],
+        "size": size,
+        "short": below,
+        "long": above,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """Judge by equal outputs, and by cumsum using less memory than the matrix above n = d² only."""
+    if numbers["difference"] > bounds["same"]:
+        return Verdict.FAILS
+    return Verdict.HOLDS if numbers["above"] < 1 <= numbers["below"] else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    verdict,
+    statement="Causal linear attention gives one output token by token, in chunks or by cumulative sum, and the "
+    "cumulative sum saves memory once n exceeds d².",
+    source=articles.MUST_IT_HAVE_SOFTMAX,
+    place=Place("causal", {"c_view": "algorithms"}),
+    experiment="Linear attention (elu + 1) runs on this input by all three algorithms (a chunk has 64 tokens) and by "
+    "its whole matrix. Outputs are compared, and peak memory is counted on both sides of n = d². If the input is too "
+    "short to reach d², heads are cut.",
+    rule="Holds if outputs agree to {same}, and the cumulative sum needs less memory than the matrix at n = 2d² but "
+    "not at n = d²/2. Holds partly if only the outputs agree.",
+    bounds={"same": 1e-4},
+    finding="The outputs differ by at most {difference}. At n = d²/2 ({short} tokens), the cumulative sum needs "
+    "{below}× the memory of the matrix. At n = 2d² ({long} tokens), it needs {above}×.",
+    quantities=(
+        Quantity("difference", "largest output difference", digits=2, bound=True),
+        Quantity("below", "memory ÷ matrix memory, n = d²/2"),
+        Quantity("above", "memory ÷ matrix memory, n = 2d²"),
+        Quantity("size", "head size d"),
+        Quantity("short", "n = d²/2", "tokens"),
+        Quantity("long", "n = 2d²", "tokens"),
+    ),
+    figure=Figure(
+        x="n", y="elements", by="algorithm", x_title="tokens n", y_title="peak memory (numbers per head)", log="xy"
+    ),
+    needs=2 * SMALLEST**2,
+    measures_lengths=True,
+    theorem="All algorithms add the same products in a different order. Per head, the states after each of n tokens "
+    "are n d² numbers, and the matrix is n².",
+)

@@ -1,0 +1,1 @@
+"""Claims about landmarks, pooling and the rank of attention."""

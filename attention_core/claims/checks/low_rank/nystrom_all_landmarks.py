@@ -1,0 +1,92 @@
+"""Claim: Nyström attention in which every token is a landmark equals softmax."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+
+from attention_core import articles, metrics, registry
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, values
+from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, future
+
+EXACT, ITERATED = "exact inverse", "six iterations"
+MOST = 256
+"""Maximum number of tokens: singular values of many large matrices would dominate the time of all claims."""
+INVERSES = {EXACT: "exact", ITERATED: "iterative"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandmarksRow:
+    """The relative error of one head's matrix, and ``FUTURE``.
+
+    ``condition`` is the condition number of softmax's own matrix, which is inverted when every token is a landmark.
+    """
+
+    inverse: str
+    landmarks: int
+    n: int
+    head: int
+    condition: float
+    error: float
+    future: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[LandmarksRow]:
+    """Yield the relative error of the matrix with n/8, n/4, n/2 and n landmarks, per head, in float64."""
+    qkv = inputs.record(min(inputs.record().n, MOST))
+    q, k = qkv.q.double(), qkv.k.double()
+    exact = registry.get("softmax").weights(q, k)
+    hidden, rounding = future(qkv), torch.finfo(q.dtype).eps
+    singular = metrics.singular_values(exact)
+    # Singular values below the rounding error of the largest one are rounding errors themselves.
+    condition = singular[..., 0] / torch.maximum(singular[..., -1], singular[..., 0] * rounding)
+    for landmarks in sorted({max(1, qkv.n // share) for share in (8, 4, 2, 1)}):
+        for inverse, how in INVERSES.items():
+            nystrom = registry.get("nystrom", landmarks=landmarks, inverse=how)
+            error = metrics.relative_error(nystrom.weights(q, k), exact).clamp(min=rounding)
+            row = {"inverse": inverse, "landmarks": landmarks, "n": qkv.n, "future": hidden}
+            yield from inputs.head_rows(LandmarksRow, **row, condition=condition, error=error)
+
+
+def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
+    """Return the largest error with the exact inverse, the median with iterations, and the largest condition number."""
+    n = rows[0].n
+    return {
+        "error": max(values(rows, "error", inverse=EXACT, landmarks=n)),
+        "condition": math.log10(max(row.condition for row in rows)),
+        "iterated": median(values(rows, "error", inverse=ITERATED, landmarks=n)),
+        "tokens": n,
+        "future": rows[0].future,
+    }
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    Limit("error", "equal", "near"),
+    statement="With every token its own landmark (m = n) and an exact inverse, Nyström attention equals softmax.",
+    source=articles.NYSTROMFORMER,
+    place=Place("error", variants=("softmax", "nystrom")),
+    experiment="Nyström's matrix with n/8, n/4, n/2 and n landmarks is compared with softmax's in float64, by the "
+    "exact inverse and by six iterations. At most 256 tokens are used.",
+    rule="Holds if the matrix with n landmarks and the exact inverse has an error of at most {equal} in every head. "
+    "Holds partly up to {near}.",
+    bounds={"equal": 1e-6, "near": 1e-2},
+    finding="With all {tokens} tokens as landmarks, the largest error of the exact inverse is {error}. Six iterations "
+    "have a median error of {iterated}. The matrix to invert has a condition number of up to 10 to the power "
+    "{condition}.",
+    quantities=(
+        Quantity("error", "largest error, exact inverse", digits=2),
+        Quantity("condition", "condition number (power of ten)", digits=2),
+        Quantity("iterated", "median error, six iterations"),
+        Quantity("tokens", "tokens and landmarks", "tokens"),
+        FUTURE,
+    ),
+    figure=Figure(x="landmarks", y="error", by="inverse", x_title="landmarks m", y_title="relative error", log="xy"),
+    notes=(MEASURED_UNMASKED,),
+    theorem="A A⁺ A = A for every matrix A and its pseudoinverse A⁺. With every token a landmark, the outer factors "
+    "are softmax's matrix A and the middle one is A⁺.",
+)

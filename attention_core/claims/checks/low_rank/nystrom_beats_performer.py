@@ -1,0 +1,110 @@
+"""Claim: Nyström with 64 landmarks beats Performer with several times d features."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from attention_core import articles, metrics, registry
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, check_not_uniform, future
+from attention_core.experiments.error import draws
+
+NYSTROM, PERFORMER, UNIFORM = "Nyström", "Performer", "uniform attention"
+LANDMARKS, SHARED = 64, 4
+"""Number of landmarks, and minimum tokens per landmark: an approximation that saves nothing proves nothing."""
+TIMES, JUDGED = (1, 2, 4, 8), 4
+"""Performer's number of features as multiples of the head size d: the values measured, and the value that is judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeaturesRow:
+    """The relative error of one head's matrix, Performer's with ``features`` = ``times`` · d, and ``FUTURE``."""
+
+    times: int
+    features: int
+    n: int
+    future: float
+    variant: str
+    head: int
+    seed: int | None
+    error: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[FeaturesRow]:
+    """Yield the relative errors per head of Performer over features and seeds, of Nyström and of uniform attention.
+
+    All are measured without a causal mask, because Nyström cannot be causal.
+
+    Raises:
+        UntestableError: if all tokens have the same weight.
+    """
+    qkv = inputs.record()
+    exact = registry.get("softmax").weights(qkv.q, qkv.k)
+    d, hidden = qkv.q.shape[-1], future(qkv)
+    nystrom = registry.get("nystrom", landmarks=LANDMARKS).weights(qkv.q, qkv.k)
+    baselines = {NYSTROM: metrics.relative_error(nystrom, exact), UNIFORM: metrics.uniform_error(exact)}
+    check_not_uniform(baselines[UNIFORM])
+    for times in TIMES:
+        row = {"times": times, "features": times * d, "n": qkv.n, "future": hidden}
+        for seed, performer in enumerate(draws(registry.get("performer", features=times * d))):
+            error = metrics.relative_error(performer.weights(qkv.q, qkv.k), exact)
+            yield from inputs.head_rows(FeaturesRow, **row, variant=PERFORMER, seed=seed, error=error)
+        for variant, error in baselines.items():
+            yield from inputs.head_rows(FeaturesRow, **row, variant=variant, seed=None, error=error)
+
+
+def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
+    """Return medians over heads, and the share of heads where Nyström beats the median of Performer's draws."""
+    judged = [row for row in rows if row.times == JUDGED]
+    nystrom = {row.head: row.error for row in judged if row.variant == NYSTROM}
+    drawn = {head: median(values(judged, "error", variant=PERFORMER, head=head)) for head in nystrom}
+    return {
+        "wins": 100 * fmean(nystrom[head] < drawn[head] for head in nystrom),
+        "nystrom": median(nystrom.values()),
+        "performer": median(drawn.values()),
+        "uniform": median(values(judged, "error", variant=UNIFORM)),
+        "features": judged[0].features,
+        "tokens": judged[0].n,
+        "future": judged[0].future,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """Judge by the share of heads that Nyström wins; ``PARTLY`` if it barely beats uniform attention."""
+    if numbers["wins"] < bounds["some"]:
+        return Verdict.FAILS
+    useful = numbers["nystrom"] <= bounds["useful"] * numbers["uniform"]
+    return Verdict.HOLDS if useful and numbers["wins"] >= bounds["most"] else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    verdict,
+    statement="Nyström with 64 landmarks is closer to softmax than Performer with several times d random features.",
+    source=articles.NYSTROMFORMER,
+    place=Place("error", variants=("softmax", "nystrom", "performer")),
+    experiment="Two matrices are compared with softmax's: Nyström with 64 landmarks, each the mean of at least four "
+    "tokens, and Performer with d to 8d features in five draws. The verdict uses 4d features.",
+    rule="Holds if Nyström is closer in at least {most}% of the heads, and its median error is at most {useful} of "
+    "uniform attention's. Holds partly if it is closer in at least {some}%.",
+    bounds={"most": 75, "some": 50, "useful": 0.9},
+    finding="Nyström is closer to softmax in {wins}% of the heads. Its median error is {nystrom}; Performer with "
+    "{features} features has {performer}. Uniform attention has {uniform}.",
+    quantities=(
+        Quantity("wins", "heads where Nyström is closer", "%"),
+        Quantity("nystrom", "error of Nyström"),
+        Quantity("performer", "error of Performer"),
+        Quantity("uniform", "error of uniform attention"),
+        Quantity("features", "features, 4d"),
+        Quantity("tokens", "this input", "tokens"),
+        FUTURE,
+    ),
+    figure=Figure(
+        x="times", y="error", by="variant", x_title="features ÷ head size d", y_title="relative error", log="x"
+    ),
+    notes=(MEASURED_UNMASKED,),
+    noncausal_method=NYSTROM,
+    needs=LANDMARKS * SHARED,
+)

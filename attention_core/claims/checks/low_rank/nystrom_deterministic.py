@@ -1,0 +1,94 @@
+"""Claim: the output of Performer is random, and the output of Nyström is not."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from attention_core import articles, metrics, registry
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Case, Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.experiments.error import draws
+
+NYSTROM, PERFORMER = "Nyström", "Performer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """The relative difference between the output of a repeated run and of the first run, in one head."""
+
+    variant: str
+    causal: bool
+    run: int
+    head: int
+    change: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[RunRow]:
+    """Yield the relative difference between each repeated run's output and the first output, per head.
+
+    Performer is causal if the input is causal; Nyström cannot be causal.
+    """
+    qkv = inputs.record()
+    performers, nystrom = draws(registry.get("performer")), registry.get("nystrom")
+    every = ((PERFORMER, performers, qkv.causal), (NYSTROM, [nystrom] * len(performers), False))
+    for variant, runs, causal in every:
+        first, *others = (run.attend(*qkv.tensors, causal=causal) for run in runs)
+        for number, out in enumerate(others, 2):
+            change = metrics.relative_error(out, first)
+            yield from inputs.head_rows(RunRow, variant=variant, causal=causal, run=number, change=change)
+
+
+def numbers(rows: Sequence[RunRow]) -> Numbers:
+    """Return the median change of Performer's output and the largest change of Nyström's output."""
+    return {
+        "performer": 100 * median(values(rows, "change", variant=PERFORMER)),
+        "nystrom": 100 * max(values(rows, "change", variant=NYSTROM)),
+        "runs": max(row.run for row in rows),
+        "causal": any(row.causal for row in rows),
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """Check that Nyström's output does not change, and that Performer's output changes visibly."""
+    if numbers["nystrom"] > bounds["still"]:
+        return Verdict.FAILS
+    return Verdict.HOLDS if numbers["performer"] >= bounds["moves"] else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    verdict,
+    statement="Performer's output depends on random numbers; Nyström's does not.",
+    source=articles.NYSTROMFORMER,
+    place=Place("inside", {"inside": "performer"}),
+    experiment="Both run several times on this input, Performer with other random features each time. Every output is "
+    "compared with the first.",
+    rule="Holds if Nyström's output changes by at most {still}%, and Performer's by {moves}% or more in the median. "
+    "Holds partly if Performer's output changes less.",
+    bounds={"still": 1e-4, "moves": 1},
+    finding="Performer's output changes by {performer}% from run to run, in the median of {runs} runs. Nyström's "
+    "output changes by up to {nystrom}%.",
+    cases=(
+        Case(
+            finding="Performer's output changes by {performer}% from run to run, in the median of {runs} runs. "
+            "Nyström's output is the same in every run.",
+            applies=lambda numbers: numbers["nystrom"] == 0,
+        ),
+    ),
+    quantities=(
+        Quantity("performer", "median change, Performer", "%"),
+        Quantity("nystrom", "largest change, Nyström", "%"),
+        Quantity("runs", "runs of each"),
+    ),
+    figure=Figure(x="run", y="change", by="variant", x_title="run", y_title="relative change from the first run"),
+    notes=(
+        Case(
+            finding="This model is causal. Performer was measured with its mask; Nyström has no causal form and was "
+            "measured without one.",
+            applies=lambda numbers: numbers["causal"] > 0,
+        ),
+    ),
+    counterexample="If all queries and keys are zero, Performer's random features have no effect, and the claim holds "
+    "only partly.",
+)

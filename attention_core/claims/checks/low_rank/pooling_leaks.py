@@ -1,0 +1,225 @@
+"""Claim: attention that pools tokens before attending leaks the future, and a mask applied afterwards does not help."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from attention_core import articles, registry
+from attention_core.analysis.matrix.influence import MOST
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Case, Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.inputs.source import first_tokens
+from attention_core.ops.low_rank.inverse import inverse_steps
+from attention_core.ops.low_rank.pooling import even_segments, pooling_matrix
+from attention_core.ops.softmax.masked import rows_over_sum
+from attention_core.variant import Attention, Variant
+
+OTHERS = ("softmax", "local", "linear")
+"""Variants without pooling, one of each kind."""
+MOVED = 1e-6
+"""Relative change from which an output counts as moved; far above float64 rounding."""
+OPEN, CUT, HIDDEN = "no mask", "future weights masked", "unfinished pools masked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakRow:
+    """The leak of one variant under one mask.
+
+    Attributes:
+        variant: its title.
+        mask: ``OPEN``, ``CUT`` or ``HIDDEN``.
+        pools: whether it pools tokens.
+        inverts: whether it mixes all pools by a matrix inverse.
+        back: how many tokens before the last token an output moves when the last token changes; 0 if none moves.
+        blind: number of rows without any weight in some head.
+        n: tokens.
+    """
+
+    variant: str
+    mask: str
+    pools: bool
+    inverts: bool
+    back: int
+    blind: int
+    n: int
+
+
+def measure(inputs: ExperimentInput) -> Iterator[LeakRow]:
+    """Yield how far before the last token outputs move when that token changes, per variant and mask.
+
+    Raises:
+        UntestableError: if no weight depends on the last token's query and key.
+    """
+    qkv = inputs.record()
+    qkv = first_tokens(qkv, min(qkv.n, MOST))
+    before = [x.double() for x in qkv.tensors]
+    after = [torch.cat([x[:, :-1], -x[:, -1:]], 1) for x in before]
+    softmax = registry.get("softmax").weights
+    if (softmax(*before[:2]) - softmax(*after[:2])).abs().max() <= MOVED:
+        raise UntestableError(
+            "No weight depends on the last token's query and key here, so nothing could leak; choose another input."
+        )
+    pooled = [pooling(variant, qkv.n) for variant in registry.all_variants() if variant.family == "low_rank"]
+    for attention in (*pooled, *(registry.get(key) for key in OTHERS)):
+        ways: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = {
+            OPEN: partial(outputs, attention),
+            CUT: partial(masked_weights_output, attention),
+        }
+        if attention in pooled:
+            ways[HIDDEN] = partial(masked_pools_output, attention)
+        for mask, way in ways.items():
+            (own, blind), (changed, _) = way(*before), way(*after)
+            first = first_moved(own, changed)
+            yield LeakRow(
+                variant=attention.title,
+                mask=mask,
+                pools=attention in pooled,
+                inverts=inverts(attention),
+                back=0 if first is None else qkv.n - 1 - first,
+                blind=int(blind.any(0).sum()),
+                n=qkv.n,
+            )
+
+
+def pooling(variant: Variant, n: int) -> Attention:
+    """Return a low-rank variant with its default settings, but at most n/2 landmarks, so that it does pool tokens."""
+    budget = variant.budget
+    if budget is None or not isinstance(budget.default, int):
+        return registry.get(variant.key)
+    return registry.get(variant.key, **{budget.name: max(int(budget.low or 1), min(budget.default, n // 2))})
+
+
+def inverts(attention: Attention) -> bool:
+    """Return whether the variant inverts a matrix of its landmarks, which mixes all landmarks."""
+    return hasattr(attention.params, "inverse")
+
+
+def outputs(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Return ``A v``, ``[..., n, d_v]``, and which rows have no weight, ``bool [..., n]``."""
+    return apply_weights(attention.weights(q, k), v)
+
+
+def masked_weights_output(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Return ``outputs`` with all weights on the future set to zero and each row divided by the sum of the rest."""
+    return apply_weights(rows_over_sum(attention.weights(q, k).tril()), v)
+
+
+def masked_pools_output(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Return ``outputs`` with each pool hidden, in each factor of the matrix, from queries before its last token.
+
+    Pools are the queries or keys of a factor. A token attends to the pools that end with it or before it, and a pool
+    attends to the tokens and pools up to its own end. The landmarks' matrix and its inverse are then triangular. The
+    iterations that replace the inverse begin with the transpose, divided by norms of the whole matrix. Until they
+    converge, they carry late landmarks into early rows.
+    """
+    parts = attention.anatomy(q, k, v)
+    left, right = parts["left"], parts["right"]
+    n, m = left.shape[-2:]
+    pools = parts.get("provenance", pooling_matrix(even_segments(n, m), q))
+    place = torch.arange(n)
+    ends = torch.where(pools != 0, place, 0).amax(-1)
+    left = rows_over_sum(left * (ends <= place[:, None]))
+    right = rows_over_sum(right * (place <= ends[:, None]))
+    if "middle" in parts:
+        middle = rows_over_sum(parts["middle"] * (ends <= ends[:, None]))
+        *_, inverse = inverse_steps(middle, getattr(attention.params, "iterations"))  # noqa: B009
+        right = inverse @ right
+    return apply_weights(left @ right, v)
+
+
+def apply_weights(weights: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the output, and which rows have no weight at all."""
+    return weights @ v, (weights == 0).all(-1)
+
+
+def first_moved(before: Tensor, after: Tensor) -> int | None:
+    """Return the first output before the last that differs in any head, ``[H, n, d_v]``; None if no output differs."""
+    change, size = (torch.linalg.vector_norm(x[:, :-1], dim=-1) for x in (after - before, before))
+    places = (change > MOVED * size).any(0).nonzero()
+    return int(places[0]) if len(places) else None
+
+
+def numbers(rows: Sequence[LeakRow]) -> Numbers:
+    """Return how many variants leak through each mask, how far back, and how many rows ``HIDDEN`` leaves empty."""
+    cut, masked = ([row for row in rows if row.mask == mask] for mask in (CUT, HIDDEN))
+    return {
+        "leaking": sum(row.back > 0 for row in cut if row.pools),
+        "pooled": sum(row.pools for row in cut),
+        "back": max(row.back for row in cut if row.pools),
+        "moved": sum(row.back > 0 for row in cut if not row.pools),
+        "others": sum(not row.pools for row in cut),
+        "left": sum(row.back > 0 for row in masked),
+        "inverted": max(row.back for row in masked if row.inverts),
+        "fewest": min(row.blind for row in masked),
+        "most": max(row.blind for row in masked),
+        "n": rows[0].n,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """Judge by how many pooled variants leak through each mask; no other variant may leak."""
+    if numbers["leaking"] < bounds["partly"]:
+        return Verdict.FAILS
+    every = numbers["leaking"] == numbers["left"] == numbers["pooled"] and not numbers["moved"]
+    return Verdict.HOLDS if every else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    verdict,
+    statement="Pooling leaks the future, and a mask applied afterwards does not prevent it.",
+    source=articles.NYSTROMFORMER,
+    place=Place("causal", {"c_view": "leak"}),
+    experiment="The last of at most 256 tokens gets the opposite query, key and value, and earlier outputs that change "
+    "are counted. This is done without a mask, and with two masks. The first sets weights on the future to zero and "
+    "normalises the rows again. The second masks every pool, in each factor of the matrix, until its last token.",
+    rule="Holds if every pooled variant leaks through both masks, and no other variant through the first. Holds partly "
+    "if at least {partly} pooled variants leak through the first mask.",
+    bounds={"partly": 3},
+    finding="With future weights masked, the last token still changes earlier outputs in {leaking} of {pooled} pooled "
+    "variants. The change reaches up to {back} tokens back.",
+    notes=(
+        Case(finding="No variant without pooling leaks.", applies=lambda numbers: numbers["moved"] == 0),
+        Case(
+            finding="{moved} of {others} variants without pooling also leak.",
+            applies=lambda numbers: numbers["moved"] > 0,
+        ),
+        Case(
+            finding="With unfinished pools masked, no pooled variant leaks.",
+            applies=lambda numbers: numbers["left"] == 0,
+        ),
+        Case(
+            finding="With unfinished pools masked, only Nyström leaks, {inverted} tokens back: the iterations that "
+            "invert its landmark matrix mix all landmarks.",
+            applies=lambda numbers: numbers["left"] == 1 and numbers["inverted"] > 0,
+        ),
+        Case(
+            finding="With unfinished pools masked, {left} of the pooled variants leak.",
+            applies=lambda numbers: numbers["left"] > 1 or (numbers["left"] == 1 and numbers["inverted"] == 0),
+        ),
+        Case(
+            finding="Depending on the variant, that mask leaves {fewest} to {most} of {n} rows without any key.",
+            applies=lambda numbers: numbers["most"] > 0,
+        ),
+    ),
+    quantities=(
+        Quantity("leaking", "pooled variants that leak, weights masked"),
+        Quantity("left", "pooled variants that leak, pools masked"),
+        Quantity("pooled", "pooled variants"),
+        Quantity("back", "farthest change, weights masked", "tokens"),
+        Quantity("inverted", "farthest change in Nyström, pools masked", "tokens"),
+        Quantity("fewest", "fewest empty rows, pools masked"),
+        Quantity("most", "most empty rows, pools masked"),
+        Quantity("n", "rows"),
+        Quantity("moved", "other variants that leak"),
+        Quantity("others", "other variants"),
+    ),
+    figure=Figure(x="variant", y="back", by="mask", x_title="variant", y_title="farthest change (tokens)", kind="bars"),
+    needs=4,
+    theorem="A pool is a function of its own tokens. With only the weights masked it still contains later tokens. "
+    "Masked until its last token it leaks nothing, unless pools are mixed afterwards.",
+)

@@ -1,0 +1,1 @@
+"""Claims about a trained model in which a variant replaces softmax."""

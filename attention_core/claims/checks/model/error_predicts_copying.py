@@ -1,0 +1,52 @@
+"""Claim: the error of the outputs predicts copying: the smaller the error, the better the model still copies."""
+
+from collections.abc import Sequence
+
+from attention_core.claims.claim import Claim
+from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity
+from attention_core.claims.model_experiments import (
+    CORRELATION_BOUNDS,
+    CORRELATION_RULE,
+    PERFORMER,
+    TOKENS,
+    ReplacementRow,
+    rank_correlations,
+    replacement_rows,
+)
+
+
+def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
+    """Return the rank correlations between the errors on the copied tokens and the loss of copying."""
+    return rank_correlations(rows, [row.output_copying for row in rows], [row.lost for row in rows])
+
+
+CLAIM = Claim(
+    replacement_rows,
+    numbers,
+    CORRELATION_RULE,
+    statement="The smaller the output error of a replacement for softmax in a trained model, the better the model "
+    "copies.",
+    source=PERFORMER,
+    place=Place("model", {"m_view": "predicts"}),
+    experiment="9 replacements (windows with and without sinks, top-k, linear attention, retention, mean of the "
+    "values) are used in all layers of SmolLM2-135M without retraining. It reads 48 tokens of the text in random "
+    "order, twice in a row; copying predicts the second half. The error is relative, on the unchanged model's "
+    "queries, keys and values, averaged over heads and layers. The paper compares approximations by this error, but "
+    "does not test copying.",
+    rule="Holds if the error and the loss of copying have a rank correlation of at least {holds}. Holds partly if it "
+    "is at least {partly}.",
+    bounds=CORRELATION_BOUNDS,
+    finding="On 48 of SmolLM2's first {tokens} tokens, read twice, the output errors of {n} replacements and their "
+    "loss of copying have a rank correlation of {rho} (Kendall's τ {tau}).",
+    quantities=(
+        Quantity("rho", "rank correlation"),
+        Quantity("tau", "Kendall's τ"),
+        Quantity("n", "replacements"),
+        TOKENS,
+    ),
+    figure=Figure(
+        x="output_copying", y="lost", by="variant", x_title="output error (%)", y_title="loss of copying (%)"
+    ),
+    needs=64,
+    uses_decoder=True,
+)

@@ -1,0 +1,125 @@
+"""Claim: with four sinks, a window reads as well as a model that rereads the window for every token."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Case, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading, reread
+from attention_core.experiments import swap
+from attention_core.inputs import models
+from attention_core.variant import SOFTMAX, Paper
+
+WINDOW = 32
+"""Width of the window in tokens, much shorter than the text."""
+SINKS = (0, 1, 2, 4, 8)
+SUFFICE, MORE = 4, 8
+WHOLE, WINDOWED, REREAD = "unchanged model", "window and sinks", "window reread"
+KEYS = SUFFICE + WINDOW
+"""Tokens that the control rereads for each prediction: as many as a query attends to with four sinks."""
+LIMIT = 5
+"""Largest reduction of perplexity by eight sinks compared with four, in per cent, that counts as no improvement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkRow:
+    """The perplexity and the loss of copying for one way to read the text.
+
+    Attributes:
+        reader: ``WHOLE``, ``REREAD``, or ``WINDOWED`` for a window in all layers.
+        sinks: number of sinks of the windowed reader. The other readers are repeated for each number.
+        tokens: tokens of the text.
+        perplexity: perplexity of the text.
+        lost: per cent of the loss saved by copying that is lost; None for the reread control, which does not copy.
+    """
+
+    reader: str
+    sinks: int
+    tokens: int
+    perplexity: float
+    lost: float | None
+
+
+def measure(inputs: ExperimentInput) -> Iterator[SinkRow]:
+    """Yield the text's perplexity and the loss of copying for each number of sinks, and the two baselines."""
+    layers = tuple(range(models.layer_count(swap.MODEL)))
+    control = reread(inputs, KEYS)
+    for sinks in SINKS:
+        word = f"sink~window~{WINDOW}~sinks~{sinks}"
+        for reader, own, where in ((WINDOWED, word, layers), (WHOLE, SOFTMAX, ())):
+            read = reading(inputs, own, where)
+            yield SinkRow(
+                reader=reader,
+                sinks=sinks,
+                tokens=read.tokens,
+                perplexity=read.perplexity,
+                lost=copy_loss_percent(inputs, own, where),
+            )
+        yield SinkRow(reader=REREAD, sinks=sinks, tokens=read.tokens, perplexity=control, lost=None)
+
+
+def numbers(rows: Sequence[SinkRow]) -> Numbers:
+    """Return the perplexities with no sink and with four sinks relative to the control, and the gain by eight sinks."""
+    control, whole = (next(row.perplexity for row in rows if row.reader == reader) for reader in (REREAD, WHOLE))
+    own = {row.sinks: row for row in rows if row.reader == WINDOWED}
+    gain = 100 * (1 - own[MORE].perplexity / own[SUFFICE].perplexity)
+    return {
+        "window": own[0].perplexity / control,
+        "four": own[SUFFICE].perplexity / control,
+        "gain": gain,
+        "margin": abs(LIMIT - gain),
+        "whole": own[SUFFICE].perplexity / whole,
+        "lost": own[SUFFICE].lost or 0.0,
+        TOKENS.name: rows[0].tokens,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """Judge whether the window alone fails, four sinks read like the control, and more sinks add nothing."""
+    if numbers["window"] < bounds["fails"]:
+        return Verdict.FAILS
+    return Verdict.of_parts(numbers["four"] <= bounds["near"], numbers["gain"] <= bounds["little"])
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    verdict,
+    statement="With a sliding window alone, a language model fails; four sinks at the start make it as good as "
+    "rereading the window for every token, and more sinks add nothing.",
+    source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
+    place=Place("model", {"m_view": "budget"}),
+    experiment="SmolLM2-135M, without retraining, reads the first 128 tokens of the text. In all layers, a window of "
+    "32 tokens and 0, 1, 2, 4 or 8 sinks replace softmax. The control from the paper is the unchanged model, which "
+    "rereads the last 36 tokens (32 and four) for every prediction. Copying is tested with 48 of these tokens in "
+    "random order, twice in a row.",
+    rule="Does not hold if the window alone has less than {fails}× the control's perplexity. Otherwise holds if four "
+    "sinks have at most {near}× the control's perplexity, and eight sinks lower the perplexity of four by at most "
+    "{little}%. Holds partly if only one of the two is true.",
+    bounds={"fails": 1.5, "near": 1.1, "little": LIMIT},
+    finding="On {tokens} of SmolLM2's tokens, a window alone has {window}× the perplexity of rereading the window. "
+    "Four sinks have {four}×, and {whole}× that of the unchanged model. They lose {lost}% of the gain from copying.",
+    notes=(
+        Case(
+            finding="Eight sinks lower the perplexity by {gain}%, {margin} percentage points above the limit.",
+            applies=lambda numbers: numbers["gain"] > LIMIT,
+        ),
+        Case(
+            finding="Eight sinks lower the perplexity by {gain}%, {margin} percentage points below the limit.",
+            applies=lambda numbers: 0 < numbers["gain"] <= LIMIT,
+        ),
+        Case(finding="Eight sinks do not lower the perplexity.", applies=lambda numbers: numbers["gain"] <= 0),
+    ),
+    quantities=(
+        Quantity("four", "perplexity ratio to control, four sinks"),
+        Quantity("window", "perplexity ratio to control, window alone"),
+        Quantity("whole", "perplexity ratio to unchanged, four sinks"),
+        Quantity("gain", "reduction by eight sinks", "%"),
+        Quantity("margin", "distance of the reduction from the limit", "percentage points"),
+        Quantity("lost", "loss of copying, four sinks", "%"),
+        TOKENS,
+    ),
+    figure=Figure(x="sinks", y="perplexity", by="reader", x_title="sinks", y_title="perplexity", log="y"),
+    needs=2 * WINDOW,
+    uses_decoder=True,
+)

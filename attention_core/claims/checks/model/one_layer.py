@@ -1,0 +1,100 @@
+"""Claim: replacing one middle layer shows little: even attention that ignores the keys does little harm there."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, all_of
+from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading
+from attention_core.experiments import swap
+from attention_core.inputs import models
+from attention_core.model_patching import UNIFORM, from_word
+from attention_core.variant import SOFTMAX, Paper
+
+WORDS = ("local~window~32", "linear", "synthesizer~kind~random", UNIFORM)
+"""The replacements for softmax; the last two ignore queries and keys."""
+ONE, ALL = "middle layer only", "all layers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerRow:
+    """The perplexity and the loss of copying with a variant in one layer or in all layers.
+
+    Attributes:
+        variant: its title.
+        where: ``ONE`` or ``ALL``.
+        tokens: tokens of the text.
+        times: the perplexity divided by the unchanged model's perplexity.
+        lost: per cent of the loss saved by copying that is lost.
+    """
+
+    variant: str
+    where: str
+    tokens: int
+    times: float
+    lost: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[LayerRow]:
+    """Yield the perplexity and the loss of copying with each variant in the middle layer and in all layers."""
+    count = models.layer_count(swap.MODEL)
+    whole = reading(inputs, SOFTMAX, ())
+    for word in WORDS:
+        for where, layers in ((ONE, (count // 2,)), (ALL, tuple(range(count)))):
+            yield LayerRow(
+                variant=from_word(word).title,
+                where=where,
+                tokens=whole.tokens,
+                times=reading(inputs, word, layers).perplexity / whole.perplexity,
+                lost=copy_loss_percent(inputs, word, layers),
+            )
+
+
+def numbers(rows: Sequence[LayerRow]) -> Numbers:
+    """Return the worst results with one layer replaced, and the range of perplexity ratios with all replaced."""
+    one, every = ([row for row in rows if row.where == where] for where in (ONE, ALL))
+    return {
+        "worst": max(row.times for row in one),
+        "lost": max(row.lost for row in one),
+        "floor": max(row.times for row in every),
+        "best": min(row.times for row in every),
+        TOKENS.name: rows[0].tokens,
+    }
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    all_of(Limit("worst", "times"), Limit("lost", "lost")),
+    statement="Replacing one middle layer shows little about the replacement: attention hardly matters there, and even "
+    "a replacement that ignores the keys does no harm.",
+    source=Paper("What Matters in Transformers? Not All Attention is Needed", 2024, "https://arxiv.org/abs/2406.15786"),
+    place=Place("model", {"m_view": "layers", "m_edge": "single"}),
+    experiment="In SmolLM2-135M, without retraining, a window of 32, linear attention, random weights and the mean of "
+    "the values replace softmax in layer 15 of 0 to 29 only, and in all layers. It reads the first 128 tokens of the "
+    "text, and 48 of them in random order, twice in a row, to test copying.",
+    rule="Holds if, in the middle layer, no replacement multiplies perplexity by more than {times}, or loses more than "
+    "{lost}% of the gain from copying. Holds partly if only one of the two is true.",
+    bounds={"times": 1.1, "lost": 10},
+    finding="On {tokens} of SmolLM2's tokens, the worst replacement in the middle layer multiplies perplexity by "
+    "{worst}. The largest loss of copying there is {lost}%. In all layers, the best replacement multiplies perplexity "
+    "by {best} and the worst by {floor}.",
+    quantities=(
+        Quantity("worst", "perplexity ratio, one layer, worst"),
+        Quantity("lost", "loss of copying, one layer, worst", "%"),
+        Quantity("best", "perplexity ratio, all layers, best"),
+        Quantity("floor", "perplexity ratio, all layers, worst"),
+        TOKENS,
+    ),
+    figure=Figure(
+        x="variant",
+        y="times",
+        by="where",
+        x_title="replacement",
+        y_title="perplexity ÷ unchanged",
+        kind="bars",
+        log="y",
+    ),
+    needs=64,
+    uses_decoder=True,
+)

@@ -1,0 +1,85 @@
+"""Claim: the second-order series of softmax is closer to softmax than the second-order series of its exponential."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from attention_core import articles, registry
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.conditions import check_not_uniform
+from attention_core.experiments.error import uniform
+from attention_core.metrics.error import relative_error
+
+SOFTMAX, EXPONENTIAL, CENTRED = "series of softmax", "series of exp", "series of exp, centred keys"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesRow:
+    """The relative error, in per cent, of the matrix of one series compared with softmax's matrix, in one head."""
+
+    series: str
+    head: int
+    error: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[SeriesRow]:
+    """Yield the errors of the three series per head, in float64.
+
+    Raises:
+        UntestableError: if all tokens have the same weight.
+    """
+    qkv = inputs.record()
+    q, k = qkv.q.double(), qkv.k.double()
+    wanted = registry.get("softmax").weights(q, k, causal=qkv.causal)
+    check_not_uniform(relative_error(uniform(qkv.n, causal=qkv.causal).double().expand_as(wanted), wanted))
+    centred = k - k.mean(-2, keepdim=True)
+    compared = {SOFTMAX: ("centred_taylor", k), EXPONENTIAL: ("taylor2", k), CENTRED: ("taylor2", centred)}
+    for series, (key, keys) in compared.items():
+        error = 100 * relative_error(registry.get(key).weights(q, keys, causal=qkv.causal), wanted)
+        yield from inputs.head_rows(SeriesRow, series=series, error=error)
+
+
+def numbers(rows: Sequence[SeriesRow]) -> Numbers:
+    """Return the median error of each series and how often the series of softmax has the smaller error."""
+    own, exponential, centred = (values(rows, "error", series=each) for each in (SOFTMAX, EXPONENTIAL, CENTRED))
+    closer = sum(a < b for a, b in zip(own, exponential, strict=True))
+    return {
+        "closer": 100 * closer / len(own),
+        "heads": len(own),
+        "own": median(own),
+        "exponential": median(exponential),
+        "centred": median(centred),
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """Compare the errors in the median head, and count the heads where the series of softmax is closer."""
+    return Verdict.of_parts(numbers["own"] < numbers["exponential"], numbers["closer"] >= bounds["closer"])
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    verdict,
+    statement="Expanding softmax itself to second order is closer to softmax than expanding only its exponential.",
+    source=articles.TAYLOR_EXPANSIONS,
+    place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
+    experiment="Two second-order series are compared with softmax's matrix in every head: the series of softmax, and "
+    "the series of the exponential with normalised rows. Softmax's series subtracts the mean key, so the second series "
+    "is also measured with the mean key subtracted.",
+    rule="Holds if the series of softmax has the smaller error in the median head and in at least {closer}% of the "
+    "heads. Holds partly if only one of the two is true.",
+    bounds={"closer": 75},
+    finding="The series of softmax has the smaller error in {closer}% of {heads} heads. In the median head its error "
+    "is {own}%; the series of the exponential has {exponential}%. With the mean key subtracted, the latter has "
+    "{centred}%.",
+    quantities=(
+        Quantity("closer", "heads where softmax's series is closer", "%"),
+        Quantity("own", "error, series of softmax", "%"),
+        Quantity("exponential", "error, series of the exponential", "%"),
+        Quantity("centred", "error with the mean key subtracted", "%"),
+        Quantity("heads", "heads"),
+    ),
+    figure=Figure(x="head", y="error", by="series", x_title="head", y_title="error of the matrix (%)", log="y"),
+)

@@ -1,0 +1,102 @@
+"""Claim: the row sums of squared ReLU grow more slowly than the n that divides them."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from attention_core import articles
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, UntestableError, values
+from attention_core.experiments import normalizer_length
+from attention_core.metrics.fit import fit_power
+
+SUMS, DIVISOR = "row sums", "n, the divisor"
+SHORTEST = 16
+"""Shortest length in tokens, which must be doubled at least once. Row sums of fewer tokens depend on single words."""
+SLOWER = 0.9
+"""Largest exponent that counts as slower growth than n: the sum then falls 7% behind with every doubling of n."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthRow:
+    """The growth factor of one head's row sum, or of n, since the shortest length where the head has a sum."""
+
+    growing: str
+    n: int
+    head: int
+    growth: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
+    """Yield the growth factors of each head's row sum and of ``n``, since the head's shortest length with a sum.
+
+    Raises:
+        UntestableError: if no head has a positive logit at two lengths.
+    """
+    causal = inputs.record(inputs.longest).causal
+    tasks = normalizer_length.tasks(inputs.source, longest=inputs.longest, causal=causal)
+    points: dict[int, list[tuple[int, float]]] = {}
+    for row in inputs.rows_of_selected_heads(
+        each for t in tasks for each in normalizer_length.run(t, load=inputs.load)
+    ):
+        # A head without a positive logit at a length has no sum there.
+        if row.normalizer == "relu2" and row.log_z is not None:
+            points.setdefault(row.head, []).append((row.n, row.log_z))
+    grown = {head: sorted(own) for head, own in sorted(points.items()) if len(own) > 1}
+    if not grown:
+        raise UntestableError("No query has a positive logit here, so no row has a sum; choose another head or input.")
+    for head, own in grown.items():
+        start, log_start = own[0]
+        for n, log_z in own:
+            yield GrowthRow(growing=SUMS, n=n, head=head, growth=math.exp(log_z - log_start))
+            yield GrowthRow(growing=DIVISOR, n=n, head=head, growth=n / start)
+
+
+def numbers(rows: Sequence[GrowthRow]) -> Numbers:
+    """Return the median and smallest exponent, the share clearly below one, and the exponent of the median growth.
+
+    The Entropy page shows the median growth over heads at each length.
+    """
+    exponents = []
+    for head in {row.head for row in rows}:
+        lengths, growth = (values(rows, name, growing=SUMS, head=head) for name in ("n", "growth"))
+        exponents.append(fit_power(lengths, growth).exponent)
+    lengths = sorted(set(values(rows, "n", growing=SUMS)))
+    curve = [median(values(rows, "growth", growing=SUMS, n=n)) for n in lengths]
+    return {
+        "exponent": median(exponents),
+        "slower": 100 * (sum(exponent <= SLOWER for exponent in exponents) / len(exponents)),
+        "lowest": min(exponents),
+        "curve": fit_power(lengths, curve).exponent,
+    }
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    Limit("exponent", "clearly", lambda numbers, bounds: numbers["slower"] >= bounds["some"]),
+    statement="With squared ReLU instead of softmax, row sums grow more slowly than n, so dividing by n is too strong "
+    "for long texts.",
+    source=articles.BETTER_WITH_SOFTMAX,
+    place=Place("entropy", {"h_view": "normalizer"}),
+    experiment="The squared positive logits of each query are summed at growing lengths of this input. A power law n^a "
+    "is fitted in every head to the growth of these sums (geometric mean over queries).",
+    rule="Holds if the exponent a of the median head is at most {clearly}. Holds partly if at least {some}% of the "
+    "heads have such an exponent.",
+    bounds={"clearly": SLOWER, "some": 25},
+    finding="Row sums grow like n to the power {exponent} in the median head and {lowest} in the slowest head. In "
+    "{slower}% of the heads they grow clearly more slowly than n. The Entropy page fits the median growth over heads, "
+    "which has the exponent {curve}.",
+    quantities=(
+        Quantity("exponent", "exponent, median head"),
+        Quantity("slower", "heads clearly slower than n", "%"),
+        Quantity("lowest", "exponent, slowest head"),
+        Quantity("curve", "exponent of the median growth"),
+    ),
+    figure=Figure(
+        x="n", y="growth", by="growing", x_title="tokens n", y_title="growth since the shortest length (×)", log="xy"
+    ),
+    needs=2 * SHORTEST,
+    measures_lengths=True,
+)

@@ -1,0 +1,1 @@
+"""Claims about attention restricted to some of the pairs."""

@@ -1,0 +1,142 @@
+"""Claim: trained attention is concentrated near the diagonal, so that a local window loses little."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, UntestableError, Verdict, values
+from attention_core.experiments.error import uniform
+from attention_core.metrics.error import relative_error
+from attention_core.variant import Paper
+
+PART = 16
+"""The judged window extends 1/16 of the text to either side, so that it covers about an eighth of all keys."""
+MEASURED, REST, UNIFORM = "all tokens", "without the first token", "uniform attention"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowRow:
+    """The attention of one head within one distance of the diagonal.
+
+    Attributes:
+        window: the distance w, in tokens.
+        judged: whether the claim is judged at this distance.
+        even: per cent of uniform attention within ± w.
+        attention: ``MEASURED``, ``REST`` or ``UNIFORM``.
+        head: the head; None for uniform attention.
+        mass: per cent of the attention within ± w.
+        first: per cent of the attention on the first key.
+        error: relative error of local attention's output in per cent, at the judged window only.
+    """
+
+    window: int
+    judged: bool
+    even: float
+    attention: str
+    head: int | None
+    mass: float
+    first: float | None = None
+    error: float | None = None
+
+
+def measure(inputs: ExperimentInput) -> Iterator[WindowRow]:
+    """Yield the attention mass within ± w of the diagonal per head, and local attention's error at the judged w.
+
+    Everything is measured twice: with all tokens, and without the first token as query and key, with renormalized rows.
+
+    Raises:
+        UntestableError: if the input is synthetic.
+    """
+    if not inputs.source.trained:
+        raise UntestableError(
+            "This claim is about the attention of trained models; choose a text, or upload a model's queries and keys."
+        )
+    qkv = inputs.record()
+    judged = max(1, round(qkv.n / PART))
+    windows = sorted({judged, *(2**i for i in range((qkv.n - 1).bit_length()))})
+    for attention, first in ((MEASURED, 0), (REST, 1)):
+        q, k, v = (x[:, first:] for x in qkv.tensors)
+        softmax, n = registry.get("softmax"), qkv.n - first
+        weights = softmax.weights(q, k, causal=qkv.causal).double()
+        even = uniform(n, causal=qkv.causal).double()
+        for window in windows:
+            local = registry.get("local", window=window)
+            near = local.mask(n, causal=qkv.causal)
+            row = {"window": window, "judged": window == judged, "even": within(even, near)}
+            if attention == MEASURED:
+                yield WindowRow(**row, attention=UNIFORM, head=None, mass=row["even"])
+            error = None
+            if window == judged:
+                outputs = (each.attend(q, k, v, causal=qkv.causal) for each in (local, softmax))
+                error = 100 * relative_error(*outputs)
+            mass = [within(own, near) for own in weights]
+            first_mass = 100 * weights[..., 0].mean(-1)
+            yield from inputs.head_rows(WindowRow, **row, attention=attention, mass=mass, first=first_mass, error=error)
+
+
+def within(weights: Tensor, near: Tensor | None) -> float:
+    """Return the per cent of a matrix's mass on the pairs selected by ``near``; None selects all pairs."""
+    return 100 * float(weights[near].sum() / weights.sum())
+
+
+def numbers(rows: Sequence[WindowRow]) -> Numbers:
+    """Return medians over heads at the judged window, with the first token and without it."""
+    own, rest = ([row for row in rows if row.judged and row.attention == each] for each in (MEASURED, REST))
+    return {
+        "mass": median(values(own, "mass")),
+        "even": own[0].even,
+        "error": median(values(own, "error")),
+        "first": median(values(own, "first")),
+        "mass_rest": median(values(rest, "mass")),
+        "even_rest": rest[0].even,
+        "error_rest": median(values(rest, "error")),
+        "window": own[0].window,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """Judge both parts of the statement, each with the first token and without it."""
+    return Verdict.of_parts(
+        numbers["mass"] >= bounds["times"] * numbers["even"],
+        numbers["error"] <= bounds["error"],
+        numbers["mass_rest"] >= bounds["times"] * numbers["even_rest"],
+        numbers["error_rest"] <= bounds["error"],
+    )
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    verdict,
+    statement="Trained attention is concentrated near the diagonal, so a local window loses little.",
+    source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
+    place=Place("matrices", variants=("softmax", "local")),
+    experiment="The share of every head's attention within w tokens of the diagonal is measured for growing w. At "
+    "w = n/16 (at least one token), the output of local attention is compared with that of full attention. All is "
+    "repeated without the first token, on which trained models put unused attention.",
+    rule="Two conditions in the median head: the window contains at least {times}× what uniform attention puts there, "
+    "and local attention has an error of at most {error}%. Both are tested with and without the first token. Holds if "
+    "all four are met. Holds partly if any is.",
+    bounds={"times": 2, "error": 25},
+    finding="Within ± {window} tokens of the diagonal, the median head has {mass}% of its attention; uniform attention "
+    "has {even}%. Local attention with this window has an error of {error}%. The first token receives {first}% of the "
+    "attention. Without it, the share is {mass_rest}% and the error {error_rest}%.",
+    quantities=(
+        Quantity("mass", "attention within the window", "%"),
+        Quantity("even", "uniform attention within the window", "%"),
+        Quantity("error", "output error of local attention", "%"),
+        Quantity("first", "attention on the first token", "%"),
+        Quantity("mass_rest", "attention within, without first token", "%"),
+        Quantity("even_rest", "uniform attention within, without first token", "%"),
+        Quantity("error_rest", "output error, without first token", "%"),
+        Quantity("window", "window", "tokens"),
+    ),
+    figure=Figure(
+        x="window", y="mass", by="attention", x_title="distance w (tokens)", y_title="attention within ± w (%)", log="x"
+    ),
+    needs=8,
+)

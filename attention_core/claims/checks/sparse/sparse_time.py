@@ -1,0 +1,167 @@
+"""Claim: local and sparse attention run slower than full attention, and atrous attention runs faster."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+from torch import Tensor
+
+from attention_core import articles, registry
+from attention_core.benchmarking.clock import CpuClock
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Case, Figure, Numbers, Place, Quantity, Verdict, values
+
+LENGTHS = (32, 128, 512, 1024)
+"""Lengths timed in addition to the input's own length, in tokens, if they are greater. Their steps are small enough to
+predict the time at the next length."""
+ROUNDS = 5
+"""Samples per variant and length."""
+LEAST = 2e-3
+"""Minimum seconds per sample; shorter calls are repeated."""
+LONGEST = 0.25
+"""Maximum predicted seconds of a full-matrix call. A variant that would exceed it is left out from that length on."""
+FULL, HELD, MASKED = "Full, fused", "Full, with matrix", "Full, masked matrix"
+LOCAL, SPARSE, ATROUS = "Local", "Sparse", "Atrous"
+QUADRATIC = (FULL, HELD, MASKED)
+ATTENTIONS = {FULL: "softmax", HELD: "softmax", MASKED: "local", LOCAL: "local", SPARSE: "sparse", ATROUS: "atrous"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRow:
+    """One time sample, its ratio to the time of ``FULL`` in the same round, and the ratio of ``MASKED`` to ``HELD``."""
+
+    variant: str
+    n: int
+    own: bool
+    ms: float
+    ratio: float
+    unmasked: float | None
+
+
+def measure(inputs: ExperimentInput) -> Iterator[TimeRow]:
+    """Yield time samples relative to fused full attention in the same round, at the input's length and longer ones.
+
+    Times depend on shapes and not on values, so random numbers of the input's shape are timed.
+    """
+    qkv, clock = inputs.record(), CpuClock()
+    before, took = qkv.n, dict.fromkeys(ATTENTIONS, 0.0)
+    for n in (qkv.n, *(n for n in LENGTHS if n > qkv.n)):
+        within = [name for name in took if name not in QUADRATIC or took[name] * (n / before) ** 2 <= LONGEST]
+        if FULL not in within:
+            break
+        source = torch.Generator().manual_seed(n)
+        q, k, v = torch.randn(3, qkv.heads, n, qkv.q.shape[-1], generator=source)
+        calls = {name: call(name, q, k, v, causal=qkv.causal) for name in within}
+        before, took = n, {name: first(clock, each) for name, each in calls.items()}
+        for index in range(ROUNDS):
+            turns = within if index % 2 == 0 else within[::-1]
+            ms = {name: 1e3 * clock.seconds(calls[name], math.ceil(LEAST / took[name])) for name in turns}
+            for name in within:
+                masked = name == MASKED and HELD in ms
+                yield TimeRow(
+                    variant=name,
+                    n=n,
+                    own=n == qkv.n,
+                    ms=ms[name],
+                    ratio=ms[name] / ms[FULL],
+                    unmasked=ms[MASKED] / ms[HELD] if masked else None,
+                )
+
+
+def call(name: str, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Callable[[], Tensor]:
+    """Return the timed function: the variant's own algorithm, or the explicit matrix times the values."""
+    attention = registry.get(ATTENTIONS[name])
+    if name in (HELD, MASKED):
+        return lambda: attention.weights(q, k, causal=causal) @ v
+    return lambda: attention.attend(q, k, v, causal=causal)
+
+
+def first(clock: CpuClock, each: Callable[[], Tensor]) -> float:
+    """Return the seconds of a call after one warm-up call."""
+    each()
+    return max(clock.seconds(each, 1), 1e-6)
+
+
+def numbers(rows: Sequence[TimeRow]) -> Numbers:
+    """Return median ratios at the longest and at the input's own length, and the effect of masking."""
+    own, longest = next(row.n for row in rows if row.own), max(row.n for row in rows)
+    matrix = max(row.n for row in rows if row.unmasked is not None)
+
+    def ratio(name: str, n: int) -> float:
+        return median(values(rows, "ratio", variant=name, n=n))
+
+    return {
+        **{name.lower(): ratio(name, longest) for name in (LOCAL, SPARSE, ATROUS)},
+        **{f"{name.lower()}_here": ratio(name, own) for name in (LOCAL, SPARSE, ATROUS)},
+        "held": ratio(HELD, matrix),
+        "masked": median(values(rows, "unmasked", n=matrix)),
+        "matrix": matrix,
+        "own": own,
+        "longest": longest,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """Judge by the ratios and the masking at the longest length; ``PARTLY`` also by the input's own length."""
+    even = bounds["even"]
+    slower = [numbers[name] > even for name in ("local", "sparse")]
+    if all(slower) and numbers["atrous"] < 1 and even * numbers["masked"] >= 1:
+        return Verdict.HOLDS
+    here = (numbers[name] > even for name in ("local_here", "sparse_here"))
+    return Verdict.PARTLY if any(slower) or any(here) else Verdict.FAILS
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    verdict,
+    statement="Local and sparse attention are slower than full attention although they compute less, only atrous "
+    "attention is faster, and masking the full matrix saves nothing.",
+    source=articles.STANDARD_TO_SPARSE,
+    place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
+    experiment="Local, sparse and atrous attention with their default settings are timed on this machine's processor, "
+    "on random numbers of this input's shape and longer. Full attention is timed fused, with its score matrix, and "
+    "with this matrix masked to the local window. Each time is divided by that of fused full attention in the same "
+    "round.",
+    rule="Holds if three conditions are met at the longest length: local and sparse attention both take more than "
+    "{even}× the time of fused full attention, atrous attention takes less, and masking saves at most {even}×. Holds "
+    "partly if local or sparse "
+    "attention takes more than {even}× there or at this input's length.",
+    bounds={"even": 1.1},
+    finding="At {longest} tokens, local attention takes {local}× the time of full attention. Sparse attention takes "
+    "{sparse}× and atrous attention {atrous}×.",
+    notes=(
+        Case(
+            finding="At this input's {own} tokens, the ratios are {local_here}, {sparse_here} and {atrous_here}.",
+            applies=lambda numbers: numbers["own"] < numbers["longest"],
+        ),
+        Case(
+            finding="This is the input's own length; no longer input could be timed.",
+            applies=lambda numbers: numbers["own"] == numbers["longest"],
+        ),
+        Case(
+            finding="Full attention is torch's fused kernel. Its score matrix at {matrix} tokens makes it take {held}× "
+            "as long, and masking this matrix takes {masked}× the time of the unmasked one.",
+            applies=lambda numbers: True,
+        ),
+    ),
+    quantities=(
+        Quantity("local", "local ÷ full, longest length"),
+        Quantity("sparse", "sparse ÷ full, longest length"),
+        Quantity("atrous", "atrous ÷ full, longest length"),
+        Quantity("longest", "longest length", "tokens"),
+        Quantity("local_here", "local ÷ full, this input"),
+        Quantity("sparse_here", "sparse ÷ full, this input"),
+        Quantity("atrous_here", "atrous ÷ full, this input"),
+        Quantity("own", "this input", "tokens"),
+        Quantity("held", "full with matrix ÷ fused"),
+        Quantity("masked", "masked matrix ÷ unmasked"),
+        Quantity("matrix", "length with matrix", "tokens"),
+    ),
+    figure=Figure(
+        x="n", y="ratio", by="variant", x_title="tokens n", y_title="time ÷ fused full attention's time", log="xy"
+    ),
+    timed=True,
+)

@@ -1,0 +1,96 @@
+"""Claim: a local layer followed by an atrous layer connects every token with every other token."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from attention_core import articles, registry
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, values
+from attention_core.inputs.record import QKV
+from attention_core.metrics.reachability import first_layers, reached_shares
+from attention_core.variant import Attention
+
+MIXED, LOCAL, ATROUS = "local, then atrous", "local twice", "atrous twice"
+DEPTH = 3
+"""Number of layers measured."""
+
+
+def stride(n: int) -> int:
+    """Return the stride at which both layers together have the fewest allowed pairs, about √n."""
+    return max(2, math.ceil(n**0.5))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachRow:
+    """Per cent of a head's pairs that ``layers`` layers connect; ``keys``, per cent of pairs with weight in a stack."""
+
+    stack: str
+    layers: int
+    head: int
+    share: float
+    keys: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[ReachRow]:
+    """Yield the share of pairs that stacks of layers connect on this input, per head."""
+    qkv = inputs.record()
+    r = stride(qkv.n)
+    local, atrous = registry.get("local", window=r - 1), registry.get("atrous", stride=r)
+    stacks = {MIXED: (local, atrous), LOCAL: (local, local), ATROUS: (atrous, atrous)}
+    for name, stack in stacks.items():
+        yield from reach_rows(name, stack, qkv, inputs.head or 0)
+
+
+def reach_rows(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> Iterator[ReachRow]:
+    """Yield the share of connected pairs after each layer of a stack that repeats.
+
+    A pair is connected if a path of weights above zero leads from one token to the other; weights that underflow to
+    zero connect nothing. Heads are numbered from ``head`` on.
+    """
+    weights = [attention.weights(qkv.q, qkv.k, causal=qkv.causal) for attention in stack]
+    possible = qkv.n * (qkv.n + 1) // 2 if qkv.causal else qkv.n**2
+    for number, layers in enumerate(zip(*(w > 0 for w in weights), strict=True), head):
+        first = first_layers(layers, DEPTH)
+        keys = 100 * sum(int(layer.sum()) for layer in layers) / possible
+        for depth, share in enumerate(reached_shares(first, DEPTH, causal=qkv.causal)):
+            yield ReachRow(stack=name, layers=depth, head=number, share=100 * share, keys=keys)
+
+
+def numbers(rows: Sequence[ReachRow]) -> Numbers:
+    """Return mean shares of pairs connected after one and two layers, and of pairs that two layers attend to."""
+    return {
+        "two": fmean(values(rows, "share", stack=MIXED, layers=2)),
+        "one": fmean(values(rows, "share", stack=MIXED, layers=1)),
+        "local": fmean(values(rows, "share", stack=LOCAL, layers=2)),
+        "atrous": fmean(values(rows, "share", stack=ATROUS, layers=2)),
+        "keys": fmean(values(rows, "keys", stack=MIXED)),
+    }
+
+
+CLAIM = Claim(
+    measure,
+    numbers,
+    Limit("two", "holds", "partly", least=True),
+    statement="A local layer followed by an atrous layer connects every token with every other, though each layer "
+    "allows only few pairs.",
+    source=articles.STANDARD_TO_SPARSE,
+    place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
+    experiment="With a stride r of about √n and a window of r − 1, the weights above zero of both layers on this input "
+    "are followed through a stack with residual connections.",
+    rule="Holds if two layers connect {holds}% of all pairs. Holds partly if they connect at least {partly}%.",
+    bounds={"holds": 100, "partly": 90},
+    finding="A local layer connects {one}% of all pairs; with an atrous layer after it, {two}% are connected. Two "
+    "local layers connect {local}%, two atrous layers {atrous}%. The local and the atrous layer together compute "
+    "{keys}% as many weights as one full layer.",
+    quantities=(
+        Quantity("two", "pairs connected after two layers", "%"),
+        Quantity("one", "after the local layer", "%"),
+        Quantity("local", "after two local layers", "%"),
+        Quantity("atrous", "after two atrous layers", "%"),
+        Quantity("keys", "weights of both layers, relative to one full layer", "%"),
+    ),
+    figure=Figure(x="layers", y="share", by="stack", x_title="layers", y_title="pairs connected (%)"),
+    needs=16,
+)

@@ -1,0 +1,179 @@
+"""The parts of a claim: its verdicts, quantities, rules, figure and conditional sentences."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from attention_core.errors import InputError
+from attention_core.formatting import at_most, number
+
+Numbers = Mapping[str, float]
+"""The values of a claim's quantities, or its thresholds, by name."""
+
+
+class UntestableError(InputError):
+    """A claim cannot be judged on this input. Raised by ``Claim.measure``.
+
+    Args:
+        template: the reason, in one sentence.
+        **fields: values for its placeholders. If the input is only too short, ``needs`` is the required number of
+            tokens.
+    """
+
+    @property
+    def needs(self) -> int | None:
+        """The number of tokens that would suffice; None if no length would."""
+        found = self.fields.get("needs")
+        return found if isinstance(found, int) else None
+
+
+class Verdict(StrEnum):
+    """The result of a claim's rule on one input."""
+
+    HOLDS = "holds"
+    PARTLY = "holds partly"
+    FAILS = "does not hold here"
+    UNTESTABLE = "not testable on this input"
+
+    @classmethod
+    def of_parts(cls, *met: bool) -> "Verdict":
+        """Combine the parts of a claim: ``HOLDS`` if all are true, ``PARTLY`` if some are, else ``FAILS``."""
+        return cls.HOLDS if all(met) else cls.PARTLY if any(met) else cls.FAILS
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number that a claim's verdict or finding uses.
+
+    Attributes:
+        name: its key in ``Claim.numbers``.
+        label: a description in a few words.
+        unit: ``"ms"``, ``"nats"``, ``"tokens"``; empty for a ratio or a count.
+        digits: significant digits shown.
+        bound: whether the finding states it as an upper bound; the number is then rounded up.
+    """
+
+    name: str
+    label: str
+    unit: str = ""
+    digits: int = 3
+    bound: bool = False
+
+    def format(self, value: float) -> str:
+        """Format the number for display, without its unit."""
+        return (at_most if self.bound else number)(value, self.digits)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A rule with one quantity: a claim holds if the quantity does not exceed a bound, or is at least a bound.
+
+    Attributes:
+        quantity: the quantity's name.
+        bound: the bound's name.
+        partly: when a claim that does not hold holds partly: the name of a second bound of the quantity, or a condition
+            ``(numbers, bounds) -> bool``; empty for never.
+        least: whether the bounds are the smallest allowed values.
+        tolerance: distance beyond a bound that is still allowed, for rounding errors.
+    """
+
+    quantity: str
+    bound: str
+    partly: str | Callable[[Numbers, Numbers], bool] = ""
+    least: bool = False
+    tolerance: float = 0.0
+
+    def is_met(self, numbers: Numbers, bounds: Numbers, bound: str = "") -> bool:
+        """Return whether the quantity is within the bound, or within another bound with this name."""
+        beyond = numbers[self.quantity] - bounds[bound or self.bound]
+        return (-beyond if self.least else beyond) <= self.tolerance
+
+    def __call__(self, numbers: Numbers, bounds: Numbers) -> Verdict:
+        """Return the verdict of the rule."""
+        if self.is_met(numbers, bounds):
+            return Verdict.HOLDS
+        if callable(self.partly):
+            return Verdict.PARTLY if self.partly(numbers, bounds) else Verdict.FAILS
+        return Verdict.PARTLY if self.partly and self.is_met(numbers, bounds, self.partly) else Verdict.FAILS
+
+    def margin(self, numbers: Numbers, bounds: Numbers) -> tuple[float, float]:
+        """Return a bound, and the quantity minus this bound.
+
+        For a claim that does not hold this is the bound from which it would hold partly, if there is one.
+        """
+        fails = isinstance(self.partly, str) and self.partly and self(numbers, bounds) is Verdict.FAILS
+        bound = bounds[str(self.partly) if fails else self.bound]
+        return bound, numbers[self.quantity] - bound
+
+
+def all_of(*limits: Limit) -> Callable[[Numbers, Numbers], Verdict]:
+    """Return the rule of a claim with several parts: it holds if all limits are met, and partly if some are."""
+    return lambda numbers, bounds: Verdict.of_parts(*(limit.is_met(numbers, bounds) for limit in limits))
+
+
+def values(rows: Iterable[object], name: str, **where: object) -> list[float]:
+    """Return an attribute of the rows whose other attributes have these values; rows without a value are left out."""
+    found = (getattr(row, name) for row in rows if all(getattr(row, key) == value for key, value in where.items()))
+    return [value for value in found if value is not None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """The mapping from attributes of a claim's rows to the axes of its chart. Rows with equal x show their spread.
+
+    Attributes:
+        x: attribute on the horizontal axis. Strings give bars, numbers give lines.
+        y: attribute on the vertical axis. Rows without a value are left out.
+        by: attribute that separates the lines, or the bars at one position; its values are the legend's labels.
+        x_title: title of the horizontal axis, with its unit.
+        y_title: title of the vertical axis, with its unit.
+        kind: lines or bars.
+        log: the logarithmic axes.
+    """
+
+    x: str
+    y: str
+    by: str
+    x_title: str
+    y_title: str
+    kind: Literal["lines", "bars"] = "lines"
+    log: Literal["", "x", "y", "xy"] = ""
+
+    @property
+    def log_x(self) -> bool:
+        """True if the horizontal axis is logarithmic."""
+        return "x" in self.log
+
+    @property
+    def log_y(self) -> bool:
+        """True if the vertical axis is logarithmic."""
+        return "y" in self.log
+
+
+@dataclass(frozen=True)
+class Place:
+    """A link to the page that shows a claim's subject in full, in terms of query parameters.
+
+    Attributes:
+        page: the page's name.
+        options: query parameters of the page, by name.
+        variants: the variants shown; empty to keep the current selection.
+    """
+
+    page: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    variants: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A sentence that replaces a claim's usual finding, or follows it, under a condition.
+
+    Attributes:
+        finding: the sentence, with the quantities as placeholders.
+        applies: the condition: ``numbers -> bool``.
+    """
+
+    finding: str
+    applies: Callable[[Numbers], bool]

@@ -1,0 +1,64 @@
+"""Conditions under which claims cannot be judged, and numerical tolerances that several claims share."""
+
+from torch import Tensor
+
+from attention_core.analysis.matrix.future import future_share
+from attention_core.claims.claim_parts import Case, Quantity, UntestableError
+from attention_core.formatting import format_readable
+from attention_core.inputs.record import QKV
+
+DECIMALS = 6
+"""Decimals to which an exponent fitted to counts is rounded, so that float noise does not turn 2 into 2.0000000001."""
+FLOAT32_TOLERANCE = 1e-6
+"""Relative difference of matrices below which a difference counts as float32 rounding."""
+FUTURE = Quantity("future", "attention on future tokens", "%")
+"""Share of unmasked attention mass, in per cent, on keys after the query, for a causal model; 0 for a bidirectional
+input."""
+MEASURED_UNMASKED = Case(
+    finding="This model is causal, but was measured without its mask: {future}% of that attention is on future tokens.",
+    applies=lambda numbers: numbers[FUTURE.name] > 0,
+)
+MOST_HIDDEN = 10
+"""Largest ``FUTURE``, in per cent, at which unmasked attention is still close to causal attention. Trained heads have
+up to 64; uniform attention would have 50."""
+
+
+def future(qkv: QKV) -> float:
+    """Return ``FUTURE`` of this record."""
+    return 100 * future_share(qkv, head=None) if qkv.causal else 0.0
+
+
+def check_low_future_mass(qkv: QKV, method: str) -> None:
+    """Check that a causal model attends little to the future when unmasked, so that a non-causal method can be judged.
+
+    Args:
+        qkv: the record; a bidirectional one always passes.
+        method: the name of the non-causal method.
+
+    Raises:
+        UntestableError: if more than ``MOST_HIDDEN`` per cent of the attention mass lies on the future.
+    """
+    hidden = future(qkv)
+    if hidden > MOST_HIDDEN:
+        raise UntestableError(
+            "{method} cannot be causal, and this model is: without a mask, {hidden}% of its attention would be on "
+            "future tokens (the limit is {most}%). Choose a bidirectional model.",
+            method=method,
+            hidden=format_readable(hidden, 3),
+            most=MOST_HIDDEN,
+        )
+
+
+def check_not_uniform(uniform: Tensor) -> None:
+    """Check that attention is not uniform in every head; closeness to uniform attention would show nothing.
+
+    Args:
+        uniform: the relative error of uniform attention's matrix, one value per head.
+
+    Raises:
+        UntestableError: if all heads are uniform, up to float32 rounding.
+    """
+    if (uniform < FLOAT32_TOLERANCE).all():
+        raise UntestableError(
+            "All tokens of this input have the same weight, so every method agrees; choose one with sharper attention."
+        )

@@ -1,0 +1,158 @@
+"""Numbers derived from the rows of a swap: scores, curves over a swept quantity, and how far a change goes."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+import numpy as np
+
+from attention_core import registry
+from attention_core.experiments.swap.rows import CopyRow, OutputErrorRow, ReadingRow, SwapRow
+from attention_core.model_patching import UNIFORM
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """The measurements of one model.
+
+    Attributes:
+        name: name on screen.
+        perplexity: perplexity of the text; NaN if it is not known yet.
+        copied: loss per copied token in nats, mean over the finished draws; NaN without finished draws.
+        first: loss per token on its first occurrence, in nats; NaN if there is no finished draw.
+        covered: tokens of the text if the variant attends to all of them as softmax does, so that nothing can change;
+            0 otherwise.
+    """
+
+    name: str
+    perplexity: float
+    copied: float
+    first: float
+    covered: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """True if both numbers are known."""
+        return not (math.isnan(self.perplexity) or math.isnan(self.copied))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Both:
+    """The perplexity and copying loss of one variant at one position of the axis; None for a missing number."""
+
+    x: float
+    perplexity: float | None
+    copied: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorPoint:
+    """The output error, perplexity and copying loss of one variant with its settings."""
+
+    word: str
+    output: float
+    perplexity: float
+    copied: float
+
+
+def score(name: str, word: str, layers: tuple[int, ...], rows: Sequence[SwapRow]) -> Score:
+    """Return the score of one model, given all rows."""
+    own = [row for row in rows if (row.word, row.layers) == (word, layers)]
+    copies = [row for row in own if isinstance(row, CopyRow)]
+    read = next((row for row in own if isinstance(row, ReadingRow)), None)
+    return Score(
+        name=name,
+        perplexity=read.perplexity if read else math.nan,
+        covered=read.tokens if read and layers and attends_to_all(word, read.tokens) else 0,
+        copied=mean(row.copied for row in copies) if copies else math.nan,
+        first=mean(row.first for row in copies) if copies else math.nan,
+    )
+
+
+def attends_to_all(word: str, n: int) -> bool:
+    """Return whether a fixed pattern allows every earlier token of a text of ``n`` tokens, as softmax does."""
+    if word == UNIFORM:
+        return False
+    mask = registry.from_word(word).mask(n, causal=True)
+    return mask is not None and int(mask.tril().sum()) == n * (n + 1) // 2
+
+
+def keys_of_last(words: Sequence[str], n: int) -> dict[str, int]:
+    """Return the number of keys that the last of ``n`` tokens attends to, for each variant with a fixed pattern."""
+    masks = {word: registry.from_word(word).mask(n, causal=True) for word in words if word != UNIFORM}
+    return {word: int(mask[-1].sum()) for word, mask in masks.items() if mask is not None}
+
+
+def lost_share(original: Score, changed: Score) -> float:
+    """Return the lost share of what copying saves: 0 for unchanged copying, 1 for no copying."""
+    saves = original.first - original.copied
+    return (changed.copied - original.copied) / saves if saves > 0 else 0.0
+
+
+def originals(rows: Sequence[SwapRow]) -> tuple[ReadingRow | None, CopyRow | None]:
+    """Return the unchanged model's reading and its first copy test; None for one that is not measured yet."""
+    own = [row for row in rows if not row.layers]
+    read = next((row for row in own if isinstance(row, ReadingRow)), None)
+    return read, next((row for row in own if isinstance(row, CopyRow)), None)
+
+
+def pairs(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[Both]:
+    """Return the perplexities and copying losses of one line, combined by position."""
+    found: dict[float, dict[str, float]] = {}
+    for row in rows:
+        at = x(row)
+        if at is not None and isinstance(row, ReadingRow):
+            found.setdefault(at, {})["perplexity"] = row.perplexity
+        elif at is not None and isinstance(row, CopyRow):
+            found.setdefault(at, {})["copied"] = row.copied
+    return [
+        Both(x=at, perplexity=each.get("perplexity"), copied=each.get("copied")) for at, each in sorted(found.items())
+    ]
+
+
+def error_points(rows: Sequence[SwapRow]) -> list[ErrorPoint]:
+    """Return the variants and budgets for which all three numbers are known and finite."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row.layers:
+            own = found.setdefault(row.word, {})
+            if isinstance(row, OutputErrorRow):
+                own["output"] = row.output
+            elif isinstance(row, ReadingRow):
+                own["perplexity"] = row.perplexity
+            elif isinstance(row, CopyRow):
+                own["copied"] = row.copied
+    return [
+        ErrorPoint(word=word, **own)
+        for word, own in found.items()
+        if len(own) == 3 and all(map(math.isfinite, own.values()))
+    ]
+
+
+def first_above(found: Sequence[Both], name: str, limit: float) -> float | None:
+    """Return the smallest position at which a number exceeds ``limit``; None if it never does."""
+    above = [pair.x for pair in found if getattr(pair, name) is not None and getattr(pair, name) > limit]
+    return min(above, default=None)
+
+
+def preserved_from(found: Sequence[Both], name: str, limit: float) -> float | None:
+    """Return the smallest position from which a number never exceeds ``limit``; None if there is no such position."""
+    smallest = None
+    for pair in reversed([p for p in found if getattr(p, name) is not None]):
+        if getattr(pair, name) > limit:
+            break
+        smallest = pair.x
+    return smallest
+
+
+def beats_all(found: Sequence[Sequence[Both]], name: str) -> list[bool]:
+    """Return, for each position that all lines share, whether the first line has the smallest number."""
+    known = [{p.x: getattr(p, name) for p in own if getattr(p, name) is not None} for own in found]
+    return [all(known[0][x] < other[x] for other in known[1:]) for x in set.intersection(*map(set, known))]
+
+
+def running_mean(values: Sequence[float], width: int) -> list[float]:
+    """Return the mean of every ``width`` consecutive values; empty for fewer values."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    return ((sums[width:] - sums[:-width]) / width).tolist() if len(values) >= width else []

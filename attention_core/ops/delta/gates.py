@@ -1,0 +1,90 @@
+"""Gates: the share of a state that is kept at each token, as logarithms. Models learn gates; here a rule sets them."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_core.ops.softmax.masked import at_least_float32
+from attention_core.settings import Params, param
+
+
+def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of param
+    """Return the setting that selects the rule of the gate."""
+    return param(
+        default,
+        choices=("constant", "harmonic", "keys"),
+        help="Rule of the gate, untrained. constant: the decay; harmonic: 1 - 1/t at token t; keys: σ(k)^(1/root) of "
+        "the token's own key. With rotary positions (RoPE), a gate from keys also depends on the position.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateParams(Params):
+    """Settings of a gate."""
+
+    gate: str = gate("constant")
+    decay: float = param(
+        0.9,
+        low=0.1,
+        high=1.0,
+        step=0.005,
+        help="Value of the constant gate, the share that remains at each token; 1 means no decay.",
+    )
+    root: float = param(
+        16.0,
+        low=2.0,
+        high=64.0,
+        step=1.0,
+        scale="log",
+        help="Root of the gates from keys: the larger it is, the slower the decay.",
+    )
+
+
+def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = False) -> Tensor:
+    """Return log α, the logarithm of the share of the state kept before each token is written, at most 0.
+
+    Args:
+        k: keys, ``[..., n, d]``.
+        p: the settings.
+        first: the number of earlier tokens.
+        channels: whether a gate made of keys has one number per channel; otherwise it is their geometric mean.
+
+    Returns:
+        ``[n, 1]`` if the gate does not depend on keys, otherwise ``[..., n, 1]`` or, per channel, ``[..., n, d]``.
+    """
+    k = at_least_float32(k)
+    if p.gate == "keys":
+        made = F.logsigmoid(k) / p.root
+        return made if channels else made.mean(-1, keepdim=True)
+    steps = torch.arange(first + 1, first + k.shape[-2] + 1, dtype=k.dtype, device=k.device).unsqueeze(-1)
+    if p.gate == "constant":
+        return torch.full_like(steps, math.log(p.decay))
+    return torch.log1p(-1 / steps.clamp(min=2)).masked_fill(steps == 1, 0.0)  # the state before the first token is zero
+
+
+def one(p: GateParams) -> Literal["one"]:
+    """Return "one": all channels share one gate under every rule."""
+    return "one"
+
+
+def each(p: GateParams) -> Literal["one", "each"]:
+    """Return "each" if keys make the gate of each channel, otherwise "one"."""
+    return "each" if p.gate == "keys" else "one"
+
+
+def written(gates: Tensor, p: GateParams, *, first: int = 0) -> Tensor:
+    """Return ``1 - α``, the write strength that keeps the state a weighted mean; it is 1 for the first harmonic gate.
+
+    Args:
+        gates: log α from ``log_gates``.
+        p: the settings.
+        first: the number of earlier tokens.
+    """
+    rest = -torch.expm1(gates)
+    if p.gate != "harmonic" or first:
+        return rest
+    return torch.cat([torch.ones_like(rest[..., :1, :]), rest[..., 1:, :]], -2)

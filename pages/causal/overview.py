@@ -1,0 +1,135 @@
+"""The Overview: which variants can generate text, the memory that they need, and when they are cheaper than softmax."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+import attention_core as ac
+from app.jobs import dispatch
+from app.state.session import SharedOptions
+from app.ui import export, input_panel
+from app.ui.input_panel import ChosenInput
+from app.ui.scope import Scope
+from app.words.i18n import _, _n, paragraph
+from app.words.labels import label
+from attention_core.experiments import generation
+from attention_core.experiments.generation import LENGTHS, MemoryRow
+from attention_core.formatting import MIB, memory
+from pages.causal.shared import with_settings
+
+FAR = 4096
+"""Number of tokens for which the table shows the memory."""
+
+
+def show(chosen: ChosenInput) -> None:
+    """Draw the sentence and the table of all variants."""
+    attentions = with_settings(ac.all_variants())
+    able = [attention for attention in attentions if not attention.variant.causal_reason]
+    heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
+    tasks = generation.tasks([attention.word for attention in able], heads=heads, d=d, d_v=d_v)
+    rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
+    st.markdown(sentence(rows, len(attentions) - len(able)))
+    column = st.column_config
+    st.dataframe(
+        table(attentions, rows),
+        hide_index=True,
+        height=430,
+        column_config={
+            _("Variant"): column.TextColumn(pinned=True),
+            _("Generates"): column.TextColumn(width=230),
+            _("Memory"): column.TextColumn(
+                help=_("State, or cached keys and values, of all heads of one layer in float32.")
+            ),
+            _megabytes(): column.NumberColumn(format="%.2f", help=_("Memory after {n:,} tokens.", n=FAR)),
+            _("Cheaper from"): column.TextColumn(
+                help=_("Shortest text with at least 5% fewer multiply-adds than softmax, counted for powers of two.")
+            ),
+        },
+    )
+    st.caption(
+        _(
+            "The selected variants come first. Memory and multiply-adds are counted for {heads} heads of {d}; the "
+            "chapter Generation shows times.",
+            heads=heads,
+            d=d,
+        )
+    )
+    export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "causal-variants.csv")
+
+
+def scope(chosen: ChosenInput) -> Scope:
+    """Return the scope of the table: all heads together, and the variants that can generate."""
+    words = tuple(a.word for a in with_settings(ac.all_variants()) if not a.variant.causal_reason)
+    return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=words)
+
+
+def sentence(rows: Sequence[MemoryRow], others: int) -> str:
+    """Return how many variants can generate, and how many of them keep how much.
+
+    Args:
+        rows: the variants that can generate.
+        others: the number of variants that cannot.
+    """
+    constant = sum(not row.grown_bytes for row in rows)
+    smaller = sum(0 < row.grown_bytes < row.token_bytes for row in rows)
+    return paragraph(
+        _("**{able} of {n} variants can generate text.**", able=len(rows), n=len(rows) + others),
+        _n("{n} keeps a state or cache of constant size.", "{n} keep a state or cache of constant size.", n=constant),
+        _n("{n} caches less per token than softmax.", "{n} cache less per token than softmax.", n=smaller),
+        _n(
+            "{n} caches the keys and values of all tokens.",
+            "{n} cache the keys and values of all tokens.",
+            n=len(rows) - constant - smaller,
+        ),
+        _n(
+            "{n} cannot generate: its earlier outputs depend on later tokens.",
+            "{n} cannot generate: their earlier outputs depend on later tokens.",
+            n=others,
+        ),
+    )
+
+
+def table(attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow]) -> list[dict[str, object]]:
+    """Return one row per variant: the selected ones in their order, then the others from the least to the most memory.
+
+    Variants that cannot generate come last.
+    """
+    found = {row.variant: row for row in rows}
+    selected = [attention.key for attention in SharedOptions.variants.value]
+
+    def order(attention: ac.Attention) -> tuple[float, ...]:
+        row, key = found.get(attention.word), attention.key
+        place = selected.index(key) if key in selected else len(selected)
+        return (place, row is None, row.grown_bytes if row else 0, row.state_bytes if row else 0)
+
+    return [_cells(attention, found.get(attention.word)) for attention in sorted(attentions, key=order)]
+
+
+def _cells(attention: ac.Attention, row: MemoryRow | None) -> dict[str, object]:
+    return {
+        _("Variant"): label(attention),
+        _("Generates"): _("yes") if row else _("no: {reason}", reason=_(attention.variant.causal_reason or "")),
+        _("Memory"): in_words(row) if row else "",
+        _megabytes(): (row.state_bytes + FAR * row.grown_bytes) / MIB if row else None,
+        _("Cheaper from"): cheaper(row.cheaper) if row else "",
+    }
+
+
+def _megabytes() -> str:
+    return _("MiB at {n:,}", n=FAR)
+
+
+def in_words(row: MemoryRow) -> str:
+    """Return the constant part of a memory and the part per token."""
+    if not row.grown_bytes:
+        return _("{memory}, constant", memory=memory(row.state_bytes))
+    each = _("{memory} per token", memory=memory(row.grown_bytes))
+    return f"{memory(row.state_bytes)} + {each}" if row.state_bytes else each
+
+
+def cheaper(n: int | None) -> str:
+    """Return the length from which a variant takes fewer multiply-adds than softmax, in words."""
+    if n is None:
+        return _("never")
+    return _("any length") if n == LENGTHS[0] else _("{n:,} tokens", n=n)

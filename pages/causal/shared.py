@@ -1,0 +1,46 @@
+"""Parts that the chapters of the Causal page share: variants with the visitor's settings, line charts, and exports."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import streamlit as st
+
+import attention_core as ac
+from app.figures.curves import Curve, curves
+from app.state.session import with_chosen_settings
+from app.ui import chart, export
+from app.ui.lazy import lazy_expander
+from app.words.i18n import _, escape_markdown
+from attention_core.variant import Variant
+
+
+def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
+    """Return the variants with the visitor's settings or defaults, except ``mode``, which keeps its default."""
+    found = []
+    for variant in variants:
+        params = with_chosen_settings(variant.key).params
+        values = {s.name: getattr(params, s.name) for s in params.settings() if s.name != "mode"}
+        found.append(ac.get(variant.key, **values))
+    return found
+
+
+def bold(names: Iterable[str]) -> str:
+    """Return names in bold, separated by commas."""
+    return ", ".join(f"**{escape_markdown(name)}**" for name in names)
+
+
+def show_lines(lines: Sequence[Curve], *, key: str, name: str, alt: str, **axes: Any) -> None:  # noqa: ANN401
+    """Draw a line chart; ``axes`` are arguments of ``curves``, the others those of ``chart.show``."""
+    chart.show(curves(lines, **axes), key=key, name=name, alt=alt)
+
+
+def export_panel(files: Sequence[tuple[str, Callable[[], bytes], str]], code: str) -> None:
+    """Draw a folded panel with downloads, each given as in ``export.download``, and the code that computes them."""
+
+    def draw() -> None:
+        with st.container(horizontal=True):
+            for label, data, file_name in files:
+                export.download(label, data, file_name)
+        export.snippet(code)
+
+    lazy_expander(_("Export"), draw, key="causal.files", icon=":material/download:")

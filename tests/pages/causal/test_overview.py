@@ -1,0 +1,56 @@
+"""Tests of the Overview: one row per variant, its memory, and the reason why it cannot generate."""
+
+import pytest
+from driver import chosen, spoken, table
+
+import attention_core as ac
+from attention_core.experiments.generation import MemoryRow
+from pages.causal.overview import cheaper, in_words, sentence
+
+
+def row(state=0, grown=0):
+    return MemoryRow(variant="linear", state_bytes=state, grown_bytes=grown, token_bytes=2048, outgrown=None)
+
+
+def test_every_variant_has_a_row_and_the_selected_ones_come_first(open_view):
+    at = open_view("overview", variants=chosen("softmax", "nystrom", "linear"))
+    assert not at.exception
+    found = table(at)
+    assert len(found) == len(ac.all_variants())
+    assert list(found.index[:3]) == ["Softmax", "Nyström · landmarks 32", "Linear"]
+    assert found.loc["Softmax", "Generates"] == "yes"
+    assert found.loc["Nyström · landmarks 32", "Generates"] == f"no: {ac.variant('nystrom').causal_reason}"
+    able = [v for v in ac.all_variants() if not v.causal_reason]
+    assert (found["Generates"] == "yes").sum() == len(able)
+    assert f"**{len(able)} of {len(found)} variants can generate text.**" in spoken(at)
+    token = 2 * (8 + 8) * 4  # two heads of size 8 in float32
+    assert found.loc["Softmax", "Memory"] == "0.1 KiB per token"
+    assert found.loc["Softmax", "MiB at 4,096"] == 4096 * token / 2**20
+    assert found.loc["Linear", "MiB at 4,096"] == 2 * 8 * 9 * 4 / 2**20
+    assert found.loc["Softmax", "Cheaper from"] == "never"
+
+
+def test_settings_of_selected_variants_count(open_view):
+    found = table(open_view("overview", variants=(ac.get("softmax"), ac.get("local", window=4))))
+    assert found.loc["Local · window 4", "Memory"] == "0.5 KiB, constant"
+
+
+@pytest.mark.parametrize(
+    ("state", "grown", "words"),
+    [(1024, 0, "1.0 KiB, constant"), (0, 1024, "1.0 KiB per token"), (2048, 1024, "2.0 KiB + 1.0 KiB per token")],
+)
+def test_a_memory_is_constant_or_grows(state, grown, words):
+    assert in_words(row(state, grown)) == words
+
+
+@pytest.mark.parametrize(("n", "words"), [(None, "never"), (16, "any length"), (1024, "1,024 tokens")])
+def test_from_where_a_variant_is_cheaper(n, words):
+    assert cheaper(n) == words
+
+
+def test_the_sentence_counts_the_kinds_of_memory():
+    assert sentence([row(1024), row(512), row(0, 1024), row(0, 2048)], 1) == (
+        "**4 of 5 variants can generate text.** 2 keep a state or cache of constant size. "
+        "1 caches less per token than softmax. 1 caches the keys and values of all tokens. "
+        "1 cannot generate: its earlier outputs depend on later tokens."
+    )

@@ -1,0 +1,185 @@
+"""Tests of the Training chapter: equal results, costs over length, and the memory and differences of the gradient."""
+
+import json
+
+import pytest
+from driver import charts, points, read_number, spoken, table
+
+import attention_core as ac
+from attention_core.experiments import causal_gradient, causal_modes
+from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow
+from attention_core.experiments.causal_modes import MATRIX, AgreementRow, CostRow, CostTask
+from pages.causal.training import gradient_sentence, notes, sentence
+
+MEMORY, WORK, GRADIENT = -3, -2, -1
+"""Places of the charts."""
+
+
+def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
+    at = open_view("algorithms")
+    memory, work = points(at, MEMORY), points(at, WORK)
+    assert "All algorithms give **one answer** on these 24 tokens, repeated to 160." in spoken(at)
+    assert any("×\N{NO-BREAK SPACE}10⁻" in each.value for each in at.markdown)
+    [pays] = [name for name in memory if name.startswith("cumsum is lower from n ≈ ")]
+    [n] = memory[pays]
+    assert n == pytest.approx(64, rel=0.2)
+    assert f"less memory than the explicit matrix from **{pays.rpartition('from ')[2]}** (d² = 64)." in spoken(at)
+    assert set(work) >= {"chunked", "recurrent", "cumsum", "explicit matrix"}
+    [row] = causal_modes.run(CostTask(word="linear", way=MATRIX, n=128, d=8))
+    assert memory["explicit matrix"][128] == pytest.approx(row.peak_bytes / 2**20)
+    assert work["explicit matrix"][128] == 2 * 128 * 128 * 8
+    upright = json.loads(at.get("plotly_chart")[MEMORY].proto.spec)["layout"]["shapes"][0]
+    assert upright["x0"] == 64
+
+
+def test_the_table_says_which_variants_lack_cumsum(open_view):
+    at = open_view("algorithms")
+    found = table(at)
+    assert set(found.index) == {"Cosine", "Linear", "Performer · features 64", "Retention", "Second-order Taylor"}
+    lacking = found.index[found["chunked − cumsum"] == "—"]
+    assert set(lacking) == {"Performer · features 64", "Retention", "Second-order Taylor"}
+    note = next(c.value for c in at.caption if "no cumsum form" in c.value)
+    assert all(f"**{name}**" in note for name in lacking)
+    single, double = map(read_number, found.loc["Linear", "chunked − recurrent"].split(" · "))
+    assert 1e-9 < single < 5e-6
+    assert double < 1e-14
+
+
+def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_view):
+    at = open_view(
+        "algorithms", c_size=16, c_form="cosine", variants=(ac.get("softmax"), ac.get("performer", features=8))
+    )
+    assert "d² = 256" in spoken(at)
+    assert "For **Cosine**," in spoken(at)
+    assert "Performer · features 8" in table(at).index
+    [pays] = [found for name, found in points(at, MEMORY).items() if name.startswith("cumsum is lower")]
+    assert next(iter(pays)) == pytest.approx(16 * 17, rel=0.2)
+
+
+def test_a_former_link_to_times_opens_the_multiply_adds_with_a_notice(open_view):
+    at = open_view("algorithms", c_cost="time")
+    assert [each.value for each in at.info] == [
+        "Times of these algorithms are no longer measured. The chart of multiply-adds replaces them."
+    ]
+    assert len(charts(at)) == 3
+    assert not open_view("algorithms").info
+
+
+def test_a_link_to_the_gradient_opens_the_same_chapter(open_view):
+    at = open_view("gradient")
+    assert at.button_group(key="causal.chapter").formatted_values == ["Training"]
+    assert [curves["data"][0]["name"] for curves in charts(at)] == ["chunked", "chunked", "running sums"]
+
+
+def test_a_hosted_page_offers_no_head_size_beyond_its_lengths(open_view, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    at = open_view("algorithms", c_size=32)
+    assert not at.exception
+    [sizes] = [g.options for g in at.button_group if g.key == "c_size"]
+    assert [o.content if hasattr(o, "content") else str(o) for o in sizes] == ["8", "16", "32"]
+
+
+AGREED = [
+    AgreementRow(variant=word, dtype=dtype, a="chunked", b=MATRIX, difference=difference)
+    for word, dtype, difference in (
+        ("linear", "float32", 2e-7),
+        ("cosine", "float32", 4e-7),
+        ("linear", "float64", 3e-16),
+        ("cosine", "float64", 1e-16),
+    )
+]
+
+
+def counts(*pairs):
+    """Return the memory of cumsum and the matrix at 16, 32 … tokens."""
+    return [
+        CostRow(variant="linear", way=way, n=16 * 2**i, d=8, multiply_adds=1, peak_bytes=size)
+        for i, pair in enumerate(pairs)
+        for way, size in zip(("cumsum", MATRIX), pair, strict=True)
+    ]
+
+
+PAYS, NEVER = ((200, 100), (200, 200), (200, 400)), ((200, 100), (200, 150))
+
+
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [
+        (159, "All algorithms give **one answer** on these 159 tokens, repeated to 160."),
+        (160, "All algorithms give **one answer** on 160 tokens."),
+        (300, "All algorithms give **one answer** on 256 tokens."),
+    ],
+)
+def test_the_sentence_says_on_how_many_tokens_answers_agree_and_how_well(n, words):
+    shown = sentence(n, AGREED, [], "Linear").replace("\N{NO-BREAK SPACE}", " ")
+    assert shown == (
+        f"{words} Outputs differ by at most 4 × 10⁻⁷ of the largest output in float32, 3 × 10⁻¹⁶ in float64."
+    )
+
+
+def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
+    assert sentence(24, AGREED, counts(*PAYS), "Linear_2").endswith(
+        "For **Linear\\_2**, storing all states (cumsum) takes less memory than the explicit matrix from **n ≈ 32** "
+        "(d² = 64)."
+    )
+    assert sentence(24, AGREED, counts(*NEVER), "Linear").endswith(
+        "For **Linear**, storing all states (cumsum) takes more memory than the explicit matrix up to n = 32 (d² = 64)."
+    )
+
+
+@pytest.mark.parametrize(("n", "cut"), [(256, False), (300, True)])
+def test_the_notes_say_what_is_cut_and_what_is_lacking(n, cut):
+    shown = notes(n, ["Retention", "Performer"])
+    assert ("They are measured on the first 256 of 300 tokens." in shown) == cut
+    assert "**Retention**, **Performer** have no cumsum form (—)" in shown
+
+
+def test_the_gradients_bytes_and_differences(open_view):
+    at = open_view("gradient")
+    counted = points(at, GRADIENT)
+    [row] = causal_gradient.run(BytesTask(word="linear", way="chunked", n=256, d=8, d_v=8))
+    assert counted["running sums"][256] == pytest.approx(row.peak_bytes / 2**20)
+    factor = counted["autograd, all states"][512] / counted["running sums"][512]
+    assert f"{factor:.0f}× less than autograd through all states" in spoken(at)
+    assert "at 512 tokens" in spoken(at)
+
+
+def test_the_gradient_takes_linears_own_feature_map(open_view):
+    at = open_view("gradient", variants=(ac.get("softmax"), ac.get("linear", feature_map="exp")))
+    found = {}
+    for name in ("elu+1", "exp"):
+        word = ac.get("linear", feature_map=name).word
+        [row] = causal_gradient.run(BytesTask(word=word, way="cumsum", n=1024, d=8, d_v=8))
+        found[name] = row.peak_bytes / 2**20
+    assert found["exp"] != found["elu+1"]
+    assert points(at, GRADIENT)["autograd, all states"][1024] == pytest.approx(found["exp"])
+
+
+def gradient_bytes(*lengths):
+    return [
+        BytesRow(way=way, n=n, peak_bytes=times * n * 2**10)
+        for n in lengths
+        for way, times in ((SUMS, 2), (STATES, 16), (MATRIX, 6))
+    ]
+
+
+APART = [
+    DifferenceRow(dtype=dtype, gradient=letter, way=STATES, difference=difference)
+    for dtype, letter, difference in (("float32", "q", 2e-7), ("float32", "k", 3e-6), ("float64", "q", 1e-3))
+]
+DIFFER = "The gradients differ by at most 3 × 10⁻⁶ of the largest."
+
+
+def test_the_sentence_reports_the_longest_length_up_to_512():
+    shown = gradient_sentence(gradient_bytes(64, 512, 1024), APART, "Linear").replace("\N{NO-BREAK SPACE}", " ")
+    assert shown == (
+        "For the gradient of **Linear** at 512 tokens, running sums need **1.0 MiB**, 8× less than autograd through "
+        f"all states (8.0 MiB). Autograd through the explicit matrix needs 3.0 MiB. {DIFFER}"
+    )
+    assert "at 64 tokens" in gradient_sentence(gradient_bytes(64), APART, "Linear")
+
+
+def test_the_sentence_reports_what_is_known_so_far():
+    assert gradient_sentence([], APART, "Linear").replace("\N{NO-BREAK SPACE}", " ") == DIFFER
+    assert gradient_sentence(gradient_bytes(64)[:2], APART, "Linear").replace("\N{NO-BREAK SPACE}", " ") == DIFFER
+    assert "differ" not in gradient_sentence(gradient_bytes(64), [], "Linear")
