@@ -1,6 +1,6 @@
 // A text as read by a model and a changed model: one line per model, and two bars under each token.
 /** @import { ReadingHeader, ReadingSettings, SentReading } from "./types" */
-/** @import { Received, Send } from "../matrix_board/types" */
+/** @import { Received, Send } from "../matrix_board/messages" */
 
 import { clamp, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";

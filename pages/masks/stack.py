@@ -25,7 +25,7 @@ PRESETS = {
 def compose() -> None:
     """Draw the editor in one line: the layers of one round, the form that adds layers, and the number of layers."""
     options = MasksOptions.now()
-    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="stack.chips"):
         st.markdown(f"**{_('Stack')}**", width="content")
         for place, key in enumerate(options.stack):
             st.button(

@@ -5,7 +5,7 @@ export const boards = new Map();
 
 /**
  * Functions by board key that send a dragged knob's value to Python, which then returns only its panel.
- * @type {Map<string, import("../types").Send>}
+ * @type {Map<string, import("../messages").Send>}
  */
 export const holders = new Map();
 

@@ -1,5 +1,5 @@
 // Draws all boards of a page from the data that Streamlit passes to them.
-/** @import { Face, Mounted, Received, SentPanel } from "../types" */
+/** @import { Face, Mounted, Received, SentPanel } from "../messages" */
 
 import { Board } from "../views/board.js";
 import { boards, holders } from "./boards.js";
@@ -16,7 +16,7 @@ const shown = new Map(); // shadow root -> its view
 /** @type {Map<object, Received<SentPanel>>} */
 const parts = new Map(); // shadow root -> its panel, for any board that needs the panel
 
-/** @type {Map<object, Received<import("../types").HeldHeader>>} */
+/** @type {Map<object, Received<import("../messages").HeldHeader>>} */
 const held = new Map(); // shadow root -> the last answer to a dragged knob
 
 /**

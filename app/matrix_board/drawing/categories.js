@@ -1,5 +1,5 @@
 // Boards whose numbers are categories instead of magnitudes: 1 is the first category, 0 is no category.
-/** @import { BoardSettings, Category, Look, Mode, Pen } from "../types" */
+/** @import { BoardSettings, Category, Look, Mode, Pen } from "../messages" */
 
 import { fromHex, HALF, LARGEST, packed, PALETTES } from "./color.js";
 

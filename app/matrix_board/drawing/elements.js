@@ -1,5 +1,5 @@
 // Small helpers: elements, safe text, canvases, the page's theme. Text is only ever inserted as text.
-/** @import { Rgb, Theme } from "../types" */
+/** @import { Rgb, Theme } from "../messages" */
 
 import { css, PALETTES } from "./color.js";
 import { brushOf, CanvasPen } from "./pen.js";

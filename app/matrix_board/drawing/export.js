@@ -1,5 +1,5 @@
 // Saves the board as a PNG at double size, or as an SVG with real text and each matrix as an image of its exact cells.
-/** @import { Panel, Pen, TextStyle, Rectangle, View } from "../types" */
+/** @import { Panel, Pen, TextStyle, Rectangle, View } from "../messages" */
 /** @import { Board } from "../views/board.js" */
 
 import { fill } from "../../page_script/templates.js";

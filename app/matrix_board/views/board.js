@@ -1,5 +1,5 @@
 // The board of a comparison: its data, its layout and its painting.
-/** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../types" */
+/** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../messages" */
 
 import { fill } from "../../page_script/templates.js";
 import { PAINTED } from "../channels/boards.js";

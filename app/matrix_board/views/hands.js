@@ -1,5 +1,5 @@
 // Pointer and keyboard input on a board: point, pin, drag, pinch, wheel and keys.
-/** @import { Panel, View } from "../types" */
+/** @import { Panel, View } from "../messages" */
 /** @import { Board } from "./board.js" */
 
 import { boardPng, boardSvg, download } from "../drawing/export.js";

@@ -1,5 +1,5 @@
 // The cell in words, next to the pointer, and for screen readers once the pointer rests.
-/** @import { BoardSettings, Cell, Panel } from "../types" */
+/** @import { BoardSettings, Cell, Panel } from "../messages" */
 /** @import { Board } from "./board.js" */
 
 import { categoryName } from "../drawing/categories.js";

@@ -1,6 +1,6 @@
 // The text once per matrix of a board, each word in the colour of its cell in the pinned query's row. The board
 // provides the numbers, the colours and the pin: a click recolours all strips before the server has answered.
-/** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "../types" */
+/** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "../messages" */
 
 import { fill, isolated } from "../../page_script/templates.js";
 import { boards, PAINTED } from "../channels/boards.js";

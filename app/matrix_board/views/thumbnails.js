@@ -1,5 +1,5 @@
 // Thumbnails of all heads of a model: rows are layers, columns heads; pointer or keyboard chooses one.
-/** @import { HeadsHeader, HeadsSettings, Place, Received, Send, Theme } from "../types" */
+/** @import { HeadsHeader, HeadsSettings, Place, Received, Send, Theme } from "../messages" */
 /** @import { CanvasPen } from "../drawing/pen.js" */
 
 import { fromHex, packed, PALETTES } from "../drawing/color.js";

@@ -1,5 +1,5 @@
 // The visible part of the matrices, as fractions of their sides; panels of one shape share it. Also finds cells.
-/** @import { Geometry, Panel, View } from "../types" */
+/** @import { Geometry, Panel, View } from "../messages" */
 /** @import { Board } from "./board.js" */
 
 import { clamp } from "../drawing/elements.js";
