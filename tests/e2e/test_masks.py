@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from browser import (
+    FORGET,
     SIDEWAYS,
     arrays,
     board,
@@ -70,6 +71,7 @@ def test_the_whole_path(page, server):
 @pytest.mark.parametrize(("path", "left"), [("masks", 0), ("entropy", 325), ("timing", 0)])
 def test_the_main_column_keeps_its_place_and_its_edges_from_the_first_paint(newly_opened, server, path, left):
     page = newly_opened
+    page.add_init_script(FORGET)
     page.set_viewport_size({"width": 1280, "height": 720})
     page.add_init_script(
         """
@@ -126,7 +128,9 @@ def test_the_layers_are_played_in_the_browser_and_nothing_moves(page, server):
     assert page.evaluate("window.moved") < 0.01
 
 
-def test_the_board_of_the_opening_screen_is_entirely_visible_on_a_projector(page, server):
+def test_the_board_of_the_opening_screen_is_entirely_visible_on_a_projector(newly_opened, server):
+    page = newly_opened
+    page.add_init_script(FORGET)
     page.set_viewport_size({"width": 1280, "height": 720})
     masks(page, server, "")
     boxes = [board(page, MASKS).locator("figure").nth(i).bounding_box() for i in range(4)]

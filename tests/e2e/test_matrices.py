@@ -5,7 +5,22 @@ import re
 
 import numpy as np
 import pytest
-from browser import SIDEWAYS, arrays, board, cell, drawn, open_input, query, rows, saved, settle, switch, visit, words
+from browser import (
+    FORGET,
+    SIDEWAYS,
+    arrays,
+    board,
+    cell,
+    drawn,
+    open_input,
+    query,
+    rows,
+    saved,
+    settle,
+    switch,
+    visit,
+    words,
+)
 from browser import point_at as point_at_plot
 from playwright.sync_api import expect
 
@@ -51,7 +66,9 @@ def test_home_leads_to_a_comparison(page, server):
     assert "nystrom" in query(page)
 
 
-def test_it_opens_on_a_real_story_with_four_variants(page, server):
+def test_it_opens_on_a_real_story_with_four_variants(newly_opened, server):
+    page = newly_opened
+    page.add_init_script(FORGET)
     matrices(page, server)
     expect(panels(page)).to_have_count(len(first_variants()))
     assert query(page) == ""
@@ -61,7 +78,9 @@ def test_it_opens_on_a_real_story_with_four_variants(page, server):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_line_that_says_what_is_looked_at_leads_to_where_it_is_chosen(page, server, width):
+def test_the_line_that_says_what_is_looked_at_leads_to_where_it_is_chosen(newly_opened, server, width):
+    page = newly_opened
+    page.add_init_script(FORGET)
     page.set_viewport_size({"width": width, "height": 844})
     matrices(page, server, SMALL + "&head=1")
     here = page.url
@@ -164,7 +183,9 @@ def test_settings_open_above_the_board_and_never_over_it(page, server):
     expect(knob).to_be_hidden()
 
 
-def test_the_four_matrices_are_entirely_visible_on_a_projector(page, server):
+def test_the_four_matrices_are_entirely_visible_on_a_projector(newly_opened, server):
+    page = newly_opened
+    page.add_init_script(FORGET)
     page.set_viewport_size({"width": 1280, "height": 720})
     matrices(page, server)
     boxes = [panels(page).nth(i).bounding_box() for i in range(4)]
