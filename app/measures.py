@@ -1,9 +1,10 @@
-"""Numbers that a page shows and a lesson can ask about, and the comparison of a visitor's guess with them."""
+"""Numbers and curves that a page shows and a lesson can ask about, and the comparison of a number with a guess."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from app.words.i18n import _
 from attention_core.formatting import formatted
@@ -13,37 +14,57 @@ if TYPE_CHECKING:
     from app.lessons.screen import Screen
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measure:
-    """A number that a page shows, computed by the same functions as the page uses.
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity with a unit that a lesson can ask about.
 
     Attributes:
-        title: name of the number, to be translated; ``{name}`` is replaced by the variant's name for a variant's
-            number.
-        find: function of a screen, and of the variant if ``of_variant``, that returns the number in the unit shown. It
-            returns None where the number does not exist and raises a ``LabError`` where it cannot be computed.
-        of_variant: whether the number belongs to one variant.
-        unit: unit written after the number, to be translated.
-        low: smallest possible guess.
-        high: largest possible guess; a function of the screen where the input or its options limit the number.
+        title: name of the quantity, to be translated; ``{name}`` is replaced by the variant's name.
+        unit: unit written after a number, to be translated.
         step: step between two guesses.
         digits: digits after the decimal point.
         tolerance: largest error of a guess that still counts as close.
+    """
+
+    title: str
+    _: KW_ONLY
+    unit: str = ""
+    step: float = 1
+    digits: int = 0
+    tolerance: float
+
+    def format(self, value: float) -> str:
+        """Return a number with its unit."""
+        text = formatted(value, f",.{self.digits}f")
+        return text + self.unit if self.unit in ("", "%") else f"{text}\N{NO-BREAK SPACE}{_(self.unit)}"
+
+
+@dataclass(frozen=True)
+class Measure(Quantity, ABC):
+    """A number that a page shows, computed by the same functions as the page uses.
+
+    Attributes:
+        find: function that returns the number in the unit shown. It returns None where the number does not exist and
+            raises a ``LabError`` where it cannot be computed.
+        low: smallest possible guess.
+        high: largest possible guess; a function of the screen where the input or its options limit the number.
         in_table: whether the page shows the number only in a table; a lesson then scrolls to that table.
         missing_message: sentence shown where the number does not exist, to be translated.
     """
 
-    title: str
-    find: Callable[["Screen", "ac.Attention | None"], float | None]
-    of_variant: bool = True
-    unit: str = ""
+    of_variant: ClassVar[bool]
+    """Whether the number belongs to one variant."""
+
+    find: Callable[..., float | None]
+    _: KW_ONLY
     low: float = 0.0
-    high: "float | Callable[[Screen], float]"
-    step: float
-    digits: int
-    tolerance: float
+    high: "float | Callable[[Screen], float]" = 100
     in_table: bool = False
     missing_message: str = ""
+
+    @abstractmethod
+    def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:
+        """Return the number on a screen, for a variant if the number belongs to one; None and errors as in ``find``."""
 
     def highest(self, screen: "Screen") -> float:
         """Return the largest guess on a screen: ``low`` plus a whole number of steps, not above what is possible.
@@ -53,11 +74,6 @@ class Measure:
         high = self.high(screen) if callable(self.high) else self.high
         return self.low + max(1, math.floor((high - self.low) / self.step + 1e-9)) * self.step
 
-    def format(self, value: float) -> str:
-        """Return a number with its unit."""
-        text = formatted(value, f",.{self.digits}f")
-        return text + self.unit if self.unit in ("", "%") else f"{text}\N{NO-BREAK SPACE}{_(self.unit)}"
-
     def difference(self, value: float) -> str:
         """Return a difference of two numbers with its unit; percentages differ by percentage points."""
         if self.unit != "%":
@@ -66,8 +82,58 @@ class Measure:
         return _("{points} percentage points", points=points) if points != "1" else _("1 percentage point")
 
 
+@dataclass(frozen=True)
+class PageMeasure(Measure):
+    """A number of a page that belongs to no single variant."""
+
+    of_variant = False
+    find: "Callable[[Screen], float | None]"
+
+    def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:  # noqa: D102 - see Measure
+        return self.find(screen)
+
+
+@dataclass(frozen=True)
+class VariantMeasure(Measure):
+    """A number of one variant."""
+
+    of_variant = True
+    find: "Callable[[Screen, ac.Attention], float | None]"
+
+    def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:  # noqa: D102 - see Measure
+        assert attention is not None, "the number belongs to a variant"
+        return self.find(screen, attention)
+
+
 Measures = Mapping[str, Measure]
 """The measures of a page, keyed by the names that lessons use for them."""
+
+
+@dataclass(frozen=True)
+class CurveMeasure(Quantity):
+    """A variant's curve on a page, which the visitor of a lesson draws before the page shows it.
+
+    Attributes:
+        find: function of a screen and the variant that returns the measured height at each position. It raises a
+            ``LabError`` where they cannot be computed.
+        positions: function of a screen and the variant that returns the positions on the logarithmic horizontal axis
+            at which the page measures, without measuring. It raises a ``LabError`` if the screen has no such curve.
+        x_title: title of the horizontal axis, to be translated.
+        y_title: title of the vertical axis, to be translated.
+        high: function of a screen that returns the upper end of the vertical axis, which starts at 0. It must not
+            depend on the measured heights, because the visitor sees it before the answer.
+    """
+
+    find: Callable[["Screen", "ac.Attention"], Sequence[float]]
+    _: KW_ONLY
+    positions: Callable[["Screen", "ac.Attention"], Sequence[float]]
+    x_title: str
+    y_title: str
+    high: Callable[["Screen"], float]
+
+
+CurveMeasures = Mapping[str, CurveMeasure]
+"""The curves of a page that a visitor can draw, keyed in the same way."""
 
 
 def verdict(measure: Measure, truth: float | None, guess: float | None) -> str:

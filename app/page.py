@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from app.measures import Measures
+from app.measures import CurveMeasures, Measures
 from app.state.controls import Options
 from app.ui.scope import Scope
 from app.words.i18n import N_
@@ -45,6 +45,7 @@ class Page(Generic[Q]):
         scope: returns the heads, tokens and variants behind the numbers on screen. Its argument is the chosen input; a
             page that uses no input calls it without an argument. None means the chosen head on the whole input.
         measures: numbers on the page that a lesson can ask about, keyed by the names that lessons use.
+        curves: curves on the page that a lesson can ask a visitor to draw, keyed in the same way.
     """
 
     title: str
@@ -66,6 +67,7 @@ class Page(Generic[Q]):
     hides_special: bool = False
     scope: Callable[..., Scope] | None = None
     measures: Measures = field(default_factory=dict)
+    curves: CurveMeasures = field(default_factory=dict)
 
     def draw(self) -> None:
         """Draw the page below its header."""

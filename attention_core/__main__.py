@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         try:
-            given = _parser().parse_args(arguments)
-            given.command(given)
+            args = _parser().parse_args(arguments)
+            args.command(args)
         except LabError as error:
             print(error, file=sys.stderr)
             return 2
@@ -133,140 +133,138 @@ def _list(_: argparse.Namespace) -> None:
         print("  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _bench(given: argparse.Namespace) -> None:
+def _bench(args: argparse.Namespace) -> None:
     use_threads()
-    if (given.preset or ("ours" if given.device == "cuda" else "page")) != "page":
-        _bench_kernels(given)
+    if (args.preset or ("ours" if args.device == "cuda" else "page")) != "page":
+        _bench_kernels(args)
         return
     spec = TimingSpec(
-        variants=tuple(given.variants or (variant.key for variant in registry.all_variants())),
-        sizes=tuple(sorted(set(given.sizes or SIZES))),
-        mode=given.mode,
-        causal=given.causal,
-        device=check_device(given.device),
-        dtype=given.dtype,
-        heads=given.heads,
-        head_size=given.head_size,
-        rounds=given.rounds,
+        variants=tuple(args.variants or (variant.key for variant in registry.all_variants())),
+        sizes=tuple(sorted(set(args.sizes or SIZES))),
+        mode=args.mode,
+        causal=args.causal,
+        device=check_device(args.device),
+        dtype=args.dtype,
+        heads=args.heads,
+        head_size=args.head_size,
+        rounds=args.rounds,
     )
-    _check_folder(given.out)
+    _check_folder(args.out)
     where, rows = stamp(spec.device), []
-    for row in timing_length.measure(spec, longest=given.longest):
+    for row in timing_length.measure(spec, longest=args.longest):
         rows.append(row)
         took = row.reason.format(**row.fields) if isinstance(row, Skipped) else f"{row.ms:.3f} ms"
         print(f"{len(rows)}/{timing_length.total(spec)} {row.variant} n={row.n}: {took}", file=sys.stderr)
-    given.out.write_bytes(to_json(gather(spec, where, rows)))
-    print(f"{given.out}: {len(rows)} samples on {where.device}")
+    args.out.write_bytes(to_json(gather(spec, where, rows)))
+    print(f"{args.out}: {len(rows)} samples on {where.device}")
 
 
-def _bench_kernels(given: argparse.Namespace) -> None:
-    check_device(given.device)
-    _check_folder(given.out)
-    words = given.variants or [variant.key for variant in registry.all_variants()]
+def _bench_kernels(args: argparse.Namespace) -> None:
+    check_device(args.device)
+    _check_folder(args.out)
+    words = args.variants or [variant.key for variant in registry.all_variants()]
     # TimingSpec checks the bounds on variants, sizes and rounds; they apply to the presets as well.
-    TimingSpec(variants=tuple(words), sizes=tuple(sorted(set(given.sizes or SIZES))), rounds=given.repeats)
-    shapes = bench_of_kernels.PRESETS[given.preset or "ours"]
+    TimingSpec(variants=tuple(words), sizes=tuple(sorted(set(args.sizes or SIZES))), rounds=args.repeats)
+    shapes = bench_of_kernels.PRESETS[args.preset or "ours"]
     plan = bench_of_kernels.Plan(
         attentions=[registry.from_word(word) for word in words],
-        shapes=shapes(sorted(set(given.sizes)), given.head_size) if given.sizes else shapes(d=given.head_size),
-        mode=given.mode,
-        dtype=given.dtype,
-        causal=given.causal,
-        device=given.device,
-        repeats=given.repeats,
-        flush=not given.keep_cache,
-        with_baselines=not given.alone,
+        shapes=shapes(sorted(set(args.sizes)), args.head_size) if args.sizes else shapes(d=args.head_size),
+        mode=args.mode,
+        dtype=args.dtype,
+        causal=args.causal,
+        device=args.device,
+        repeats=args.repeats,
+        flush=not args.keep_cache,
+        with_baselines=not args.alone,
     )
-    where, rows = device_stamp(given.device), []
+    where, rows = device_stamp(args.device), []
     for row in bench_of_kernels.measure(plan, device_name=where["device"]):
         rows.append(row)
         print(bench_of_kernels.table([row]).partition("\n")[2], file=sys.stderr, flush=True)
-        bench_of_kernels.save(given.out, where, rows)  # saved after each row, so that a later failure loses nothing
-    if given.device == "cuda":
+        bench_of_kernels.save(args.out, where, rows)  # saved after each row, so that a later failure loses nothing
+    if args.device == "cuda":
         where |= {f"{name} at the end": value for name, value in state().items()}
-        bench_of_kernels.save(given.out, where, rows)
+        bench_of_kernels.save(args.out, where, rows)
     if roof_of(where["device"]) is None:
         print(f"What {where['device']} can do at most is not in the table: no shares.")
     print(bench_of_kernels.table(rows))
 
 
-def _claims(given: argparse.Namespace) -> None:
+def _claims(args: argparse.Namespace) -> None:
     use_threads()
-    if given.survey:
-        _survey(given)
+    if args.survey:
+        _survey(args)
         return
-    if given.out is not None:
+    if args.out is not None:
         raise InputError("--out is the file of a survey; add --survey.")
-    if given.tokens is not None and not 1 <= given.tokens <= claims.LONGEST:
-        raise InputError("--tokens is {n}; give 1 to {most}.", n=given.tokens, most=claims.LONGEST)
-    source = _source(given)
+    if args.tokens is not None and not 1 <= args.tokens <= claims.LONGEST:
+        raise InputError("--tokens is {n}; give 1 to {most}.", n=args.tokens, most=claims.LONGEST)
+    source = _source(args)
     # A synthetic input can have any length: claims about growth may use more than --tokens, as on the Claims page.
-    longest = claims.LONGEST if source.made else given.tokens or claims.LONGEST
+    longest = claims.LONGEST if source.made else args.tokens or claims.LONGEST
     heads = source.load().heads
-    if given.head is not None and not 0 <= given.head < heads:
-        raise InputError("There is no head {head}; give one from 0 to {last}.", head=given.head, last=heads - 1)
-    chosen = claims.chosen(given.only)
-    tasks = claims.tasks(source, head=given.head, keys=given.only, longest=longest)
+    if args.head is not None and not 0 <= args.head < heads:
+        raise InputError("There is no head {head}; give one from 0 to {last}.", head=args.head, last=heads - 1)
+    chosen = claims.chosen(args.only)
+    tasks = claims.tasks(source, head=args.head, keys=args.only, longest=longest)
     own, counted = claims.length(source, longest=longest), Counter[claims.Verdict]()
     for number, (claim, task) in enumerate(zip(chosen, tasks, strict=True), start=1):
         print(f"{number}/{len(chosen)} {claim.key}", file=sys.stderr)
         try:
             [outcome] = claims.run(task)
         except LabError as error:
-            _tell(claim, "", str(error))
+            _print_claim(claim, "", str(error))
             continue
         counted[outcome.verdict] += 1
-        _tell(claim, outcome.verdict, " ".join(outcome.sentences).format(**outcome.formatted_numbers))
-    told = ", ".join(f"{verdict}: {counted[verdict]}" for verdict in claims.Verdict)
+        _print_claim(claim, outcome.verdict, " ".join(outcome.sentences).format(**outcome.formatted_numbers))
+    counts = ", ".join(f"{verdict}: {counted[verdict]}" for verdict in claims.Verdict)
     if left := len(chosen) - counted.total():
-        told += f", not checked: {left}"
-    print(_wrapped(f"On {own} tokens of this input, of {len(chosen)} claims: {told}"))
+        counts += f", not checked: {left}"
+    print(_wrapped(f"On {own} tokens of this input, of {len(chosen)} claims: {counts}"))
 
 
-def _survey(given: argparse.Namespace) -> None:
-    if (given.model, given.layer, given.head, given.tokens) != ("minilm", 0, None, None):
+def _survey(args: argparse.Namespace) -> None:
+    if (args.model, args.layer, args.head, args.tokens) != ("minilm", 0, None, None):
         raise InputError("A survey uses its own inputs; remove --model, --layer, --head and --tokens.")
-    if given.out is not None:
-        _check_folder(given.out)
+    if args.out is not None:
+        _check_folder(args.out)
     found = survey.run(
         survey.INPUTS,
-        keys=given.only,
+        keys=args.only,
         on_input=lambda number, each: print(f"{number}/{len(survey.INPUTS)} {each.name}", file=sys.stderr, flush=True),
     )
-    if given.out is not None:
-        given.out.write_text(survey.table(found), "utf-8")
-    for claim in claims.chosen(given.only):
+    if args.out is not None:
+        args.out.write_text(survey.table(found), "utf-8")
+    for claim in claims.chosen(args.only):
         verdicts = found.verdicts[claim.key]
-        told = ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in claims.Verdict)
-        print(f"{claim.number:>2}  {told}  ({claim.key})")
+        counts = ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in claims.Verdict)
+        print(f"{claim.number:>2}  {counts}  ({claim.key})")
 
 
-def _swap(given: argparse.Namespace) -> None:
+def _swap(args: argparse.Namespace) -> None:
     use_threads()
-    text = given.text if given.file is None else _text_of(given.file)
-    layers = layer_range(given.layers, models.layer_count(given.model))
-    rows, width = [], max(32, *map(len, given.variants))
-    for word in given.variants:
+    text = args.text if args.file is None else _text_of(args.file)
+    layers = layer_range(args.layers, models.layer_count(args.model))
+    rows, width = [], max(32, *map(len, args.variants))
+    for word in args.variants:
         from_word(word)  # raises for a misspelt variant before the model reads anything
-    for word in given.variants:
-        read = swap.reading(
-            swap.ReadingTask(text=text, word=word, layers=layers, tokens=given.tokens, model=given.model)
-        )
+    for word in args.variants:
+        read = swap.reading(swap.ReadingTask(text=text, word=word, layers=layers, tokens=args.tokens, model=args.model))
         copies = [
-            swap.copying(swap.CopyTask(word=word, layers=layers, seed=seed, model=given.model))
+            swap.copying(swap.CopyTask(word=word, layers=layers, seed=seed, model=args.model))
             for seed in range(swap.SEEDS)
         ]
         rows.append(
             {
                 "variant": word,
-                "layers": given.layers,
+                "layers": args.layers,
                 "tokens": read.tokens,
                 "perplexity": read.perplexity,
                 "copy_loss": mean(copy.copied for copy in copies),
                 "seconds": read.seconds,
             }
         )
-        if not given.json:
+        if not args.json:
             if len(rows) == 1:
                 print(
                     f"{'variant':<{width}} {'layers':<7} {'tokens':>6} {'perplexity':>12} {'copy_loss':>9} "
@@ -274,7 +272,7 @@ def _swap(given: argparse.Namespace) -> None:
                 )
             form = "{variant:<{width}} {layers:<7} {tokens:>6} {perplexity:>12,.2f} {copy_loss:>9.3f} {seconds:>7.2f}"
             print(form.format(width=width, **rows[-1]), flush=True)
-    if given.json:
+    if args.json:
         print(json.dumps(rows, indent=2))
 
 
@@ -283,15 +281,15 @@ def _check_folder(out: Path) -> None:
         raise InputError("There is no folder {folder}; create it first.", folder=out.parent)
 
 
-def _source(given: argparse.Namespace) -> Source:
-    if given.text is not None:
-        return TextSource(given.text, given.model, given.layer)
-    if given.file is None:
-        spec = SyntheticSpec(kind=given.synthetic)
-        return SyntheticSource(spec if given.tokens is None else replace(spec, n=given.tokens))
-    if given.file.suffix == ".npz":
-        return UploadSource.of(given.file.name, _bytes_of(given.file))
-    return TextSource(_text_of(given.file), given.model, given.layer)
+def _source(args: argparse.Namespace) -> Source:
+    if args.text is not None:
+        return TextSource(args.text, args.model, args.layer)
+    if args.file is None:
+        spec = SyntheticSpec(kind=args.synthetic)
+        return SyntheticSource(spec if args.tokens is None else replace(spec, n=args.tokens))
+    if args.file.suffix == ".npz":
+        return UploadSource.of(args.file.name, _bytes_of(args.file))
+    return TextSource(_text_of(args.file), args.model, args.layer)
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -308,7 +306,7 @@ def _text_of(path: Path) -> str:
         raise InputError("{path} is not a UTF-8 text; save it as UTF-8.", path=path) from error
 
 
-def _tell(claim: claims.Claim, verdict: str, found: str) -> None:
+def _print_claim(claim: claims.Claim, verdict: str, found: str) -> None:
     """Print one claim: its number and verdict, its statement, and what was measured."""
     print(f"{claim.number:>2}  {verdict or 'not checked'}  ({claim.key})")
     for words in (claim.statement, found):

@@ -16,8 +16,8 @@ class CompactRepr:
         dataclass(frozen=True, eq=False, kw_only=True, repr=False)(cls)
 
     def __repr__(self) -> str:
-        told = (f"{each.name}={_brief(getattr(self, each.name))}" for each in fields(self) if each.repr)  # type: ignore[arg-type]
-        return f"{type(self).__name__}({', '.join(told)})"
+        shown = (f"{each.name}={_brief(getattr(self, each.name))}" for each in fields(self) if each.repr)  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 def _brief(value: object) -> str:
@@ -25,5 +25,5 @@ def _brief(value: object) -> str:
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{name}: {_brief(each)}" for name, each in value.items()) + "}"
-    told = repr(value)
-    return told if len(told) <= LONGEST else told[: LONGEST - 1] + "…"
+    text = repr(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -33,8 +33,8 @@ class Edge:
             n: number of tokens.
             shared: values of the settings that both variants have; by default the general variant's defaults.
         """
-        given = self.general.params()
-        same = {name: shared.get(name, getattr(given, name)) for name in self.case.shared}
+        defaults = self.general.params()
+        same = {name: shared.get(name, getattr(defaults, name)) for name in self.case.shared}
         return (
             registry.get(self.general.key, **_at(self.general, self.case.settings, n), **same),
             registry.get(self.special.key, **_at(self.special, self.case.other, n), **same),
@@ -75,17 +75,17 @@ def every_edge() -> tuple[Edge, ...]:
 
 def trees() -> tuple[Branch, ...]:
     """Return the trees, largest first; a root has no special cases and is the special case of at least one variant."""
-    grown: dict[str, list[Variant]] = {}
+    children: dict[str, list[Variant]] = {}
     for variant in registry.all_variants():
         if variant.special_cases:
-            grown.setdefault(variant.special_cases[0].key, []).append(variant)
+            children.setdefault(variant.special_cases[0].key, []).append(variant)
 
     def branch(variant: Variant) -> Branch:
         edge, *also = edges(variant) or (None,)
-        return Branch(variant, edge, tuple(also), tuple(map(branch, grown.get(variant.key, ()))))
+        return Branch(variant, edge, tuple(also), tuple(map(branch, children.get(variant.key, ()))))
 
     def size(tree: Branch) -> int:
         return 1 + sum(map(size, tree.branches))
 
-    roots = [v for v in registry.all_variants() if not v.special_cases and v.key in grown]
+    roots = [v for v in registry.all_variants() if not v.special_cases and v.key in children]
     return tuple(sorted(map(branch, roots), key=size, reverse=True))

@@ -28,15 +28,15 @@ def format_readable(value: float, digits: int | None = 3) -> str:
         return "–" if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
     if value == round(value):
         return formatted(value, ",.0f")
-    kept = digits or CHOSEN
-    value = float(f"{value:.{kept - 1}e}") if abs(value) < 10**kept else round(value)
+    significant = digits or CHOSEN
+    value = float(f"{value:.{significant - 1}e}") if abs(value) < 10**significant else round(value)
     size = math.floor(math.log10(abs(value)))
     if size < -SMALL:
         value, tail = value / 10**size, _power(size)
         size = 0
     else:
         tail = ""
-    shown = formatted(value, f",.{max(kept - 1 - size, 0)}f")
+    shown = formatted(value, f",.{max(significant - 1 - size, 0)}f")
     return (shown if digits else shown.rstrip("0").rstrip(".")) + tail
 
 
@@ -121,8 +121,8 @@ def between(low: float, high: float, form: str) -> str:
 
 def span(low: float, high: float, form: str) -> str:
     """Format a range, or a single number if both ends are formatted identically."""
-    alike = formatted(low, form) == formatted(high, form)
-    return formatted(low, form) if alike else between(low, high, form)
+    equal = formatted(low, form) == formatted(high, form)
+    return formatted(low, form) if equal else between(low, high, form)
 
 
 def _power(size: int) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "Cost",
     "Decoder",
     "Family",
+    "Intermediate",
     "Paper",
     "Params",
     "Setting",
@@ -42,6 +43,7 @@ SOFTMAX = "softmax"
 TOKENS: Final = "n"
 """Placeholder in ``SpecialCase`` for a setting whose value is the number of tokens."""
 
+Axis = Literal["query", "key", "token", "earlier token", "entry", "channel", "block", "pool", "landmark"]
 Family = Literal["dense", "sparse", "kernel", "gated", "low_rank", "cache", "mixed"]
 
 
@@ -133,6 +135,29 @@ class SpecialCase:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Intermediate:
+    """One result of a variant's anatomy, described for a reader who sees it for the first time.
+
+    Attributes:
+        name: its name in the anatomy; a vector ``[..., n]`` or ``[..., n, 1]``, or a matrix.
+        title: one to three words.
+        symbol: its symbol in the formula, in LaTeX.
+        formula: its definition in LaTeX.
+        mechanism: one sentence that says how it is made, true for every setting.
+        rows: the kind of its rows.
+        columns: the kind of its columns; a matrix of tokens and earlier tokens is zero on and above its diagonal.
+    """
+
+    name: str
+    title: str
+    symbol: str
+    formula: str
+    mechanism: str
+    rows: Axis = "query"
+    columns: Axis = "key"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Variant:
     """One attention variant: its mathematics, algorithm, settings and source. Tests verify its flags.
 
@@ -176,6 +201,7 @@ class Variant:
         cache: ``(heads, d, d_v, p) -> Cache``, the size of the cache in generation, if it is less than all keys and
             values and not the state of a decoder.
         anatomy: ``(q, k, v, p, *, causal) -> dict of named intermediates``, if there are intermediates worth showing.
+        intermediates: those of them that the page Inside explains, in order; empty if the variant has its own story.
         note: one sentence that a reader needs in order to interpret its numbers.
         couples_heads: whether the result of a head (axis -3) depends on the other heads; all other leading axes are
             always independent.
@@ -211,9 +237,13 @@ class Variant:
     decoder: Decoder | None = None
     cache: Callable[..., Cache] | None = None
     anatomy: Callable[..., dict[str, Tensor]] | None = None
+    intermediates: tuple[Intermediate, ...] = ()
     note: str = ""
     couples_heads: bool = False
     special_cases: tuple[SpecialCase, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Variant({self.key!r})"
 
     @property
     def budget(self) -> Setting | None:
@@ -235,6 +265,10 @@ class Attention:
 
     variant: Variant
     params: Params
+
+    def __repr__(self) -> str:
+        settings = repr(self.params).partition("(")[2]
+        return f"{self.key}({settings}"
 
     @property
     def key(self) -> str:

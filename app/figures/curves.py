@@ -175,7 +175,7 @@ def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -
     left, right = _padded(min(across), max(across), 0.02)
     low, high = layout["yaxis"].get("range") or _padded(min(heights), max(heights), 0.05)
     parts = ends.labels(
-        found, right=right, low=low, high=high, height=layout["height"] - AROUND, log_x=log_x, log_y=log_y
+        found, left=left, right=right, low=low, high=high, height=layout["height"] - AROUND, log_x=log_x, log_y=log_y
     )
     if parts is None:
         return

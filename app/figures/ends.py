@@ -16,6 +16,8 @@ SAVE = 20
 """Pixels above the names reserved for the button that saves the picture."""
 LEGEND = 24
 """Pixels of a line of the legend, which replaces the names on narrow screens."""
+NEAR = 0.06
+"""Largest distance of a curve's end from its name, as a share of the axis, at which a line connects them."""
 NO_BREAK = "\xa0"
 PREFIX = "→ "
 """Prefix of the names of annotations and shapes that belong to a line's name; the index of the trace follows."""
@@ -88,12 +90,15 @@ def names_width(ends: Sequence[End]) -> int:
 
 
 def labels(
-    ends: Sequence[End], *, right: float, low: float, high: float, height: float, log_x: bool, log_y: bool
+    ends: Sequence[End], *, left: float, right: float, low: float, high: float, height: float, log_x: bool, log_y: bool
 ) -> dict[str, Any] | None:
     """Return the names and the connecting lines to the curves as parts of a plotly layout; None if they do not fit.
 
+    A curve that ends far from its name has no connecting line, which would cross the other curves.
+
     Args:
         ends: ends of the lines, as logarithms on a logarithmic axis.
+        left: left end of the horizontal axis, as a logarithm on a logarithmic axis.
         right: right end of the horizontal axis, as a logarithm on a logarithmic axis.
         low: lower end of the vertical axis, as a logarithm on a logarithmic axis.
         high: upper end of the vertical axis, as a logarithm on a logarithmic axis.
@@ -128,6 +133,8 @@ def labels(
             }
         )
         x0, y0, x1, y1 = end.x, end.y, right, place
+        if x1 - x0 > NEAR * (right - left):
+            continue
         joints.append(
             {
                 "name": f"{PREFIX}{end.trace}",

@@ -26,6 +26,10 @@ class Spread:
     low: tuple[float, ...]
     high: tuple[float, ...]
 
+    def at(self, x: float) -> float | None:
+        """Return the value of the line at a position; None if nothing was measured there."""
+        return dict(zip(self.x, self.middle, strict=True)).get(x)
+
     def curve(self, name: str, colour: int, *, dash: str = "solid", band: bool = True) -> Curve:
         """Return the summary as a line, with a band if there is more than one position."""
         shown = band and len(self.x) > 1

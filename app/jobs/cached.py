@@ -7,8 +7,7 @@ of it. Analyses of long inputs wait for one lock, so that light pages stay fast.
 """
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, wraps
@@ -19,8 +18,6 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-import attention_core.analysis.low_rank.cur as _cur
-import attention_core.analysis.low_rank.performer_bias as _performer_bias
 import attention_core.analysis.masks.pattern as _pattern
 import attention_core.analysis.masks.stack as _stack
 import attention_core.analysis.matrix.budgets as _budgets
@@ -66,36 +63,10 @@ class View:
     special: bool
 
 
-class Uploads:
-    """The uploaded files of all visitors, by digest. Sessions would hold files long after their visitors have left.
-
-    Args:
-        most_bytes: the largest total size of the files.
-    """
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most, self._lock, self._files = most_bytes, threading.Lock(), OrderedDict[str, bytes]()
-
-    def keep(self, digest: str, data: bytes) -> None:
-        """Store a file, and evict the least recently used files if the total exceeds the limit."""
-        with self._lock:
-            self._files[digest] = data
-            self._files.move_to_end(digest)
-            while sum(map(len, self._files.values())) > self._most:
-                self._files.popitem(last=False)
-
-    def get(self, digest: str) -> bytes | None:
-        """Return a file, or None if it was evicted."""
-        with self._lock:
-            if digest in self._files:
-                self._files.move_to_end(digest)
-            return self._files.get(digest)
-
-
 @cached_singleton
-def uploads() -> Uploads:
-    """Return this process's store of uploaded files."""
-    return Uploads(current().uploads_bytes)
+def uploads() -> ByteLRUCache[bytes]:
+    """Return all visitors' uploaded files, by digest. A session would hold files after its visitor has left."""
+    return ByteLRUCache(current().uploads_bytes, len)
 
 
 @cached_singleton
@@ -249,17 +220,24 @@ def _cached_analysis(
         key = _key((source.canonical, args, *kwargs.items()))
         if (known := kept.known(key)) is not None:
             return known.value
-
-        def find() -> Frozen[T]:
-            with _compute_turn(qkv.n):
-                return Frozen(of(qkv, *args, **kwargs))
-
-        show_spinner()
         qkv = record(source)
-        with _release_page(qkv.n):
-            return kept.get(key, find).value
+        return _get_in_turn(kept, key, lambda: of(qkv, *args, **kwargs), qkv.n)
 
     return look
+
+
+def _get_in_turn(kept: ByteLRUCache[Frozen[T]], key: Hashable, find: Callable[[], T], tokens: int) -> T:
+    """Return a cached result, or compute it once it is its turn. A long input does not keep other pages waiting."""
+
+    def find_in_turn() -> Frozen[T]:
+        with _compute_turn(tokens):
+            return Frozen(find())
+
+    if (known := kept.known(key)) is not None:
+        return known.value
+    show_spinner()
+    with _release_page(tokens):
+        return kept.get(key, find_in_turn).value
 
 
 _compared = _cached_analysis(compare, 8, 6)
@@ -267,9 +245,7 @@ pattern = _cached_analysis(_pattern.pattern, 8, 2)
 hashed = _cached_analysis(_pattern.hashed)
 inside = _cached_analysis(_inside.look, 8, 3)
 gau = _cached_analysis(_gau.analyse_unit)
-performer_means = _cached_analysis(_performer_bias.means, 2)
 future_share = _cached_analysis(_future.future_share, 8)
-columns_and_rows = _cached_analysis(_cur.cur_approximation)
 at_every_budget = _cached_analysis(_budgets.at_every_budget, 4)
 state_history = _cached_analysis(_recurrent_state.grow, 1, 3)
 causal_weights = _cached_analysis(_token_weight.causal_weights, 2)
@@ -299,16 +275,7 @@ def _shown(source: Source, special: bool) -> bool:
 def ranks(view: View, attention: ac.Attention) -> Ranks:
     """Return the ranks of that matrix, which take longer to compute than its other metrics."""
     found, key = matrix(view, attention), _key((_settled(view), attention))
-
-    def find() -> Frozen[Ranks]:
-        with _compute_turn(len(found.weights)):
-            return Frozen(ranks_of(found))
-
-    if (known := _ranks.known(key)) is not None:
-        return known.value
-    show_spinner()
-    with _release_page(len(found.weights)):
-        return _ranks.get(key, find).value
+    return _get_in_turn(_ranks, key, partial(ranks_of, found), len(found.weights))
 
 
 def most_informative_row(view: View, attention: ac.Attention) -> int | None:
@@ -341,26 +308,31 @@ def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Re
 
 def head_miniatures(source: Source, causal: bool, special: bool = True, size: int = 24) -> np.ndarray:
     """Return softmax in every layer and head of a source as shades ``[L, H, s, s]``; L is 1 without a model."""
-
-    def find() -> Frozen[np.ndarray]:
-        layers = every_layer(source)
-        with _compute_turn(layers[0].n):
-            return Frozen(shades(miniatures(layers, causal=causal, special=special, size=size).numpy()))
-
-    source, special = source.canonical, _shown(source, special)
-    return _get_slow(_miniatures, _key((source, causal, special, size)), find).value
+    draw = partial(miniatures, causal=causal, special=_shown(source, special), size=size)
+    return _of_every_layer(_miniatures, source, lambda layers: shades(draw(layers).numpy()), draw.keywords)
 
 
 def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scores.HeadScores, ...]:
     """Return the scores that describe each layer and head of a source, as in ``head_miniatures``."""
+    score = partial(_head_scores.head_scores, causal=causal, special=_shown(source, special))
+    return _of_every_layer(_scores, source, score, score.keywords)
 
-    def find() -> Frozen[tuple[_head_scores.HeadScores, ...]]:
+
+def _of_every_layer(
+    kept: ByteLRUCache[Frozen[T]],
+    source: Source,
+    find: Callable[[Sequence[ac.inputs.QKV]], T],
+    settings: Mapping[str, Hashable],
+) -> T:
+    """Return a cached result about all layers of a source; ``settings`` distinguish results about the same source."""
+    source = source.canonical
+
+    def find_in_turn() -> Frozen[T]:
         layers = every_layer(source)
         with _compute_turn(layers[0].n):
-            return Frozen(_head_scores.head_scores(layers, causal=causal, special=special))
+            return Frozen(find(layers))
 
-    source, special = source.canonical, _shown(source, special)
-    return _get_slow(_scores, _key((source, causal, special)), find).value
+    return _get_slow(kept, _key((source, *settings.values())), find_in_turn).value
 
 
 def _get_slow(kept: ByteLRUCache[T], key: Hashable, find: Callable[[], T]) -> T:

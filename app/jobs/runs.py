@@ -5,12 +5,12 @@ A run takes an experiment's tasks and returns rows of any kind. ``dispatch.execu
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -31,6 +31,9 @@ MESSAGE_INTERVAL = 0.1
 """Seconds between two progress messages: cached results arrive by the hundred."""
 FIRST_DRAW = 0.2
 """Seconds before the first drawing: cached rows arrive sooner and are drawn once, and computed rows show early."""
+
+BAR: Final = 250
+"""Width in pixels of a progress bar next to a sentence."""
 
 RowT = TypeVar("RowT")
 
@@ -88,6 +91,8 @@ def run_immediately(
     key: str,
     effort: Callable[[Any], float] = lambda task: 1.0,
     refuse: Callable[[Any, str], None] | None = None,
+    describe: Callable[[list[RowT]], str] | None = None,
+    height: int = 0,
 ) -> list[RowT]:
     """Run an experiment's tasks in order as soon as the page opens, draw the rows found, and return them.
 
@@ -101,18 +106,25 @@ def run_immediately(
         key: the run's key, ``"<page>.<name>"``.
         effort: the work of a task relative to the others, for the remaining time.
         refuse: draws why a task could not be run, as Markdown; by default below the chart.
+        describe: returns a sentence about the rows found so far, as Markdown. It is drawn above the chart, next to the
+            progress bar, so that the chart does not move when the bar goes away.
+        height: height in pixels of what ``draw`` draws, which is reserved until the first rows are there.
 
     Returns:
         All rows found.
     """
-    state, question = st.session_state, hash(tuple(tasks))
+    state, question, width = st.session_state, hash(tuple(tasks)), BAR if describe else "stretch"
     run: Run[RowT] | None = state.get(f"{key}.run")
     if run is None or run.request != question:
         run = state[f"{key}.run"] = Run(question)
     with st.container(horizontal=True, vertical_alignment="center"):
+        headline = st.container(key=f"headline.{key}").empty() if describe else st.empty()
         bar, button = st.empty(), st.empty()
     chart, complaint = st.empty(), st.empty()
-    chart.html('<div class="chart-room"></div>')
+    if describe and tasks and dispatch.known(experiment, tasks[0]) is None:
+        headline.markdown(_("Measuring …"))
+    style = f' style="height: {height}px"' if height else ""
+    chart.html(f'<div class="chart-room"{style}></div>')
     # One button with one key. A second button would appear next to the first until a click takes the focus from the
     # first; it would then move, and the click would miss it.
     going = run.is_running
@@ -132,13 +144,16 @@ def run_immediately(
             return
         # An update of the page ends a script that a newer one has replaced.
         left = time_left(time.monotonic() - began, spent[done] / spent[-1] if spent[-1] else 1.0)
-        bar.progress(*_progress_text(done, len(tasks), steps, left))
+        bar.progress(*_progress_text(done, len(tasks), steps, left), width=width)
 
     def show(at: int | str) -> None:
         if rows:
+            if describe:
+                headline.markdown(describe(rows))
             with chart.container():
                 draw(rows, f"{key}.{at}")
         else:
+            headline.empty()
             chart.empty()
 
     rows: list[RowT] = []
@@ -146,7 +161,7 @@ def run_immediately(
 
     def wait(status: TaskStatus) -> None:
         if text := queue_text(status):
-            bar.progress(run.done / len(tasks), text)
+            bar.progress(run.done / len(tasks), text, width=width)
         else:
             tell(run.done, status.steps)
 
@@ -169,7 +184,8 @@ def run_immediately(
     if run.error:
         complaint.info(run.error)
     if run.done < len(tasks):
-        bar.progress(run.done / len(tasks), _("Stopped at {i} of {all}", i=run.done, all=len(tasks)))
+        text = _("Stopped at {i} of {all}", i=run.done, all=len(tasks))
+        bar.progress(run.done / len(tasks), text, width=width)
     else:
         bar.empty()
         button.empty()
@@ -250,6 +266,8 @@ def run_on_button(
                 draw(found, str(at))
 
     if run is not None and run.is_running:
+        if not run.rows:
+            show(last(key), "before")  # Without it, the page would be empty until the first result.
         rows, told = run.rows, partial(progress, run)
         bar.progress(*told())
 
@@ -338,7 +356,8 @@ def _take(
     """Collect the results of tasks and draw them: first after ``first`` seconds, then as often as ``pause`` allows."""
     clock = told = time.monotonic()
     due = clock + first
-    with _under_way():
+    _runs.add(run)
+    try:
         for done, (task, outcome) in enumerate(found, start=start + 1):
             refusal = outcome if isinstance(outcome, ac.LabError) else None
             if isinstance(outcome, WorkerError):  # the next task would fail too, and this one may still succeed
@@ -359,20 +378,12 @@ def _take(
                 draw(done)
                 ended = time.monotonic()
                 due = ended + pause(ended - begun, len(_runs))
-
-
-_runs: set[object] = set()
-
-
-@contextmanager
-def _under_way() -> Iterator[None]:
-    """Count this run among those in progress within the block."""
-    run = object()
-    _runs.add(run)
-    try:
-        yield
     finally:
         _runs.discard(run)
+
+
+_runs: set[Run[Any]] = set()
+"""The runs in progress in this process, of all visitors."""
 
 
 def pause(cost: float, runs: int = 1) -> float:

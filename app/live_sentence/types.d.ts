@@ -29,9 +29,9 @@ export interface StoryWords {
   itself: string;
   masked: string;
   negative: string;
-  kept: string;
-  lost: string;
-  gained: string;
+  same: string;
+  less: string;
+  more: string;
   below: string;
   looks: string;
   nowhere: string;
@@ -46,6 +46,7 @@ export interface SentenceWords extends StoryWords {
   length: string;
   reference: string;
   way: string;
+  about: string;
   notes: string[];
 }
 

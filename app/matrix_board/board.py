@@ -241,6 +241,7 @@ def _pack_panel(
         "borders": list(panel.borders),
         "frames": list(panel.frames),
         "knob": panel.knob and asdict(panel.knob),
+        "mark": panel.mark,
         **asdict(coded.facts),
         "highest": max(coded.facts.highest, panel.top),
         "signed": diverging or coded.facts.signed,

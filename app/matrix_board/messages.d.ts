@@ -1,5 +1,6 @@
 // The types shared by the board's modules, and the data that Python sends them (board.py and thumbnails.py).
 
+import type { SketchHeader, SketchSettings } from "../lessons/types";
 import type { SentenceHeader, SentenceSettings } from "../live_sentence/types";
 import type { ReadingHeader, ReadingSettings } from "../reading_board/types";
 import type { SvgPen } from "./drawing/export.js";
@@ -117,6 +118,7 @@ export interface SentPanel {
   borders: number[];
   frames: string[];
   knob: SentKnob | null;
+  mark: string;
   exponent: number;
   highest: number;
   lowest: number;
@@ -266,7 +268,7 @@ export interface StripsSettings {
 export type Send = (event: string, value: unknown) => void;
 
 /** An unpacked message of numbers. */
-export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | ReadingHeader | SentenceHeader | StripsHeader | SentPanel> {
+export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | ReadingHeader | SentenceHeader | SketchHeader | StripsHeader | SentPanel> {
   message: Uint8Array;
   header: Header & { told?: object };
   payload: ArrayBuffer;
@@ -277,7 +279,7 @@ export interface Face {
   root: HTMLElement;
   send: Send;
   receive(received: Received<any>, parts: Received<SentPanel>[]): void;
-  show(settings: BoardSettings | HeadsSettings | ReadingSettings | SentenceSettings | StripsSettings): void;
+  show(settings: BoardSettings | HeadsSettings | ReadingSettings | SentenceSettings | SketchSettings | StripsSettings): void;
   retheme(): void;
   destroy(): void;
 }

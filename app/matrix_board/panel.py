@@ -59,6 +59,7 @@ class Panel:
         details: the tooltip of the caption; empty for the caption itself.
         knob: the setting under the title.
         frames: the caption in each frame of the board's animation; empty for a panel that does not change.
+        mark: the colour of a square before the title, ``#rrggbb``; empty for none.
         top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
     """
 
@@ -74,4 +75,5 @@ class Panel:
     details: str = ""
     knob: Knob | None = None
     frames: Sequence[str] = ()
+    mark: str = ""
     top: float = 0.0

@@ -69,6 +69,19 @@ def left_out(reason: str) -> str:
     return f":material/block: {paragraph(escape_markdown(reason), _('It is left out while causal is on.'))}"
 
 
+def with_causal_form() -> list[ac.Attention]:
+    """Return the chosen variants, without those that cannot be causal while causal is on."""
+    return [attention for attention in SharedOptions.variants.value if not _refusal(attention)]
+
+
+def show_left_out() -> None:
+    """Draw a message for each chosen variant that is left out because it cannot be causal."""
+    for attention in SharedOptions.variants.value:
+        if refused := _refusal(attention):
+            title = _(attention.title)
+            st.caption(left_out(_("{name} cannot be causal: {reason}", name=title, reason=_(refused))))
+
+
 def compute_for_each_variant(find: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
     """Compute a result for every chosen variant; variants that cannot be causal are left out with a message.
 

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import attention_core as ac
 
-SHOWN = {"help", "summary", "title", "causal_reason", "note", "complexity", "reference_name"} | {
+SHOWN = {"help", "summary", "title", "mechanism", "causal_reason", "note", "complexity", "reference_name"} | {
     "statement",
     "experiment",
     "rule",
@@ -28,14 +28,7 @@ Marked = tuple[int, str, str | tuple[str, ...], list[str]]
 def screen(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Marked]:  # noqa: ANN401
     """Yield the messages that `app.words.i18n` marks in ``app`` and ``pages``, inside f-strings too (for Babel).
 
-    Args:
-        file: Python file.
-        keywords: unused, part of Babel's interface.
-        comment_tags: unused.
-        options: unused.
-
-    Yields:
-        Line, function, message (both forms of a plural) and comments, in Babel's format.
+    The arguments and the yielded tuples are those of Babel's extraction methods; only ``file`` is used.
     """
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Call) and (function := MARKS.get(getattr(node.func, "id", ""))):
@@ -58,14 +51,7 @@ def _arms(value: ast.AST) -> Iterator[ast.AST]:
 def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401
     """Yield the messages of ``attention_core``: sentences of errors and notices, and texts of records (for Babel).
 
-    Args:
-        file: Python file.
-        keywords: unused, part of Babel's interface.
-        comment_tags: unused.
-        options: unused.
-
-    Yields:
-        Line, function, message and comments, in Babel's format.
+    The arguments and the yielded tuples are those of Babel's extraction methods; only ``file`` is used.
     """
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Module):
@@ -88,14 +74,7 @@ def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Ite
 def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401
     """Yield the texts that a lesson of this project shows to a visitor (for Babel).
 
-    Args:
-        file: TOML file of a lesson.
-        keywords: unused, part of Babel's interface.
-        comment_tags: unused.
-        options: unused.
-
-    Yields:
-        Line, function, message and comments, in Babel's format.
+    The arguments and the yielded tuples are those of Babel's extraction methods; only ``file`` is used.
     """
     found = tomllib.load(file)
     sentences = [found["title"]]

@@ -35,10 +35,10 @@ def isolated(words: str) -> str:
 
 def _balanced(words: str) -> str:
     """Return the words without ends of isolates that were never opened, and with an end for each open isolate."""
-    kept, depth = [], 0
+    characters, depth = [], 0
     for character in words:
         if character == END_OF_ISOLATE and not depth:
             continue
         depth += (character == ISOLATE) - (character == END_OF_ISOLATE)
-        kept.append(character)
-    return "".join(kept) + END_OF_ISOLATE * depth
+        characters.append(character)
+    return "".join(characters) + END_OF_ISOLATE * depth

@@ -14,8 +14,8 @@ from app.words.isolation import isolated
 def label(attention: ac.Attention) -> str:
     """Return a variant's name with its budget, ``Nyström · landmarks 16``; softmax's with its changed settings."""
     budget, p = attention.variant.budget, attention.params
-    told = p.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
-    return " · ".join([_(attention.title), *(f"{readable(name)} {getattr(p, name)}" for name in told)])
+    names = p.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
+    return " · ".join([_(attention.title), *(f"{readable(name)} {getattr(p, name)}" for name in names)])
 
 
 def readable(name: str) -> str:

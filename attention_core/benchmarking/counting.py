@@ -117,10 +117,10 @@ def _skipped_when_causal(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     torch's formulas ignore the causal mask, and each kernel has its own block size. The blocks of
     ``blockwise_attention`` are used for all kernels, so that equal mathematics has equal counts.
     """
-    given = dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
-    if not given.get("is_causal"):
+    arguments = dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
+    if not arguments.get("is_causal"):
         return flops
-    n = given["query"].shape[-2]
+    n = arguments["query"].shape[-2]
     return flops * pairs(n, causal=True) // (n * n)
 
 
@@ -151,7 +151,7 @@ class _Counter(TorchDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
-        given = {storage._cdata for storage in _storages((args, kwargs))}
+        inputs = {storage._cdata for storage in _storages((args, kwargs))}
         result = func(*args, **kwargs)
         packet = func._overloadpacket
         flops = 0
@@ -163,7 +163,7 @@ class _Counter(TorchDispatchMode):
             self.flops += _skipped_when_causal(func, args, kwargs, flops)
         for part in _parts(result):
             storage = part.untyped_storage()
-            if storage._cdata not in given:
+            if storage._cdata not in inputs:
                 self._follow(storage, part.shape)
         return result
 

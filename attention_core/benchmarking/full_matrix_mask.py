@@ -20,7 +20,7 @@ MAKING = 24
 """Bytes per pair that making a mask may take: integer distances, and the values compared with them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Masked(Attention):
     """A variant with a data-independent mask, computed as full attention under that mask.
 

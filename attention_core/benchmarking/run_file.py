@@ -74,8 +74,8 @@ def from_json(data: bytes) -> Run:
     """
     most = current().run_bytes
     if len(data) > most:
-        told = "The file has {size:,} bytes; give a timing run of at most {most:,}."
-        raise InputError(told, size=len(data), most=most)
+        message = "The file has {size:,} bytes; give a timing run of at most {most:,}."
+        raise InputError(message, size=len(data), most=most)
     try:
         found = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=Document)
     except msgspec.ValidationError as error:
@@ -113,8 +113,8 @@ def _check_places(items: Sequence[Point | Skipped], spec: TimingSpec, name: str)
     """Raise InputError for too many items, or for a variant or length that is not in the spec."""
     most = current().run_points
     if len(items) > most:
-        told = "The file has {count:,} entries in {name}; use at most {most:,}, with fewer variants or lengths."
-        raise InputError(told, name=name, count=len(items), most=most)
+        message = "The file has {count:,} entries in {name}; use at most {most:,}, with fewer variants or lengths."
+        raise InputError(message, name=name, count=len(items), most=most)
     if any(item.variant not in spec.variants for item in items):
         raise InputError("The file has a point whose variant is not in its spec.")
     if any(item.n not in spec.sizes for item in items):

@@ -123,10 +123,11 @@ def recorded() -> Document | None:
 
 
 def to_json(stamp: Stamp, found: Iterable[tuple[ContinuationTask, ContinuationRow]]) -> bytes:
-    """Encode rows as the recorded file."""
+    """Encode rows as the recorded file, one row per line."""
     rows = {name: row for task, row in found if (name := key(task)) is not None}
-    document = Document(replace(stamp, torch=str(stamp.torch)), rows)
-    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+    head = msgspec.json.encode(replace(stamp, torch=str(stamp.torch)))
+    lines = [msgspec.json.encode(name) + b": " + msgspec.json.encode(row) for name, row in rows.items()]
+    return b'{\n"stamp": ' + head + b',\n"rows": {\n' + b",\n".join(lines) + b"\n}\n}\n"
 
 
 def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:

@@ -8,16 +8,17 @@ Summation by parts, with ``S_j = Σ_{i<j} e^{iΔθ_i}`` and ``h_{d/2} = 0``, bou
 Source: Su 2021, https://kexue.fm/archives/8265; Su et al. 2021, arXiv 2104.09864.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import fmean
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.experiments.task import Load, load
+from attention_core.experiments.task import Load, by_head, load
 from attention_core.inputs.positions import ALIBI, BASE, CHANNELS, Rope, remove_alibi, rotary, side_by_side, speeds
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
@@ -155,6 +156,27 @@ def distances(n: int) -> tuple[int, ...]:
     while steps[-1] < last:
         steps.append(min(steps[-1] + max(steps[-1] // 12, 1), last))
     return tuple(steps)
+
+
+def near_and_far(rows: Iterable[DistanceRow], form: str, name: str, n: int) -> list[tuple[float, float]]:
+    """Return a measure of each head at distance 1, and its mean over the distances beyond n / 2.
+
+    Args:
+        rows: rows of any heads and forms.
+        form: one of the forms.
+        name: name of the measure, a field of ``DistanceRow``.
+        n: tokens.
+
+    Returns:
+        One pair per head that has both.
+    """
+    found = []
+    for head in by_head(row for row in rows if row.form == form and row.distance is not None):
+        values: dict[int, float] = {row.distance: getattr(row, name) for row in head if row.distance is not None}
+        far = [value for distance, value in values.items() if distance > n / 2 and distance > 1]
+        if 1 in values and far and values[1] is not None:
+            found.append((values[1], fmean(far)))
+    return found
 
 
 def sums(distance: int, d: int, base: float = BASE) -> Tensor:

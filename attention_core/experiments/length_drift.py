@@ -4,16 +4,18 @@ A constant factor is compensated by training, but a model cannot compensate a di
 meaningful quantity is a row's total, or an output's size, divided by its value at the length of training.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 
 from attention_core import registry
 from attention_core.experiments.normalizer_length import NormalizerTask, tasks
-from attention_core.experiments.task import Load, load
+from attention_core.experiments.task import Load, by_head, load
 from attention_core.ops.softmax.masked import keys_seen, nonzero
 
-__all__ = ["NORMALIZERS", "SOFTMAX", "run", "tasks"]
+__all__ = ["NORMALIZERS", "SOFTMAX", "ratios", "run", "tasks"]
 
 NORMALIZERS = ("length", "squared", "fixed", "sum")
 """The divisors of ``relu2``, as values of its setting."""
@@ -75,3 +77,20 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
             for name, out in found.items()
         ]
     return tuple(rows)
+
+
+def ratios(
+    rows: Iterable[DriftRow], base: int, measure: Literal["total", "size"]
+) -> dict[str, list[tuple[int, float]]]:
+    """Return ``(n, measure / measure at length base)`` of every head, by normalizer.
+
+    Heads with a measure of 0 at that length are left out.
+    """
+    found: dict[str, list[tuple[int, float]]] = {name: [] for name in (*NORMALIZERS, SOFTMAX)}
+    rows = list(rows)
+    for name, points in found.items():
+        for head in by_head(row for row in rows if row.normalizer == name):
+            values: dict[int, float] = {row.n: getattr(row, measure) for row in head}
+            if (start := values.get(base, 0.0)) > 0:
+                points += [(n, value / start) for n, value in values.items()]
+    return found

@@ -1,15 +1,19 @@
 """The row totals of softmax and squared ReLU, by which a row would have to be divided, against the number of tokens."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from attention_core.experiments.lengths import ladder
-from attention_core.experiments.task import Load, load
+from attention_core.experiments.task import Load, by_head, load
 from attention_core.inputs.source import Source
 from attention_core.ops.softmax.blockwise import Rows, row_blocks
+
+LARGEST = 700.0
+"""Largest logarithm of a total that is returned as a number, which must fit into a float64."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +89,15 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]
                 )
             )
     return tuple(rows)
+
+
+def growth(rows: Iterable[NormalizerRow], name: str) -> list[tuple[int, float]]:
+    """Return ``(n, Z / Z at the head's shortest length with a Z)`` of one total for every head."""
+    grown = []
+    for head in by_head(row for row in rows if row.normalizer == name):
+        logs = [(row.n, row.log_z) for row in head if row.log_z is not None]
+        grown += [(n, math.exp(z - logs[0][1])) for n, z in logs if z - logs[0][1] < LARGEST]
+    return grown
 
 
 def log_normalizer(q: Tensor, k: Tensor, name: str, *, causal: bool) -> Tensor:

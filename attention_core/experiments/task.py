@@ -1,6 +1,6 @@
 """Types shared by all experiments: tasks, rows, and the function that loads a source."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Protocol, TypeVar
 
 from attention_core.inputs.record import QKV
@@ -29,6 +29,14 @@ class Seeded(OfHead, Protocol):
 
 H = TypeVar("H", bound=OfHead)
 S = TypeVar("S", bound=Seeded)
+
+
+def by_head(rows: Iterable[S]) -> list[list[S]]:
+    """Group rows by head and seed, in the order of their first rows."""
+    groups: dict[tuple[int, int | None], list[S]] = {}
+    for row in rows:
+        groups.setdefault((row.head, row.seed), []).append(row)
+    return list(groups.values())
 
 
 def load(source: Source, tokens: int | None = None) -> QKV:

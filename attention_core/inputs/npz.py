@@ -82,8 +82,8 @@ class Npz:
         # Counted in the raw bytes, because opening a zip already builds an object for each entry of its directory.
         most = current().upload_members
         if (count := data.count(_DIRECTORY_ENTRY)) > most:
-            told = "{file} contains {count:,} arrays, more than {most}; save only q, k and v."
-            raise InputError(told, file=file, count=count, most=most)
+            message = "{file} contains {count:,} arrays, more than {most}; save only q, k and v."
+            raise InputError(message, file=file, count=count, most=most)
         with self._damage():
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         self._infos: dict[str, zipfile.ZipInfo] = {}

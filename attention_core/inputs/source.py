@@ -42,8 +42,8 @@ class Source(ABC):
 
     def __repr__(self) -> str:
         # Own positions are omitted, so that addresses, cache keys and code from before this choice stay the same.
-        told = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and not f.kw_only]
-        return f"{type(self).__name__}({', '.join(told)}{self._positions_code})"
+        parts = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and not f.kw_only]
+        return f"{type(self).__name__}({', '.join(parts)}{self._positions_code})"
 
     def load(self, tokens: int | None = None) -> QKV:
         """Return the record at the source's own length, or at another number of tokens.

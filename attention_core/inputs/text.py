@@ -179,18 +179,18 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
     special = encoding.special_tokens_mask
     if all(special):
         raise InputError("{title} finds no tokens in the text; type a few words.", title=info.title)
-    kept = _kept(special, max_tokens, info.positions)
-    ids = [encoding.ids[i] for i in kept]
-    offsets = [encoding.offsets[i] for i in kept]
-    names = [encoding.tokens[i] if special[i] else loaded.tokenizer.decode([encoding.ids[i]]) for i in kept]
+    indices = _indices_that_fit(special, max_tokens, info.positions)
+    ids = [encoding.ids[i] for i in indices]
+    offsets = [encoding.offsets[i] for i in indices]
+    names = [encoding.tokens[i] if special[i] else loaded.tokenizer.decode([encoding.ids[i]]) for i in indices]
     labels, groups = label_pieces(text, offsets, names)
     labels = tuple("[UNK]" if token == loaded.unknown_id else label for token, label in zip(ids, labels, strict=True))
-    if len(kept) < len(special):
+    if len(indices) < len(special):
         notices.append(
             _notice(
                 "The text has {total} tokens; only the first {kept} are used, up to “{words}”.",
                 total=len(special),
-                kept=len(kept),
+                kept=len(indices),
                 words=_last_words(text[: max(end for _, end in offsets)]),
             )
         )
@@ -207,7 +207,7 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
     return Tokens(
         ids=tuple(ids),
         labels=labels,
-        special=tuple(bool(special[i]) for i in kept),
+        special=tuple(bool(special[i]) for i in indices),
         groups=groups,
         total=len(special),
         notices=tuple(notices),
@@ -241,11 +241,11 @@ def beginning(text: str, *, tokens: int, model: str = "minilm") -> str:
     special = encoding.special_tokens_mask
     if len(special) <= tokens:
         return text
-    end = max(encoding.offsets[i][1] for i in _kept(special, tokens, loaded.info.positions))
-    kept = read[:end]
-    if read[end : end + 1].isspace() or not kept.split()[1:]:
-        return kept
-    return kept.rstrip().removesuffix(kept.split()[-1]).rstrip()
+    end = max(encoding.offsets[i][1] for i in _indices_that_fit(special, tokens, loaded.info.positions))
+    start = read[:end]
+    if read[end : end + 1].isspace() or not start.split()[1:]:
+        return start
+    return start.rstrip().removesuffix(start.split()[-1]).rstrip()
 
 
 def _readable_text(text: str) -> tuple[str, list[Notice]]:
@@ -270,7 +270,7 @@ def _readable_text(text: str) -> tuple[str, list[Notice]]:
     return whole, notices
 
 
-def _kept(special: Sequence[int], max_tokens: int | None, positions: int) -> list[int]:
+def _indices_that_fit(special: Sequence[int], max_tokens: int | None, positions: int) -> list[int]:
     """Return the indices of the tokens to keep: the first that fit, and the special ones at the end."""
     bounds = limits.current()
     if max_tokens is not None and max_tokens <= sum(special):

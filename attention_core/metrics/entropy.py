@@ -34,6 +34,11 @@ def entropy_of(shares: Tensor) -> Tensor:
     return torch.special.entr(shares).sum(-1)
 
 
+def uniform_entropy(n: float, *, causal: bool) -> float:
+    """Return the mean entropy of n uniform rows in nats: log n, or the mean of log 1 to log n if causal."""
+    return math.lgamma(n + 1) / n if causal else math.log(n)
+
+
 def sparsity(weights: Tensor, seen: Tensor | None = None) -> Tensor:
     """Compute ``S = E|a| / √(E a²)`` of each row, ``[..., n]`` float64; lower values mean a sparser row.
 

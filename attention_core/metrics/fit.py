@@ -84,6 +84,11 @@ def fit_growth(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
     return fit_power(x, y)
 
 
+def fit_entropy(lengths: Sequence[float], nats: Sequence[float]) -> PowerFit | None:
+    """Fit entropies against log n: the exponent, of the perplexity ``exp H``, is the slope; None as ``fit_growth``."""
+    return fit_growth(lengths, [math.exp(h) for h in nats])
+
+
 def fit_bend(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
     """Fit the last ``TAIL`` positions alone; return None if their exponent is within ``BEND`` of the whole curve's.
 

@@ -31,7 +31,7 @@ class ByteLRUCache(Generic[T]):
 
     def __init__(self, most_bytes: int, size: Callable[[T], int], *, most: int | None = None) -> None:
         self.most_bytes, self._most, self._size = most_bytes, most, size
-        self._kept: dict[Hashable, tuple[T, int]] = {}
+        self._entries: dict[Hashable, tuple[T, int]] = {}
         self._making: dict[Hashable, Future[T]] = {}
         self.held = 0
         self._lock = threading.Lock()
@@ -39,17 +39,17 @@ class ByteLRUCache(Generic[T]):
     def known(self, key: Hashable) -> T | None:
         """Return a cached result, or None if it is not cached or is still being computed."""
         with self._lock:
-            found = self._kept.pop(key, None)
+            found = self._entries.pop(key, None)
             if found is None:
                 return None
-            self._kept[key] = found
+            self._entries[key] = found
             return found[0]
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached result, or compute it. Concurrent callers of one key share one computation or its error."""
         with self._lock:
-            if key in self._kept:
-                found = self._kept[key] = self._kept.pop(key)
+            if key in self._entries:
+                found = self._entries[key] = self._entries.pop(key)
                 return found[0]
             first = key not in self._making
             future = self._making.setdefault(key, Future())
@@ -64,7 +64,7 @@ class ByteLRUCache(Generic[T]):
                 size = ENTRY + _key_bytes(key) + self._size(result)
                 with self._lock:
                     if self._is_made(key, future):
-                        self._kept[key] = result, size
+                        self._entries[key] = result, size
                         self.held += size
                         self._make_room()
                 future.set_result(result)
@@ -85,12 +85,12 @@ class ByteLRUCache(Generic[T]):
         """Remove a result, so that it is computed again on the next request."""
         with self._lock:
             self._making.pop(key, None)
-            if key in self._kept:
-                self.held -= self._kept.pop(key)[1]
+            if key in self._entries:
+                self.held -= self._entries.pop(key)[1]
 
     def _make_room(self) -> None:
-        while len(self._kept) > 1 and (self.held > self.most_bytes or len(self._kept) > (self._most or math.inf)):
-            self.held -= self._kept.pop(next(iter(self._kept)))[1]
+        while len(self._entries) > 1 and (self.held > self.most_bytes or len(self._entries) > (self._most or math.inf)):
+            self.held -= self._entries.pop(next(iter(self._entries)))[1]
 
 
 def digest(spec: object) -> bytes:

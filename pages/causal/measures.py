@@ -3,28 +3,27 @@
 import attention_core as ac
 from app.jobs import dispatch
 from app.lessons.screen import Screen
-from app.measures import Measure
+from app.measures import PageMeasure, VariantMeasure
 from app.words.i18n import N_
 from attention_core.analysis.matrix.influence import Influence
 from attention_core.experiments.leaks import tasks
 from pages.causal.leaks import LeaksOptions
 
 
-def _influence(screen: Screen, attention: ac.Attention | None) -> Influence:
-    assert attention is not None
+def _influence(screen: Screen, attention: ac.Attention) -> Influence:
     chosen = screen.chosen
     [task] = tasks(chosen.source, [attention.word], head=chosen.head)
     [found] = dispatch.rows("leaks", task)
     return found
 
 
-def _moved(screen: Screen, attention: ac.Attention | None) -> float:
+def _moved(screen: Screen, attention: ac.Attention) -> float:
     """Return the number of outputs before the replaced token that change."""
     found = _influence(screen, attention)
     return float(found.before(min(screen.options(LeaksOptions).token, len(found.moved) - 1)))
 
 
-def _leaking(screen: Screen, attention: ac.Attention | None) -> float:
+def _leaking(screen: Screen) -> float:
     """Return the number of compared variants that leak."""
     return float(sum(_influence(screen, each).share > 0 for each in screen.visit.variants))
 
@@ -35,32 +34,24 @@ def _token(screen: Screen) -> int:
 
 
 MEASURES = {
-    "leak": Measure(
-        title=N_("share of earlier outputs, over all replaced tokens, that {name} leaks into"),
-        find=lambda screen, attention: 100 * _influence(screen, attention).share,
+    "leak": VariantMeasure(
+        N_("share of earlier outputs, over all replaced tokens, that {name} leaks into"),
+        lambda screen, attention: 100 * _influence(screen, attention).share,
         unit="%",
-        high=100,
-        step=1,
-        digits=0,
         tolerance=8,
     ),
-    "moved": Measure(
-        title=N_("number of outputs before the replaced token that change with {name}"),
-        find=_moved,
+    "moved": VariantMeasure(
+        N_("number of outputs before the replaced token that change with {name}"),
+        _moved,
         unit=N_("outputs"),
         high=_token,
-        step=1,
-        digits=0,
         tolerance=1,
     ),
-    "leaking": Measure(
-        title=N_("number of compared variants that leak"),
-        find=_leaking,
-        of_variant=False,
+    "leaking": PageMeasure(
+        N_("number of compared variants that leak"),
+        _leaking,
         unit=N_("variants"),
         high=lambda screen: len(screen.visit.variants),
-        step=1,
-        digits=0,
         tolerance=0,
     ),
 }

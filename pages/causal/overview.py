@@ -7,7 +7,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import dispatch
-from app.state.session import SharedOptions
+from app.state.session import REFERENCE, SharedOptions
 from app.ui import export, input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
@@ -15,11 +15,8 @@ from app.words.i18n import _, _n, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
-from attention_core.formatting import MIB, memory
+from attention_core.formatting import memory
 from pages.causal.shared import with_settings
-
-FAR = 4096
-"""Number of tokens for which the table shows the memory."""
 
 
 def show(chosen: ChosenInput) -> None:
@@ -37,20 +34,19 @@ def show(chosen: ChosenInput) -> None:
         height=430,
         column_config={
             _("Variant"): column.TextColumn(pinned=True),
-            _("Generates"): column.TextColumn(width=230),
+            _("Generates"): column.TextColumn(width="large"),
             _("Memory"): column.TextColumn(
                 help=_("State, or cached keys and values, of all heads of one layer in float32.")
             ),
-            _megabytes(): column.NumberColumn(format="%.2f", help=_("Memory after {n:,} tokens.", n=FAR)),
-            _("Cheaper from"): column.TextColumn(
+            _("Fewer multiply-adds from"): column.TextColumn(
                 help=_("Shortest text with at least 5% fewer multiply-adds than softmax, counted for powers of two.")
             ),
         },
     )
     st.caption(
         _(
-            "The selected variants come first. Memory and multiply-adds are counted for {heads} heads of {d}; the "
-            "chapter Generation shows times.",
+            "Selected variants come first. Memory and multiply-adds are counted for {heads} heads of {d}; Generation "
+            "shows times.",
             heads=heads,
             d=d,
         )
@@ -72,19 +68,17 @@ def sentence(rows: Sequence[MemoryRow], others: int) -> str:
         others: the number of variants that cannot.
     """
     constant = sum(not row.grown_bytes for row in rows)
-    smaller = sum(0 < row.grown_bytes < row.token_bytes for row in rows)
     return paragraph(
         _("**{able} of {n} variants can generate text.**", able=len(rows), n=len(rows) + others),
-        _n("{n} keeps a state or cache of constant size.", "{n} keep a state or cache of constant size.", n=constant),
-        _n("{n} caches less per token than softmax.", "{n} cache less per token than softmax.", n=smaller),
         _n(
-            "{n} caches the keys and values of all tokens.",
-            "{n} cache the keys and values of all tokens.",
-            n=len(rows) - constant - smaller,
+            "{n} of them needs constant memory; {rest} need a cache that grows with the text.",
+            "{n} of them need constant memory; {rest} need a cache that grows with the text.",
+            n=constant,
+            rest=len(rows) - constant,
         ),
         _n(
-            "{n} cannot generate: its earlier outputs depend on later tokens.",
-            "{n} cannot generate: their earlier outputs depend on later tokens.",
+            "The earlier outputs of {n} variant depend on later tokens.",
+            "The earlier outputs of {n} variants depend on later tokens.",
             n=others,
         ),
     )
@@ -111,13 +105,8 @@ def _cells(attention: ac.Attention, row: MemoryRow | None) -> dict[str, object]:
         _("Variant"): label(attention),
         _("Generates"): _("yes") if row else _("no: {reason}", reason=_(attention.variant.causal_reason or "")),
         _("Memory"): in_words(row) if row else "",
-        _megabytes(): (row.state_bytes + FAR * row.grown_bytes) / MIB if row else None,
-        _("Cheaper from"): cheaper(row.cheaper) if row else "",
+        _("Fewer multiply-adds from"): cheaper(attention, row) if row else "",
     }
-
-
-def _megabytes() -> str:
-    return _("MiB at {n:,}", n=FAR)
 
 
 def in_words(row: MemoryRow) -> str:
@@ -128,8 +117,10 @@ def in_words(row: MemoryRow) -> str:
     return f"{memory(row.state_bytes)} + {each}" if row.state_bytes else each
 
 
-def cheaper(n: int | None) -> str:
+def cheaper(attention: ac.Attention, row: MemoryRow) -> str:
     """Return the length from which a variant takes fewer multiply-adds than softmax, in words."""
-    if n is None:
+    if attention.key == REFERENCE:
+        return _("reference")
+    if row.cheaper is None:
         return _("never")
-    return _("any length") if n == LENGTHS[0] else _("{n:,} tokens", n=n)
+    return _("any length") if row.cheaper == LENGTHS[0] else _("{n:,} tokens", n=row.cheaper)

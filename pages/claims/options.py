@@ -57,6 +57,6 @@ def open_claim(key: str) -> None:
 
 
 def draw_heads(heads: int) -> None:
-    """Draw the choice between all heads and the picked head, if there are several heads."""
+    """Draw the choice between all heads and the selected head, if there are several heads."""
     if heads > 1:
         ClaimsOptions.heads.draw()

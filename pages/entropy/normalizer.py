@@ -1,55 +1,23 @@
-"""The Normaliser Z view: the row totals of softmax and squared ReLU against length, with fitted exponents."""
+"""The Normaliser Z view: the row sums of softmax and squared ReLU before division, with fitted exponents."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-import streamlit as st
-
-from app.figures.curves import Curve, curves, guide
+from app.figures.curves import Curve, guide
 from app.figures.spread import Spread, spread
-from app.jobs import runs
-from app.ui import chart, export, palette
-from app.ui.scope import Scope
+from app.ui import palette
 from app.words.i18n import _, paragraph
 from attention_core.experiments import normalizer_length
-from attention_core.experiments.normalizer_length import NormalizerRow
+from attention_core.experiments.normalizer_length import LARGEST, TOTALS, NormalizerRow, growth
+from attention_core.experiments.task import by_head
 from attention_core.formatting import number
-from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_growth
-from pages.entropy import options
-from pages.entropy.options import Question, by_head, quartiles
-from pages.entropy.take_away import how_lengths_are_made, take_away
+from attention_core.metrics.fit import TAIL, fit_bend, fit_growth
+from pages.entropy.options import Question
+from pages.entropy.view import Chart, View, quartiles
 
 SUITS = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
-LARGEST = 700.0
-"""Largest logarithm of a number that is drawn; the number itself must fit into a float64."""
-
-
-def show(question: Question) -> None:
-    """Draw the controls, the sweep over lengths and its results."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        options.show_extent(question)
-    options.show_hint(question)
-
-    def draw(rows: list[NormalizerRow], key: str) -> None:
-        found = {name: growth(question.of_heads(rows), name, mean=question.mean) for name in normalizer_length.TOTALS}
-        st.markdown(sentence(found))
-        _chart(found, question, key)
-
-    tasks = normalizer_length.tasks(
-        question.source, longest=question.longest, causal=question.causal, seeds=question.seeds
-    )
-    rows = runs.run_immediately("normalizer_length", tasks, draw, key="entropy.normalizer", effort=options.effort)
-    if rows:
-        _table(question.of_heads(rows), question)
-        _method(question)
-        take_away(rows, question, "normalizer_length")
-
-
-def scope(question: Question) -> Scope:
-    """Return the scope of the numbers of this view."""
-    return question.scope_of_sweep(normalizer_length.TOTALS)
 
 
 def names() -> dict[str, str]:
@@ -57,65 +25,40 @@ def names() -> dict[str, str]:
     return {"softmax": _("softmax: Σ exp(x)"), "relu2": _("squared ReLU: Σ relu(x)²")}
 
 
-def growth(rows: Sequence[NormalizerRow], name: str, *, mean: bool) -> Spread:
-    """Return each head's total relative to its total at the shortest length where it has one."""
-    grown = []
-    for head in by_head(row for row in rows if row.normalizer == name):
-        logs = [(row.n, row.log_z) for row in head if row.log_z is not None]
-        grown += [(n, math.exp(z - logs[0][1])) for n, z in logs if z - logs[0][1] < LARGEST]
-    return spread(grown, mean=mean)
+def totals(rows: Sequence[NormalizerRow], question: Question) -> dict[str, Spread]:
+    """Return each total by length, relative to its value at each head's shortest length."""
+    return {name: spread(growth(rows, name), mean=question.mean) for name in TOTALS}
 
 
-def fit(found: Spread) -> PowerFit | None:
-    """Fit a power law to the median or mean growth of a total; return None for too few lengths."""
-    return fit_growth(found.x, found.middle)
-
-
-def _chart(found: dict[str, Spread], question: Question, key: str) -> None:
+def chart(rows: Sequence[NormalizerRow], question: Question) -> Chart:
+    """Return both totals, their fitted power laws, and n itself."""
     drawn: list[Curve] = []
+    found = totals(rows, question)
     for name, each in found.items():
         colour = palette.place(name)
         drawn.append(each.curve(names()[name], colour, band=question.options.band))
-        if law := fit(each):
+        if law := fit_growth(each.x, each.middle):
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
+            end = _("fit: {a:.2f}", a=law.exponent)
             y = [law.at(x) for x in each.x]
-            drawn.append(
-                Curve(
-                    title, each.x, y, colour=colour, dash="dash", marks=False, label=_("fit: {a:.2f}", a=law.exponent)
-                )
-            )
+            drawn.append(Curve(title, each.x, y, colour=colour, dash="dash", marks=False, label=end))
     lengths = max((each.x for each in found.values()), key=len)
     if lengths:
-        y = [n / lengths[0] for n in lengths]
-        drawn.append(guide(_("n itself"), lengths, y))
+        drawn.append(guide("n", lengths, [n / lengths[0] for n in lengths]))
     first = f"{lengths[0]:g}" if lengths else "n₀"
-    figure = curves(
-        drawn,
-        x_title=_("tokens n"),
-        y_title=f"Z(n) / Z({first})",
-        log_x=True,
-        log_y=True,
-        x_ticks=lengths,
-        height=options.HEIGHT,
-    )
-    chart.show(
-        figure,
-        key=key,
-        name="normalizer",
-        alt=_("Curves: how a row's total grows with the number of tokens, with fitted power laws"),
-    )
+    axes = {"x_title": _("tokens n"), "y_title": f"Z(n) / Z({first})", "log_x": True, "log_y": True}
+    alt = _("Lines: growth of a row's sum with the number of tokens, with fitted power laws")
+    return Chart(lines=drawn, axes={**axes, "x_ticks": lengths}, alt=alt)
 
 
-def sentence(found: dict[str, Spread]) -> str:
+def sentence(found: Mapping[str, Spread]) -> str:
     """Return how fast the totals grow, and whether dividing by n fits squared ReLU."""
     softmax, relu2 = found["softmax"], found["relu2"]
-    law, other = fit(softmax), fit(relu2)
+    law, other = (fit_growth(each.x, each.middle) for each in (softmax, relu2))
     if law is None:
-        return _("These lengths are too few or too close to tell how the totals grow: give a longer input.")
+        return _("These lengths are too few or too close to show growth. Use a longer input.")
     text = _(
-        "While n grows {n:.3g}-fold, from {a} to {b}, **softmax**'s normaliser Z grows {z:.3g}-fold: about as n to the "
-        "power {exponent:.2f}.",
-        n=softmax.x[-1] / softmax.x[0],
+        "From {a:,} to {b:,} tokens, **softmax**'s normaliser Z grows {z:.3g}-fold, about as n^{exponent:.2f}.",
         a=int(softmax.x[0]),
         b=int(softmax.x[-1]),
         z=softmax.middle[-1],
@@ -128,48 +71,39 @@ def sentence(found: dict[str, Spread]) -> str:
     sides = {(exponent > 1 - SUITS) + (exponent > 1 + SUITS) for exponent in (numbers["exponent"], numbers["tail"])}
     if len(sides) > 1:
         verdict = _(
-            "**Squared ReLU**'s grows as n to the power {exponent:.2f} over all lengths, but {tail:.2f} over the last "
-            "{n}: no one exponent describes it.",
+            "**Squared ReLU**'s grows as n^{exponent:.2f} overall but as n^{tail:.2f} over the last {n} lengths: no "
+            "single exponent fits.",
             **numbers,
         )
     elif sides == {0}:
-        verdict = _(
-            "**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n makes its rows fade in long "
-            "texts.",
-            **numbers,
-        )
+        verdict = _("**Squared ReLU**'s grows as n^{exponent:.2f}, so dividing by n shrinks long rows.", **numbers)
     elif sides == {2}:
-        verdict = _(
-            "**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n lets its rows swell in long "
-            "texts.",
-            **numbers,
-        )
+        verdict = _("**Squared ReLU**'s grows as n^{exponent:.2f}, so dividing by n enlarges long rows.", **numbers)
     else:
-        verdict = _("**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n suits it.", **numbers)
+        verdict = _("**Squared ReLU**'s grows as n^{exponent:.2f}, so dividing by n fits.", **numbers)
     return paragraph(text, verdict)
 
 
-def _table(rows: Sequence[NormalizerRow], question: Question) -> None:
-    """Draw the table of the totals at the shortest and longest length, and the exponents' spread over heads."""
-    shown = []
+def table(rows: Sequence[NormalizerRow], question: Question) -> list[dict[str, object]]:
+    """Return the totals at the shortest and longest length, and the exponents' spread over heads."""
+    shown: list[dict[str, object]] = []
     for name, title in names().items():
-        found, own = growth(rows, name, mean=question.mean), [row for row in rows if row.normalizer == name]
-        law = fit(found)
+        own = [row for row in rows if row.normalizer == name]
+        found = spread(growth(own, name), mean=question.mean)
         logs = spread(((row.n, row.log_z) for row in own if row.log_z is not None), mean=question.mean)
-        laws = [fit(growth(head, name, mean=False)) for head in by_head(own)]
+        laws = (fit_growth(*zip(*points, strict=True)) for head in by_head(own) if (points := growth(head, name)))
+        law = fit_growth(found.x, found.middle)
         shown.append(
             {
-                _("total of a row"): title,
+                _("row sum"): title,
                 **{f"Z({logs.x[i]:g})": readable(logs.middle[i]) for i in (0, -1) if logs.x},
                 _("exponent"): law and law.exponent,
                 "R²": law and law.r2,
                 _("quartiles over heads"): quartiles([each.exponent for each in laws if each]),
-                _("rows without any"): fmean(row.empty for row in own),
+                _("share of empty rows"): fmean(row.empty for row in own),
             }
         )
-    two = st.column_config.NumberColumn(format="%.2f")
-    percent = st.column_config.NumberColumn(format="percent")
-    st.dataframe(shown, hide_index=True, column_config={_("exponent"): two, "R²": two, _("rows without any"): percent})
+    return shown
 
 
 def readable(log: float) -> str:
@@ -177,22 +111,24 @@ def readable(log: float) -> str:
     return number(math.exp(log), 3) if log < LARGEST else f"e^{log:.0f}"
 
 
-def _method(question: Question) -> None:
-    """Draw the definition of Z and how its exponent is fitted."""
-    export.formula_expander(
-        _("How it is measured"),
-        r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"
-        r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}",
-        _(
-            "- Logits are taken as they stand, no maximum subtracted: with all logits zero softmax's Z is n.\n"
-            "- Sums are taken in log space. A head's Z is the geometric mean over its queries; a query whose Z is "
-            "0 (squared ReLU without a positive logit) is left out, and their share is in the table.\n"
-            "- Drawn is Z(n) over the same head's Z at the shortest length; line and band are over heads and "
-            "seeds.\n"
-            "- **Exponent** a: least squares of log Z on log n through the line, Z ~ nᵃ. Where a < 1, dividing by "
-            "n divides by too much."
-        )
-        + "\n- "
-        + how_lengths_are_made(question),
-        key="entropy.method",
+def notes(question: Question) -> str:
+    """Return how Z and its exponent are computed."""
+    return _(
+        "- No maximum is subtracted from the logits. If all logits are zero, softmax's Z is n.\n"
+        "- A head's Z is the geometric mean over its queries. *Empty rows* have no positive logit, so squared ReLU's Z "
+        "is 0; they are left out.\n"
+        "- Every head is relative to its own Z at the shortest length. Lines and bands are over heads and seeds.\n"
+        "- **Exponent** a: least squares of log Z on log n, Z ~ nᵃ. If a < 1, dividing by n divides by too much."
     )
+
+
+VIEW = View(
+    experiment=normalizer_length,
+    variants=lambda question: tuple(TOTALS),
+    describe=lambda rows, question: sentence(totals(rows, question)),
+    chart=chart,
+    table=table,
+    formula=r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"
+    r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}",
+    notes=notes,
+)

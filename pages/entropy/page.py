@@ -1,32 +1,45 @@
 """The Entropy page: whether attention spreads over more keys as the text grows."""
 
+import streamlit as st
+
 from app.page import Page
 from app.state.session import SharedOptions
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_
-from pages.entropy import distance, drift, factor, growth, normalizer
-from pages.entropy.measures import MEASURES
-from pages.entropy.options import EntropyOptions, Question, opening, question, show_display
+from pages.entropy import distance, drift, factor, growth, normalizer, options
+from pages.entropy.measures import CURVES, MEASURES
+from pages.entropy.options import EntropyOptions, Question
+from pages.entropy.view import View
 
-VIEWS = {"entropy": growth, "normalizer": normalizer, "drift": drift, "distance": distance, "factor": factor}
+VIEWS: dict[str, View] = {
+    "entropy": growth.VIEW,
+    "normalizer": normalizer.VIEW,
+    "drift": drift.VIEW,
+    "distance": distance.VIEW,
+    "factor": factor.VIEW,
+}
 
 
 def top() -> Question:
     """Draw the choice of the view, and the variant picker if the view uses it; return the question."""
-    if EntropyOptions.view.draw() == "entropy":
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        EntropyOptions.view.draw()
+        options.show_heads()
+    if EntropyOptions.view.value == "entropy":
         variant_picker.show()
-    return _asked(input_panel.chosen())
+        variant_picker.show_left_out()
+    return _question(input_panel.chosen())
 
 
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view on screen."""
-    return VIEWS[EntropyOptions.view.value].scope(_asked(chosen))
+    return VIEWS[EntropyOptions.view.value].scope(_question(chosen))
 
 
-def _asked(chosen: ChosenInput) -> Question:
-    return question(chosen, EntropyOptions.now(), causal=SharedOptions.causal.value)
+def _question(chosen: ChosenInput) -> Question:
+    return options.question(chosen, EntropyOptions.now(), causal=SharedOptions.causal.value)
 
 
 PAGE = Page(
@@ -37,8 +50,9 @@ PAGE = Page(
     question=N_("Does attention dilute as text grows?"),
     options=EntropyOptions,
     measures=MEASURES,
-    opening=opening,
-    header=show_display,
+    curves=CURVES,
+    opening=options.opening,
+    header=options.show_display,
     top=top,
     view=EntropyOptions.view,
     views={name: view.show for name, view in VIEWS.items()},

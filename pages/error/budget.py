@@ -9,7 +9,7 @@ from app.words.i18n import _
 from app.words.labels import readable
 from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint
-from pages.error import sweep
+from pages.error import sweep, words
 from pages.error.options import Question
 from pages.error.sweep import curve, drawable, floor_in_words, uniform
 
@@ -20,7 +20,9 @@ VISIBLE = 0.005
 def show(question: Question) -> None:
     """Compute the error at every budget of every variant and draw it."""
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
-    sweep.show(question, tasks, lines, axis=_("budget: each variant's own knob"), captions=captions)
+    sweep.show(
+        question, tasks, lines, axis=_("budget: each variant's own setting"), describe=words.against_budget, notes=notes
+    )
 
 
 def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
@@ -70,25 +72,22 @@ def cheaper_upwards(own: Sequence[ErrorPoint]) -> bool:
     return bool(costs) and costs[0] < first and all(after <= before for before, after in pairwise(costs))
 
 
-def captions(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
+def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     """Return notes on how to read the floors, the arrows and the level lines that occur."""
     sentences, shown = [], dict(question.by_variant(found))
     if question.options.measure == "matrix" and any(p.floor for p in found):
         sentences.append(
             _(
-                "Dashed: each variant's floor, judged from its matrix. Where that has zeros, the best choice of as "
-                "many keys in each row; where its rank is short, the truncated SVD of that rank; the higher one."
+                "Dashed lines are floors of the matrix error: the best choice of as many keys per row, or the "
+                "truncated SVD of the same rank, whichever is higher."
             )
         )
     if any(cheaper_upwards(own) for attention, own in shown.items() if attention.variant.budget is not None):
-        sentences.append(_("↓: turning the knob up makes it cheaper."))
+        sentences.append(_("↓: a larger budget is cheaper."))
     if none := [_(attention.title) for attention, own in shown.items() if any(map(without_budget, own))]:
         sentences.append(
-            _(
-                "This axis has no zero: a budget of 0 is drawn against cost and stands among the numbers ({names}).",
-                names=", ".join(none),
-            )
+            _("This axis cannot show a budget of 0 ({names}); the chart against cost does.", names=", ".join(none))
         )
     if level := [_(attention.title) for attention in shown if attention.variant.budget is None]:
-        sentences.append(_("Level lines have no budget knob: {names}.", names=", ".join(level)))
+        sentences.append(_("Flat lines have no budget setting: {names}.", names=", ".join(level)))
     return sentences

@@ -16,7 +16,7 @@ from app.words.i18n import _
 from attention_core.experiments import error, error_cost
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorTask, pareto_front
 from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCostSpec
-from pages.error import sweep
+from pages.error import sweep, words
 from pages.error.options import Question
 from pages.error.sweep import curve, drawable, in_words
 
@@ -26,17 +26,20 @@ def show(question: Question) -> None:
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
     timed = question.options.price == "ms"
     times = _times(question, tasks) if timed else None
-    axis = _("time forward, all heads, ms") if timed else _("multiply-adds, one head")
-    front = _("Grey steps and rings: the Pareto front, points that nothing cheaper matches against softmax.")
+    axis = _("forward time, all heads (ms)") if timed else _("multiply-adds, one head")
+    front = _("Grey steps and rings mark the Pareto front: points that no cheaper variant beats.")
     drawn = None if times == {} else partial(lines, times=times)
     sentences = [front] if timed else [front, what_is_counted()]
-    sweep.show(question, tasks, drawn, axis=axis, captions=lambda question, found: sentences, times=times)
+    describe = partial(words.against_cost, times=times)
+    sweep.show(
+        question, tasks, drawn, axis=axis, describe=describe, notes=lambda question, found: sentences, times=times
+    )
 
 
 def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
     """Return milliseconds by word; empty until they have been measured."""
-    words = tuple(dict.fromkeys(UNIFORM if task.uniform else task.word for task in tasks))
-    spec = ErrorCostSpec(source=question.source, words=words, causal=question.causal)
+    measured_words = tuple(dict.fromkeys(UNIFORM if task.uniform else task.word for task in tasks))
+    spec = ErrorCostSpec(source=question.source, words=measured_words, causal=question.causal)
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         measured: runs.Run[ErrorCostRow] | None = runs.run_on_button(
@@ -49,17 +52,17 @@ def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
             button="error.measure",
             kind="secondary",
             row=row,
-            progress=lambda found: (len(found.rows) / len(words) / ROUNDS, _("Measuring …")),
+            progress=lambda found: (len(found.rows) / len(spec.words) / ROUNDS, _("Measuring …")),
         )
-    taken: dict[str, list[float]] = {word: [] for word in words}
+    taken: dict[str, list[float]] = {word: [] for word in spec.words}
     for sample in measured.rows if measured is not None and measured.request == spec else ():
         taken[sample.word].append(sample.ms)
     whole = min(map(len, taken.values()), default=0)
     if not whole:
-        st.info(_("Press “Measure times”: every point runs on this machine, in {n} rounds.", n=ROUNDS))
+        st.info(_("Press “Measure times” to run every point on this machine, in {n} rounds.", n=ROUNDS))
         return {}
     if whole < ROUNDS:
-        st.caption(_("The times are not complete: {count} of {all} rounds are there.", count=whole, all=ROUNDS))
+        st.caption(_("The times are incomplete: {count} of {all} rounds.", count=whole, all=ROUNDS))
     return {word: statistics.median(ms) for word, ms in taken.items()}
 
 
@@ -84,7 +87,7 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
             halo=True,
         )
     ]
-    fixed = {UNIFORM: (_("Mean of v"), GREY), REFERENCE: (_("Softmax"), palette.place(REFERENCE))}
+    fixed = {UNIFORM: (_("Mean of values"), GREY), REFERENCE: (_("Softmax"), palette.place(REFERENCE))}
     for p in comparable:
         if p.word in fixed:
             name, colour = fixed[p.word]

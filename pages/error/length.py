@@ -9,7 +9,7 @@ from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint
 from attention_core.inputs.source import Source
 from attention_core.limits import current
-from pages.error import sweep
+from pages.error import sweep, words
 from pages.error.options import Question
 from pages.error.sweep import curve, uniform
 
@@ -29,7 +29,7 @@ def show(question: Question) -> None:
         head=question.head,
         causal=question.causal,
     )
-    sweep.show(question, tasks, lines, axis=_("tokens"))
+    sweep.show(question, tasks, lines, axis=_("tokens n"), describe=words.against_length)
 
 
 def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:

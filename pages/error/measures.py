@@ -5,16 +5,15 @@ from dataclasses import replace
 import attention_core as ac
 from app.lessons import sweep_results
 from app.lessons.screen import Screen
-from app.measures import Measure
+from app.measures import VariantMeasure
 from app.words.i18n import N_
 from attention_core.experiments.error import MEASURES as KINDS
 from attention_core.experiments.error import ErrorTask, points
 from pages.error.options import ErrorOptions
 
 
-def _error(screen: Screen, attention: ac.Attention | None) -> float:
+def _error(screen: Screen, attention: ac.Attention) -> float:
     """Return the median error over heads and seeds at the variant's chosen settings."""
-    assert attention is not None
     chosen, causal = screen.chosen, screen.visit.causal
     task = ErrorTask(source=chosen.source, word=attention.word, head=chosen.head, causal=causal)
     if screen.options(ErrorOptions).against == "length":
@@ -26,9 +25,9 @@ def _error(screen: Screen, attention: ac.Attention | None) -> float:
 
 
 MEASURES = {
-    "error": Measure(
-        title=N_("error of {name} with its setting, as the page measures it"),
-        find=_error,
+    "error": VariantMeasure(
+        N_("error of {name} with its setting, as the page measures it"),
+        _error,
         high=2,
         step=0.05,
         digits=2,

@@ -8,10 +8,10 @@ import streamlit as st
 import attention_core as ac
 from app.state.controls import Options, choice, selection, switch
 from app.state.session import REFERENCE, SharedOptions
-from app.ui import chart
+from app.ui import chart, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_popover
-from app.words.i18n import N_, _, escape_markdown, paragraph
+from app.words.i18n import N_, _
 from attention_core.experiments.error import ErrorPoint
 from attention_core.inputs.source import Source
 
@@ -20,8 +20,8 @@ class ErrorOptions(Options):
     """The options that a link to this page carries in addition to the input and the variants."""
 
     against = choice(
-        {"cost": N_("cost"), "budget": N_("each one's knob"), "length": N_("length")},
-        N_("Error against"),
+        {"cost": N_("cost"), "budget": N_("budget"), "length": N_("length")},
+        N_("Error vs"),
         default="budget",
         opening="cost",
     )
@@ -34,11 +34,11 @@ class ErrorOptions(Options):
             "output": N_("Output: relative error"),
             "turn": N_("Output: direction"),
         },
-        N_("Measured as"),
+        N_("Error metric"),
         link="fidelity",
-        layout={"width": 230},
+        layout={"width": 210},
     )
-    log = switch(False, N_("Log scale"), link="log_error", help=N_("Errors of zero leave a logarithmic axis."))
+    log = switch(False, N_("Log scale"), link="log_error", help=N_("Zero errors cannot be shown on a log scale."))
     price = choice({"count": N_("multiply-adds"), "ms": N_("measured time")}, N_("Cost in"))
 
 
@@ -97,9 +97,10 @@ def show_options() -> None:
         if ErrorOptions.against.draw() == "cost":
             ErrorOptions.price.draw()
         ErrorOptions.measure.draw()
+        _show_display()
 
 
-def show_display() -> None:
+def _show_display() -> None:
     """Draw the form with the display options."""
 
     def draw() -> None:
@@ -109,25 +110,15 @@ def show_display() -> None:
     lazy_popover(_("Display"), draw, key="error.display", icon=":material/tune:", type="tertiary")
 
 
-def able() -> list[ac.Attention]:
-    """Return the chosen variants, without those that cannot be causal while causal is on."""
-    return [a for a in SharedOptions.variants.value if not (SharedOptions.causal.value and a.variant.causal_reason)]
-
-
 def question(chosen: ChosenInput) -> Question:
-    """Return the current comparison, and show a note for each variant that is left out."""
-    causal, attentions = SharedOptions.causal.value, able()
-    for attention in (a for a in SharedOptions.variants.value if a not in attentions):
-        reason = _(attention.variant.causal_reason or "")
-        text = _("{name} cannot be causal: {reason}", name=_(attention.title), reason=reason)
-        st.caption(f":material/block: {paragraph(escape_markdown(text), _('It is left out while causal is on.'))}")
+    """Return the current comparison."""
     return Question(
         source=chosen.source,
         n=chosen.qkv.n,
         d=chosen.qkv.q.shape[-1],
         head=chosen.head,
         heads=chosen.qkv.heads if chosen.head is None else 1,
-        causal=causal,
-        attentions=attentions,
+        causal=SharedOptions.causal.value,
+        attentions=variant_picker.with_causal_form(),
         options=ErrorOptions.now(),
     )

@@ -9,12 +9,13 @@ from app.ui.scope import Scope
 from app.words.i18n import N_
 from pages.error import budget, cost, length
 from pages.error.measures import MEASURES
-from pages.error.options import ErrorOptions, Question, able, question, show_display, show_options
+from pages.error.options import ErrorOptions, Question, question, show_options
 
 
 def top() -> Question:
     """Draw the variant picker and the options, and return the comparison that they describe."""
     variant_picker.show()
+    variant_picker.show_left_out()
     show_options()
     return question(input_panel.chosen())
 
@@ -28,7 +29,7 @@ def scope(chosen: ChosenInput) -> Scope:
         aggregation="median",
         tokens=lengths[-1],
         shortest=lengths[0],
-        variants=tuple(attention.word for attention in able()),
+        variants=tuple(attention.word for attention in variant_picker.with_causal_form()),
     )
 
 
@@ -37,10 +38,9 @@ PAGE = Page(
     icon=":material/trending_down:",
     section="Measure",
     rank=2,
-    question=N_("What does the cheap version cost in fidelity?"),
+    question=N_("How much accuracy does the cheaper version lose?"),
     options=ErrorOptions,
     measures=MEASURES,
-    header=show_display,
     top=top,
     view=ErrorOptions.against,
     scope=scope,

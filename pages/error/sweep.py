@@ -36,7 +36,8 @@ def show(
     lines: Callable[[Question, Sequence[ErrorPoint]], list[Curve]] | None,
     *,
     axis: str,
-    captions: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, found: [],
+    describe: Callable[[Question, Sequence[ErrorPoint]], str],
+    notes: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, found: [],
     times: Mapping[str, float] | None = None,
 ) -> None:
     """Run a sweep, describe and draw its results as they arrive, and offer its numbers as a file.
@@ -46,20 +47,35 @@ def show(
         tasks: tasks of the error experiment.
         lines: returns the curves of the points found so far; None to draw none.
         axis: title of the horizontal axis.
-        captions: returns the notes that readers of this view need.
+        describe: returns the sentence about the points.
+        notes: returns the notes that readers of this view need.
         times: milliseconds by word, for the file.
     """
 
-    def tell(rows: list[ErrorRow], key: str) -> None:
-        found = points(rows, question.options.measure)
-        st.markdown(words.in_one_sentence(question, found, times))
+    def draw(rows: list[ErrorRow], key: str) -> None:
         if lines:
-            _chart(question, found, lines(question, found), key, axis=axis, of_view=captions(question, found))
+            found = points(rows, question.options.measure)
+            _chart(question, lines(question, found), key, axis=axis, end=axis_end(question, found))
 
     rows = runs.run_immediately(
-        "error", tasks, tell, key=f"error.{question.options.against}", effort=lambda task: (task.tokens or 1) ** 2
+        "error",
+        tasks,
+        draw,
+        key=f"error.{question.options.against}",
+        effort=lambda task: (task.tokens or 1) ** 2,
+        describe=lambda rows: describe(question, points(rows, question.options.measure)),
+        height=HEIGHT if lines else 0,
     )
-    best = words.nearest(question, points(rows, question.options.measure)) if has_matrix_links(question) else None
+    found = points(rows, question.options.measure)
+    best = words.nearest(question, found) if has_matrix_links(question) else None
+
+    def explain() -> None:
+        drawn, end = lines(question, found) if lines else [], axis_end(question, found)
+        above = sum(y > end for line in drawn for y in line.y if y is not None)
+        for note in words.notes(question, found, notes(question, found), above=above):
+            st.markdown(f"- {note}")
+        st.markdown(words.definitions())
+
     with st.container(horizontal=True, vertical_alignment="center"):
         if best is not None:
             own = ac.from_word(best.word)
@@ -68,12 +84,8 @@ def show(
         if rows:
             export.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
         lazy_popover(
-            _("What the words mean"), _definitions, key="error.words", icon=":material/menu_book:", type="tertiary"
+            _("How to read the chart"), explain, key="error.words", icon=":material/menu_book:", type="tertiary"
         )
-
-
-def _definitions() -> None:
-    st.markdown(words.definitions())
 
 
 def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:
@@ -86,14 +98,15 @@ def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:
     return export.to_csv(list(table), table.to_numpy())
 
 
-def _chart(
-    question: Question, found: Sequence[ErrorPoint], drawn: Sequence[Curve], key: str, *, axis: str, of_view: list[str]
-) -> None:
-    """Draw a view's lines over its axis, with captions for all views and for this one."""
-    log = question.options.log
+def axis_end(question: Question, found: Sequence[ErrorPoint]) -> float:
+    """Return the error above which points lie outside the axis; infinite on a logarithmic axis."""
     zeros = [p.middle for p in found if p.variant == UNIFORM and math.isfinite(p.middle)]
-    most, heights = HEADROOM * max(zeros, default=0.0), [y for line in drawn for y in line.y if y is not None]
-    above = 0 if log or not most else sum(y > most for y in heights)
+    return math.inf if question.options.log else HEADROOM * max(zeros, default=0.0) or math.inf
+
+
+def _chart(question: Question, drawn: Sequence[Curve], key: str, *, axis: str, end: float) -> None:
+    """Draw a view's lines over its axis, which does not reach beyond an error of ``end``."""
+    log, heights = question.options.log, [y for line in drawn for y in line.y if y is not None]
     figure = curves(
         without_zeros(drawn) if log else drawn,
         x_title=axis,
@@ -101,13 +114,12 @@ def _chart(
         log_x=True,
         log_y=log,
         height=HEIGHT,
-        top=most if above else 1.08 * max(heights, default=0.0) or 1.0,
+        top=end if max(heights, default=0.0) > end else 1.08 * max(heights, default=0.0) or 1.0,
         x_ticks=ticks(drawn) if question.options.against != "cost" else (),
         link_prefix=navigation.link_prefix("matrices", first_variant=REFERENCE) if has_matrix_links(question) else "",
     )
     text = _("Lines: {measure} against {axis}", measure=question.axis, axis=axis)
     chart.show(figure, key=f"{key}.chart", name=f"error-against-{question.options.against}", alt=text)
-    st.caption("  \n".join(words.captions(question, found, of_view, above=above)))
 
 
 def ticks(drawn: Sequence[Curve]) -> list[float]:
@@ -155,7 +167,7 @@ def curve(
         hollow=other,
         marks=marks,
         notes=[
-            _("{told}<br>click: this matrix", told=in_words(p)) if has_matrix_links(question) else in_words(p)
+            _("{numbers}<br>click: this matrix", numbers=in_words(p)) if has_matrix_links(question) else in_words(p)
             for p in own
         ],
         links=[quote_plus(p.word) for p in own] if has_matrix_links(question) else (),
@@ -178,9 +190,9 @@ def uniform(
         common = reference == REFERENCE
         drawn.append(
             Curve(
-                _("Mean of v")
+                _("Mean of values")
                 if common
-                else _("Mean of v beside {reference}", reference=reference_name(ac.get(reference))),
+                else _("Mean of values vs {reference}", reference=reference_name(ac.get(reference))),
                 [position for position, _p in x],
                 [p.middle for _position, p in x],
                 colour=GREY if common else palette.place(reference),
@@ -201,8 +213,8 @@ def in_words(point: ErrorPoint) -> str:
     """Return a point's numbers for its tooltip."""
     text = _("error {error:.3g}", error=point.middle)
     if point.reference != REFERENCE:
-        beside = reference_name(ac.get(point.reference))
-        text = _("error {error:.3g} beside {reference}", error=point.middle, reference=beside)
+        name = reference_name(ac.get(point.reference))
+        text = _("error {error:.3g} vs {reference}", error=point.middle, reference=name)
     if point.low < point.high:
         text = paragraph(text, _("({low:.3g} to {high:.3g})", low=point.low, high=point.high))
     if point.setting is not None and isinstance(point.value, (int, float)):

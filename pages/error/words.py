@@ -1,13 +1,14 @@
-"""The Error page in words: the sentence that summarises the results, and notes on reading the chart."""
+"""The Error page in words: the sentence about the chosen axis, and notes on reading the chart."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attention_core as ac
 from app.state.session import REFERENCE
 from app.words.i18n import _, _n, paragraph
 from app.words.labels import label, reference_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint, best_within
+from attention_core.formatting import formatted
 from pages.error.options import Question
 
 SHARE = 0.5
@@ -20,10 +21,23 @@ def is_replacement(attention: ac.Attention) -> bool:
     return variant.approximates is None and variant.reference is None and attention.key != REFERENCE
 
 
-def in_one_sentence(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> str:
-    """Return which variant is best at half of softmax's cost or less, at the greatest length, or that none is.
+def by_reference(question: Question, found: Sequence[ErrorPoint]) -> Iterator[tuple[str, list[ErrorPoint], float]]:
+    """Yield each reference with its variants' points and the error of uniform attention; softmax first."""
+    rivals = [p for _attention, own in question.by_variant(found) for p in own]
+    for reference in dict.fromkeys(p.reference for p in sorted(rivals, key=lambda p: p.reference != REFERENCE)):
+        zero = next((p.middle for p in found if (p.variant, p.reference) == (UNIFORM, reference)), math.inf)
+        yield reference, [p for p in rivals if p.reference == reference], zero
 
-    Only variants with the same reference are ranked: there is a sentence for each reference.
+
+def request(question: Question) -> str:
+    """Return the sentence that asks for a variant if only softmax is chosen; empty if there is another one."""
+    if any(attention.word != REFERENCE for attention in question.attentions):
+        return ""
+    return _("Add a variant to compare it with softmax.")
+
+
+def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> str:
+    """Return the best variant at half of softmax's cost or less, for each reference.
 
     Args:
         question: what the visitor compares.
@@ -32,27 +46,12 @@ def in_one_sentence(question: Question, found: Sequence[ErrorPoint], times: Mapp
     """
     if times is not None and REFERENCE not in times:
         return ""  # Not measured yet.
-    n = max((p.n for p in found), default=0)
-    here = [p for p in found if p.n == n]
-    rivals = [p for _attention, own in question.by_variant(here) for p in own]
-    if not rivals and any(a.word != REFERENCE for a in question.attentions):
-        return ""  # Not computed yet.
-    if not rivals:
-        return _("Add a variant, with a knob if you can, to see what it loses against softmax.")
-    zeros = {p.reference: p.middle for p in here if p.variant == UNIFORM}
-    most = affordable(question, n) if times is None else SHARE * times[REFERENCE]
-    references = dict.fromkeys(p.reference for p in sorted(rivals, key=lambda p: p.reference != REFERENCE))
-    return paragraph(
+    most = affordable(question) if times is None else SHARE * times[REFERENCE]
+    cost = _("multiply-adds") if times is None else _("measured time")
+    return request(question) or paragraph(
         *(
-            verdict(
-                best_within([p for p in rivals if p.reference == reference], most, times),
-                n=n,
-                cost=_("multiply-adds") if times is None else _("measured time"),
-                zero=zeros.get(reference, math.inf),
-                measure=question.axis,
-                reference=reference_name(ac.get(reference)),
-            )
-            for reference in references
+            verdict(best_within(own, most, times), zero=zero, question=question, reference=reference, cost=cost)
+            for reference, own, zero in by_reference(question, found)
         )
     )
 
@@ -60,56 +59,127 @@ def in_one_sentence(question: Question, found: Sequence[ErrorPoint], times: Mapp
 def nearest(question: Question, found: Sequence[ErrorPoint]) -> ErrorPoint | None:
     """Return the point closest to softmax at half of its multiply-adds or less; None if no variant is that cheap."""
     rivals = [p for _attention, own in question.by_variant(found) for p in own if p.reference == REFERENCE]
-    return best_within(rivals, affordable(question, question.n))
+    return best_within(rivals, affordable(question))
 
 
-def affordable(question: Question, n: int) -> float:
-    """Return the most multiply-adds that a variant may need for n tokens to count as a saving."""
-    return SHARE * ac.get(REFERENCE).cost(n, question.d, causal=question.causal).multiply_adds
+def affordable(question: Question) -> float:
+    """Return the most multiply-adds that a variant may need to count as a saving."""
+    return SHARE * ac.get(REFERENCE).cost(question.n, question.d, causal=question.causal).multiply_adds
 
 
-def verdict(best: ErrorPoint | None, *, n: int, zero: float, measure: str, reference: str, cost: str) -> str:
+def verdict(best: ErrorPoint | None, *, zero: float, question: Question, reference: str, cost: str) -> str:
     """Return the sentence about variants with one reference at half of softmax's cost.
 
     Args:
         best: point with the smallest error at that cost; None if no variant is that cheap.
-        n: number of tokens.
         zero: error of uniform attention, the plain mean of the values.
-        measure: name of the error measure.
-        reference: name of the reference.
+        question: what the visitor compares.
+        reference: key of the reference.
         cost: name of the cost.
     """
+    values = {"n": question.n, "reference": reference_name(ac.get(reference)), "cost": cost, "zero": zero}
     if best is None:
         return _(
-            "At n = {n} no variant compared with {reference} needs only half of softmax's {cost}.",
-            n=n,
-            reference=reference,
-            cost=cost,
+            "At {n:,} tokens, no variant compared with {reference} costs half of softmax's {cost} or less.", **values
         )
-    fields = {
-        "name": label(ac.from_word(best.word)),
-        "error": best.middle,
-        "zero": zero,
-        "n": n,
-        "measure": measure,
-        "reference": reference,
-        "cost": cost,
-    }
+    values |= {"name": label(ac.from_word(best.word)), "error": best.middle, "measure": question.axis}
     if best.middle >= zero:
         return _(
-            "At half of softmax's {cost}, **nothing beats the plain mean of the values** beside {reference} at "
-            "n = {n}: the best, {name}, has a {measure} of {error:.2g}, the mean {zero:.2g}.",
-            **fields,
+            "At half of softmax's {cost} or less, **no variant is closer to {reference} than the mean of values** "
+            "({zero:.2g}). The best, {name}, has an error of {error:.2g}.",
+            **values,
         )
     return _(
-        "At half of softmax's {cost} or less, **{name}** comes closest to {reference} at n = {n}, with a "
-        "{measure} of {error:.2g}; the plain mean of the values has {zero:.2g}.",
-        **fields,
+        "At half of softmax's {cost} or less, **{name}** is closest to {reference}: {measure} {error:.2g} at {n:,} "
+        "tokens (mean of values: {zero:.2g}).",
+        **values,
     )
 
 
-def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[str], *, above: int) -> list[str]:
-    """Return the notes that a reader of this chart needs, one sentence each.
+def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
+    """Return the cheapest setting of each variant with half the error of the plain mean, for each reference."""
+    sentences = []
+    for reference, rivals, zero in by_reference(question, found):
+        if not math.isfinite(zero):
+            continue  # Not computed yet.
+        reached, missed = [], []
+        for attention, own in question.by_variant(rivals):
+            good = [p for p in own if p.middle <= zero / 2]
+            if good:
+                best = min(good, key=lambda p: p.multiply_adds)
+                reached.append(f"**{label(ac.from_word(best.word))}**")
+            else:
+                missed.append(_(attention.title))
+        values = {"reference": reference_name(ac.get(reference)), "half": zero / 2, "names": ", ".join(reached)}
+        if reached:
+            sentences.append(
+                _(
+                    "Compared with {reference}, the error falls to half that of the mean of values ({half:.2g}) at "
+                    "{names}.",
+                    **values,
+                )
+            )
+            if missed:
+                text = _n(
+                    "{names} does not reach it.", "{names} do not reach it.", n=len(missed), names=", ".join(missed)
+                )
+                sentences.append(text)
+        else:
+            sentences.append(
+                _(
+                    "Compared with {reference}, no setting has half the error of the mean of values ({half:.2g}).",
+                    **values,
+                )
+            )
+    return request(question) or paragraph(*sentences)
+
+
+def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
+    """Return the best variant at the greatest length, and how its error changes with length, for each reference."""
+    n = max((p.n for p in found), default=0)
+    sentences = []
+    for reference, rivals, zero in by_reference(question, [p for p in found if p.n == n]):
+        finite = [p for p in rivals if math.isfinite(p.middle)]
+        if not finite:
+            continue
+        best = min(finite, key=lambda p: p.middle)
+        values = {"n": n, "zero": zero, "error": best.middle, "name": label(ac.from_word(best.word))}
+        values |= {"reference": reference_name(ac.get(reference))}
+        if best.middle >= zero:
+            sentences.append(
+                _(
+                    "At {n:,} tokens, **no variant is closer to {reference} than the mean of values** "
+                    "({zero:.2g}). The best, {name}, has an error of {error:.2g}.",
+                    **values,
+                )
+            )
+        else:
+            sentences.append(
+                _(
+                    "At {n:,} tokens, **{name}** is closest to {reference}: error {error:.2g} (mean of values: "
+                    "{zero:.2g}).",
+                    **values,
+                )
+            )
+        sentences.append(trend([p for p in found if p.word == best.word and math.isfinite(p.middle)]))
+    return request(question) or paragraph(*sentences)
+
+
+def trend(own: Sequence[ErrorPoint]) -> str:
+    """Return how one variant's error changes from the shortest to the greatest length; empty for one length."""
+    first, last = min(own, key=lambda p: p.n), max(own, key=lambda p: p.n)
+    if first.n == last.n:
+        return ""
+    values = {"a": first.n, "b": last.n, "first": first.middle, "last": last.middle}
+    if formatted(first.middle, ".2g") == formatted(last.middle, ".2g"):
+        return _("From {a:,} to {b:,} tokens, its error stays at {last:.2g}.", **values)
+    if first.middle < last.middle:
+        return _("From {a:,} to {b:,} tokens, its error rises from {first:.2g} to {last:.2g}.", **values)
+    return _("From {a:,} to {b:,} tokens, its error falls from {first:.2g} to {last:.2g}.", **values)
+
+
+def notes(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[str], *, above: int) -> list[str]:
+    """Return the notes that a reader of this chart needs, one or two sentences each.
 
     Args:
         question: what the visitor compares.
@@ -122,8 +192,8 @@ def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[
     if others := [_(a.title) for a in shown if is_replacement(a)]:
         sentences.append(
             _(
-                "Open circles and dash-dotted lines replace softmax rather than approximate it ({names}): their "
-                "distance is a difference, not a failure.",
+                "Open circles and dash-dotted lines mark variants that replace softmax ({names}). For them, the "
+                "distance from softmax is not an error.",
                 names=", ".join(others),
             )
         )
@@ -134,34 +204,30 @@ def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[
     if any(p.low < p.high for p in found):
         sentences.append(
             _(
-                "Lines are medians and bands hold the middle half of {heads} heads and, where chance plays a part, of "
-                "{seeds} seeds.",
+                "Lines are medians. Bands are the middle half of {heads} heads and, for random variants, of {seeds} "
+                "seeds.",
                 heads=question.heads,
                 seeds=SEEDS,
             )
             if question.heads > 1
-            else _("Where chance plays a part, lines are medians and bands hold the middle half of {n} seeds.", n=SEEDS)
+            else _("For random variants, lines are medians and bands the middle half of {n} seeds.", n=SEEDS)
         )
     exact = dict.fromkeys(label(ac.from_word(p.word)) for p in found if p.middle == 0 and p.variant != UNIFORM)
     if question.options.log and exact:
-        sentences.append(
-            _("Not drawn: {names}, with an error of 0, which a logarithmic axis cannot show.", names=", ".join(exact))
-        )
+        sentences.append(_("A log scale cannot show an error of 0: {names}.", names=", ".join(exact)))
     if endless := sum(not math.isfinite(p.middle) for own in shown.values() for p in own):
         sentences.append(
             _n(
-                "{n} point is infinite and not drawn: it weighs keys that the reference gives nothing, or has empty "
-                "rows.",
-                "{n} points are infinite and not drawn: they weigh keys that the reference gives nothing, or have "
-                "empty rows.",
+                "{n} point is infinite and not drawn: it has weight where the reference has none, or empty rows.",
+                "{n} points are infinite and not drawn: they have weight where the reference has none, or empty rows.",
                 n=endless,
             )
         )
     if above:
         sentences.append(
             _n(
-                "{n} point lies above the axis; a double click on the chart shows it.",
-                "{n} points lie above the axis; a double click on the chart shows them.",
+                "{n} point lies above the axis. Double-click the chart to show it.",
+                "{n} points lie above the axis. Double-click the chart to show them.",
                 n=above,
             )
         )
@@ -173,13 +239,12 @@ def definitions() -> str:
     return _(
         "**Matrix** $\\lVert A - S\\rVert_F / \\lVert S\\rVert_F$. "
         "**Misplaced mass** $\\tfrac12\\sum_j |A_{ij} - S_{ij}|$, mean over rows. "
-        "**KL** $\\sum_j A_{ij} \\log (A_{ij}/S_{ij})$, mean over rows, of absolute values made to sum to one. "
+        "**KL** $\\sum_j A_{ij} \\log (A_{ij}/S_{ij})$, mean over rows, of absolute values divided by their sum. "
         "**Missed keys** share of the 10 heaviest keys in a row of $S$ that are not among the variant's 10. "
         "**Output** $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$. "
         "**Direction** one minus the mean cosine between rows of $AV$ and $SV$.\n\n"
-        "$S$ is softmax on the same queries, keys and values, or the variant's own reference where it has one. The "
-        "**mean of v** is uniform attention over the visible keys: whoever errs more might as well not look at them. "
-        "The **floors** hold for the matrix error alone: no matrix of rank $m$ is closer to $S$ than its truncated SVD "
-        "(Eckart and Young), and none with as many non-zeros in each row than the one that keeps the row's largest "
-        "entries. Which applies is read from the matrix, its numerical rank and its zeros, not from a name."
+        "$S$ is softmax on the same queries, keys and values, or the variant's own reference. The **mean of values** "
+        "is uniform attention over the allowed keys. A variant above it is worse than plain averaging.\n\n"
+        "The **floors** apply to the matrix error only. No matrix of rank $m$ is closer to $S$ than its truncated SVD "
+        "(Eckart and Young). No matrix with $k$ non-zeros per row is closer than the $k$ largest entries."
     )

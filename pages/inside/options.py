@@ -25,21 +25,12 @@ class InsideOptions(HashOptions):
     step = link_only_option(lambda: url.whole(1, 1, MOST_STEPS), N_("Step"), widget=st.segmented_control)
     query = place(lambda: current().matrix_tokens, N_("Query"))
     # A feature map has at most two features for each entry of a key.
-    feature = place(lambda: 2 * current().head_size, N_("One feature's map"))
+    feature = place(lambda: 2 * current().head_size, N_("Feature"))
     feature_error = choice({"kernel": N_("similarities"), "matrix": N_("matrix")}, N_("Error of"))
     logits = choice(
-        {1.0: N_("as they are"), 0.25: N_("a quarter"), 0.05: N_("a twentieth")},
+        {1.0: N_("original"), 0.25: N_("÷ 4"), 0.05: N_("÷ 20")},
         N_("Logits"),
-        help=N_("The theory speaks of small logits: see what it promises there, and what is left of it here."),
+        help=N_("Performer's error bound assumes small logits; dividing them shows its effect."),
     )
-    channel = listed_whole(0, 0, CHANNELS - 1, N_("Channel c"))
-    write = listed_whole(20, 1, 30, N_("Write strength tried"), link="i_write", widget=st.select_slider)
-    pick = choice(
-        {"even": N_("evenly spaced"), "nearest": N_("nearest to landmarks"), "leverage": N_("largest leverage")},
-        N_("Columns and rows"),
-        link="i_pick",
-        help=N_(
-            "Evenly spaced: the same tokens for both. Nearest: of the tokens of each landmark the one most like it. "
-            "Leverage: what weighs most in the leading singular vectors, for which all of softmax must be known."
-        ),
-    )
+    channel = listed_whole(0, 0, CHANNELS - 1, N_("Channel"))
+    write = listed_whole(20, 1, 30, N_("Write strength"), link="i_write", widget=st.select_slider)

@@ -1,10 +1,11 @@
-"""Figures shared by the stories: matrices on the board, curves, scatter plots and bars."""
+"""Figures shared by the stories: matrices on the board, curves, scatter plots, bars, and the colours of symbols."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import streamlit as st
 
 from app.figures.bars import grouped_bars
 from app.figures.curves import Curve, curves
@@ -13,6 +14,25 @@ from app.matrix_board import Panel, matrix_board
 from app.ui import chart
 from app.words.i18n import _
 from pages.inside.story import Seen
+
+COLOURS = {"light": ("#1f5fb4", "#b84300", "#1d7a3c", "#8a3f8f"), "dark": ("#7ab0ff", "#ff9a5c", "#6fd08c", "#dc9cea")}
+"""Colours of the symbols in a formula and of the marks before the titles of their panels, by theme. All have a contrast
+of at least 4.5 to 1 with the page, as WCAG 2.2 requires for text (1.4.3)."""
+
+
+def colour(place: int) -> str:
+    """Return the colour of a symbol in the current theme."""
+    return COLOURS["dark" if st.context.theme.type == "dark" else "light"][place]
+
+
+def symbol(place: int, latex: str) -> str:
+    """Return a symbol in LaTeX in the colour of its panel.
+
+    Args:
+        place: index of the colour, which is the panel's ``mark``.
+        latex: the symbol.
+    """
+    return rf"\textcolor{{{colour(place)}}}{{{latex}}}"
 
 
 def panel(
@@ -24,6 +44,7 @@ def panel(
     row: str = "",
     column: str = "",
     caption: str = "",
+    mark: int | None = None,
 ) -> Panel:
     """Return one matrix as a panel of the board.
 
@@ -35,17 +56,35 @@ def panel(
         row: what one row is, in the singular, such as ``_("landmark")``; a query if empty.
         column: what one column is; a key if empty.
         caption: a short line under the title.
+        mark: index of the colour of the matrix's ``symbol`` in the formula, shown before the title.
     """
-    return Panel(title, title, caption, values, rows, columns, row or _("query"), column or _("key"))
+    return Panel(
+        title,
+        title,
+        caption,
+        values,
+        rows,
+        columns,
+        row or _("query"),
+        column or _("key"),
+        mark="" if mark is None else colour(mark),
+    )
 
 
-def pairs(seen: Seen, title: str, values: np.ndarray, caption: str = "") -> Panel:
+def pairs(seen: Seen, title: str, values: np.ndarray, caption: str = "", mark: int | None = None) -> Panel:
     """Return a panel of all query-key pairs, masked where the query must not attend to the key."""
-    return panel(title, seen.masked(values), seen.labels, seen.labels, caption=caption)
+    return panel(title, seen.masked(values), seen.labels, seen.labels, caption=caption, mark=mark)
 
 
 def earlier(
-    seen: Seen, title: str, values: np.ndarray, *, row: str, column: str = "", with_itself: bool = False
+    seen: Seen,
+    title: str,
+    values: np.ndarray,
+    *,
+    row: str,
+    column: str = "",
+    with_itself: bool = False,
+    mark: int | None = None,
 ) -> Panel:
     """Return a panel of each token against the tokens before it; all other cells are masked.
 
@@ -54,18 +93,19 @@ def earlier(
         title: a short name of the matrix.
         values: ``[n, n]``.
         row: what one row is.
-        column: what one column is; "token before" if empty.
+        column: what one column is; "earlier token" if empty.
         with_itself: whether the diagonal is shown too.
+        mark: index of the colour of the matrix's ``symbol``.
     """
     shown = np.where(np.tri(len(values), k=0 if with_itself else -1, dtype=bool), values, np.nan)
-    return panel(title, shown, seen.labels, seen.labels, row=row, column=column or _("token before"))
+    return panel(title, shown, seen.labels, seen.labels, row=row, column=column or _("earlier token"), mark=mark)
 
 
 def board(
     key: str,
     *panels: Panel,
     tone: Literal["linear", "sqrt", "log"] = "sqrt",
-    **told: Any,  # noqa: ANN401 - arguments of the board
+    **settings: Any,  # noqa: ANN401 - arguments of the board
 ) -> None:
     """Draw matrices side by side; matrices of equal shape share crosshair and zoom.
 
@@ -73,28 +113,33 @@ def board(
         key: the element's key.
         panels: the matrices, of any shapes.
         tone: the transform from values to colours.
-        told: further arguments of `app.matrix_board.matrix_board`.
+        settings: further arguments of `app.matrix_board.matrix_board`.
     """
     numbered = [replace(each, key=str(i)) for i, each in enumerate(panels)]
-    matrix_board(numbered, key=key, transform=tone, panel_size=420, file_name="inside", **told)
+    matrix_board(
+        numbered, key=key, transform=tone, panel_size=520 if len(panels) == 1 else 420, file_name="inside", **settings
+    )
 
 
 def features(seen: Seen, q: np.ndarray, k: np.ndarray, key: str, captions: Sequence[str] = ("", "")) -> None:
     """Draw the features of the queries and of the keys side by side, both ``[n, C]``."""
-    named = zip(("φ(q)", "φ(k)"), (q, k), captions, strict=True)
+    named = enumerate(zip(("φ(q)", "φ(k)"), (q, k), captions, strict=True))
     words = {"row": _("token"), "column": _("feature")}
-    shown = (panel(title, values, seen.labels, caption=caption, **words) for title, values, caption in named)
+    shown = (
+        panel(title, values, seen.labels, caption=caption, mark=mark, **words)
+        for mark, (title, values, caption) in named
+    )
     board(key, *shown, unit=_("feature"))
 
 
-def lines(of: Sequence[Curve], *, key: str, alt: str, height: int = 360, **told: Any) -> None:  # noqa: ANN401
-    """Draw curves; ``alt`` describes the figure in one sentence, ``told`` goes to `app.figures.curves.curves`."""
-    chart.show(curves(of, height=height, **told), key=key, name="inside", alt=alt)
+def lines(of: Sequence[Curve], *, key: str, alt: str, height: int = 360, **settings: Any) -> None:  # noqa: ANN401
+    """Draw curves; ``alt`` describes the figure in one sentence, ``settings`` go to `app.figures.curves.curves`."""
+    chart.show(curves(of, height=height, **settings), key=key, name="inside", alt=alt)
 
 
-def cloud(of: Sequence[Points], *, key: str, alt: str, **told: Any) -> None:  # noqa: ANN401
-    """Draw estimated (y) over true (x) values with the diagonal; ``told`` goes to `app.figures.scatter.scatter`."""
-    chart.show(scatter(of, diagonal=_("equal"), log=True, **told), key=key, name="inside", alt=alt)
+def cloud(of: Sequence[Points], *, key: str, alt: str, **settings: Any) -> None:  # noqa: ANN401
+    """Draw estimated (y) over true (x) values with the diagonal; ``settings`` go to `app.figures.scatter.scatter`."""
+    chart.show(scatter(of, diagonal=_("equal"), log=True, **settings), key=key, name="inside", alt=alt)
 
 
 def bars(
@@ -104,7 +149,7 @@ def bars(
     key: str,
     alt: str,
     height: int = 320,
-    **told: Any,  # noqa: ANN401 - arguments of the figure
+    **settings: Any,  # noqa: ANN401 - arguments of the figure
 ) -> None:
-    """Draw one bar per label and series; ``told`` goes to `app.figures.bars.grouped_bars`."""
-    chart.show(grouped_bars(series, labels, height=height, **told), key=key, name="inside", alt=alt)
+    """Draw one bar per label and series; ``settings`` go to `app.figures.bars.grouped_bars`."""
+    chart.show(grouped_bars(series, labels, height=height, **settings), key=key, name="inside", alt=alt)

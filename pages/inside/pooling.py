@@ -17,10 +17,11 @@ from attention_core.analysis.low_rank import factors
 from attention_core.analysis.masks import provenance
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
+from pages.inside.pictures import symbol
 from pages.inside.story import Seen, Step, later
 from pages.inside.tokens import Pool, strip
 
-BLURS, LEAKS = N_("Multiply: what blurs"), N_("Why it leaks")
+BLURS, LEAKS = N_("Best possible error"), N_("Leakage")
 """Titles of the steps ``blur`` and ``leak``."""
 
 
@@ -30,7 +31,7 @@ def name(seen: Seen, pool: Pool) -> str:
     return " … ".join(isolated(seen.labels[i]) for i in dict.fromkeys((first, last)))
 
 
-def told(seen: Seen, pool: Pool) -> str:
+def described(seen: Seen, pool: Pool) -> str:
     """Return the name of a pool for a sentence, with the positions of its first and last token."""
     words = _("“{name}”", name=escape_markdown(name(seen, pool)))
     first, last = pool
@@ -39,6 +40,12 @@ def told(seen: Seen, pool: Pool) -> str:
         if first == last
         else _("{words} (tokens {first} to {last})", words=words, first=first, last=last)
     )
+
+
+def block_names(seen: Seen) -> list[str]:
+    """Return the label of each block of a variant with the setting "block": the positions of its ends."""
+    n, size = len(seen.weights), seen.setting("block")
+    return [f"{i}–{j}" if j > i else f"{i}" for i in range(0, n, size) for j in [min(i + size, n) - 1]]
 
 
 def levels(pools: Sequence[Pool]) -> list[list[int]]:
@@ -75,82 +82,70 @@ def pool_names(seen: Seen) -> list[str]:
     return [f"{first}–{last}" if first < last else f"{first} {isolated(seen.labels[first])}" for first, last in pools]
 
 
-def cover(seen: Seen, what: str = "") -> Step:
-    """Build the step that shows which tokens each pooled key contains.
-
-    Args:
-        seen: the variant on a head.
-        what: what a mixture is called, in the singular; "key" if empty.
-    """
-    what = what or _("key")
+def cover(seen: Seen) -> Step:
+    """Build the step that shows which tokens each pooled key contains."""
     P = seen.parts["provenance"]
     m, n = P.shape
     pools, sizes = provenance.spans(P), provenance.effective_tokens(P)
 
     def draw(key: str) -> None:
         draw_strip(seen)
-        st.caption(_("Each box is one {what}, as wide as the tokens it holds.", what=what))
-        title = _("What each {what} is made of", what=what)
-        shares = pictures.panel(title, P, pool_names(seen), seen.labels, row=what, column=_("token"))
+        st.caption(_("Each box is one pooled key, as wide as its tokens."))
+        shares = pictures.panel(
+            _("Pools P"), P, pool_names(seen), seen.labels, row=_("pool"), column=_("token"), mark=0
+        )
         pictures.board(f"{key}.provenance", shares, unit=_("share of the token"), tone="linear")
 
     return Step(
-        title=_("Pool the keys"),
-        formula=r"\tilde K = P K,\qquad \tilde V = P V,\qquad P \in \mathbb{R}^{m \times n}",
+        title=_("Pooling"),
+        mechanism=_("Neighbouring keys are pooled into one key, and their values into one value."),
+        formula=rf"\tilde K = {symbol(0, 'P')} K,\qquad \tilde V = {symbol(0, 'P')} V",
         shapes={"P": (m, n), r"\tilde K": (m, seen.qkv.k.shape[-1])},
-        sentence=_(
-            "{n} tokens become **{m} keys**. The widest holds {pool}; a key amounts to {size:.1f} equally weighted "
-            "tokens on average.",
+        findings=_(
+            "{n} tokens become **{m} keys**. A key combines {size:.1f} equally weighted tokens on average; the widest "
+            "combines {pool}.",
             n=n,
             m=m,
-            pool=told(seen, widest(pools)),
+            pool=described(seen, widest(pools)),
             size=sizes.mean(),
         ),
         draw=draw,
     )
 
 
-def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
+def weights_on_pools(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
     """Build the step that shows the weights of each query on the pooled keys.
 
     Args:
         seen: the variant on a head.
-        extra: a text of the story that is appended to the sentence.
+        extra: a text of the story that is appended to the findings.
         among: search the largest weight among this many first keys only; all keys if None.
     """
     left, pools = seen.parts["left"], provenance.spans(seen.parts["provenance"])
     sought = left[:, :among]
     i, r = np.unravel_index(int(sought.argmax()), sought.shape)
     first, last = pools[r]
-    firmest = (
-        _(
-            "The firmest look: **“{query}”** (token {i}) puts {weight:.0%} of its weight on {pool}. Softmax itself "
-            "puts {exact:.0%} there."
-        )
-        if among is None
-        else _(
-            "The firmest look at a pool: **“{query}”** (token {i}) puts {weight:.0%} of its weight on {pool}. Softmax "
-            "itself puts {exact:.0%} there."
-        )
-    )
 
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_with_options(otherwise=int(i), key=f"{key}.query", **tokens(seen.labels))
         draw_strip(seen, left[query])
-        st.caption(_("The pools, shaded by the weight that this query gives each."))
-        title = _("Left factor: softmax over these keys")
-        pictures.board(f"{key}.left", pictures.panel(title, left, seen.labels, pool_names(seen)))
+        st.caption(_("Pools, shaded by the weight of this query."))
+        shown = pictures.panel(_("Weights L"), left, seen.labels, pool_names(seen), column=_("pool"), mark=0)
+        pictures.board(f"{key}.left", shown)
 
     return Step(
-        title=_("Look at the pools"),
-        formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right) \in \mathbb{R}^{n \times m}",
+        title=_("Weights on pools"),
+        mechanism=_("Each query attends to the pooled keys instead of single keys."),
+        formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
         shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
-        sentence=paragraph(
-            firmest.format(
+        findings=paragraph(
+            _(
+                "Largest weight: **“{query}”** (token {i}) gives {weight:.0%} to {pool}, where softmax gives "
+                "{exact:.0%}.",
                 query=seen.token(i),
                 i=i,
                 weight=left[i, r],
-                pool=told(seen, (first, last)),
+                pool=described(seen, (first, last)),
                 exact=seen.reference[i, first : last + 1].sum(),
             ),
             extra,
@@ -160,73 +155,62 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
 
 
 @later(BLURS)
-def blur(seen: Seen, *, queries: bool = False) -> Step:
-    """Build the step that compares the product with the best matrix that any weights on the same mixtures can reach.
-
-    Args:
-        seen: the variant on a head.
-        queries: whether queries are mixed (equal rows) rather than keys (equal columns).
-    """
+def blur(seen: Seen) -> Step:
+    """Build the step that compares the product with the best matrix that any weights on the same pools can reach."""
     left, right = seen.parts["left"], seen.parts["right"]
-    mixed, wanted = (left.T, seen.reference.T) if queries else (right, seen.reference)
-    best = provenance.closest(wanted, mixed)
-    best = best.T if queries else best
+    best = provenance.closest(seen.reference, right)
     floor, error = (factors.relative_error_of(matrix, seen.reference) for matrix in (best, seen.weights))
-    n, rank, kinds = len(left), factors.rank(mixed), factors.distinct_columns(mixed)
+    n, rank, kinds = len(left), factors.rank(right), factors.distinct_columns(right)
     return Step(
-        formula=r"A = L R,\qquad \operatorname{rank} A \le m,\qquad "
-        + (r"\min_X \lVert S - L X \rVert_F" if queries else r"\min_X \lVert S - X R \rVert_F"),
+        mechanism=_("Tokens of one pool share their weights, which limits how close any weights can come to softmax."),
+        formula=symbol(0, "A")
+        + r" = L R,\qquad \operatorname{rank} A \le m,\qquad "
+        + symbol(1, "X^*")
+        + r" = \arg\min_X \lVert S - X R \rVert_F",
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
-        sentence=blur_sentence(rank, n, kinds, floor, error, queries=queries),
+        findings=blur_sentence(rank, n, kinds, floor, error),
         draw=lambda key: draw_best(seen, best, key),
     )
 
 
-def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float, *, queries: bool) -> str:
-    """Return the sentence about the error that mixing alone causes.
+def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float) -> str:
+    """Return the sentence about the error that pooling alone causes.
 
     Args:
         rank: the rank of the product.
         n: number of tokens.
-        kinds: number of distinct columns of the product, or of distinct rows if queries are mixed.
-        floor: the error of the best possible weights on these mixtures.
+        kinds: number of distinct columns of the product.
+        floor: the error of the best possible weights on these pools.
         error: the error of the actual weights.
-        queries: whether queries are mixed.
     """
     values = {"rank": rank, "n": n, "kinds": kinds, "floor": floor, "error": error}
     if rank == n:
         return _(
-            "With as many independent mixtures as tokens nothing has to be blurred: the best weights would come within "
-            "{floor:.0%} of softmax, the actual ones are {error:.0%} off.",
-            **values,
-        )
-    if queries:
-        return _(
-            "The product has rank {rank} of {n} and {kinds} different rows. That blur alone makes it **{floor:.0%}** "
-            "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
+            "The pools are independent and as many as the tokens, so pooling loses nothing by itself. Best possible "
+            "error: {floor:.0%}. Actual: {error:.0%}.",
             **values,
         )
     return _(
-        "The product has rank {rank} of {n} and {kinds} different columns. That blur alone makes it **{floor:.0%}** "
-        "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
+        "Best possible error with these pools: **{floor:.0%}**. Actual: **{error:.0%}**. The matrix has rank {rank} of "
+        "{n} and {kinds} different columns.",
         **values,
     )
 
 
 def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
-    """Draw the variant's matrix, the best matrix its mixtures allow, and softmax.
+    """Draw the variant's matrix, the best matrix its pools allow, and softmax.
 
     Args:
         seen: the variant on a head.
-        best: the matrix closest to softmax that other weights on these mixtures can reach, ``[n, n]``.
+        best: the matrix closest to softmax that other weights on these pools can reach, ``[n, n]``.
         key: prefix of the elements' keys.
     """
-    own = _("off by {error:.0%}", error=factors.relative_error_of(seen.weights, seen.reference))
-    least = _("off by {error:.0%}, whatever the weights", error=factors.relative_error_of(best, seen.reference))
+    own = _("error {error:.0%}", error=factors.relative_error_of(seen.weights, seen.reference))
+    least = _("error {error:.0%}", error=factors.relative_error_of(best, seen.reference))
     pictures.board(
         f"{key}.best",
-        pictures.pairs(seen, _("Product of the factors"), seen.weights, own),
-        pictures.pairs(seen, _("Best with these mixtures"), best, least),
+        pictures.pairs(seen, _("Actual A"), seen.weights, own, mark=0),
+        pictures.pairs(seen, _("Best possible X* R"), best, least, mark=1),
         pictures.pairs(seen, _("Softmax"), seen.reference),
     )
 
@@ -239,7 +223,7 @@ def leak(seen: Seen, extra: str = "") -> Step:
 
     Args:
         seen: the variant on a head.
-        extra: a text of the story that is appended to the sentence.
+        extra: a text of the story that is appended to the findings.
     """
     P, right = seen.parts["provenance"], seen.parts["right"]
     n = P.shape[1]
@@ -247,14 +231,14 @@ def leak(seen: Seen, extra: str = "") -> Step:
     shares = provenance.future_mass(hidden)
     pools = [pool for pool in provenance.spans(P) if pool[1] > pool[0]]
     if not pools:
-        words = _("Every key holds a single token, so none can tell of another: here pooling does nothing, nor leaks.")
+        words = _("Each key holds a single token, so nothing leaks.")
     else:
         first, last = widest(pools, n)
         worst = int(shares.argmax())
         words = _(
-            "The key of tokens {first} to {last} tells query {first}, **“{query}”**, of token {last}, **“{token}”**, "
-            "{distance} ahead. Hide every key that begins after its query: still {mean:.0%} of the weight lies on the "
-            "future on average, {most:.0%} for “{worst}” (token {i}).",
+            "Through the key of tokens {first} to {last}, query **“{query}”** receives information from **“{token}”**, "
+            "{distance} tokens later. If keys that begin after the query are masked, {mean:.0%} of the weight is still "
+            "on later tokens on average, and {most:.0%} for “{worst}” (token {i}).",
             first=first,
             last=last,
             query=seen.token(first),
@@ -266,18 +250,18 @@ def leak(seen: Seen, extra: str = "") -> Step:
             i=worst,
         )
         words = paragraph(words, hidden_whole(seen))
-    leaking = _("told by a key that holds both")
-    return leaks(seen, hidden, paragraph(words, extra), leaking, _("Weights, later keys hidden"), _("weight"))
+    leaking = _("leaks through a shared key")
+    return leaks(seen, hidden, paragraph(words, extra), leaking, _("Weights with later keys masked"), _("weight"))
 
 
 def hidden_whole(seen: Seen) -> str:
-    """Return the sentence about hiding every key whose pool ends after the query."""
+    """Return the sentence about masking every key whose pool ends after the query."""
     ended = provenance.fully_past_mixtures(seen.parts["provenance"])
     blind, n = int((~ended.any(-1)).sum()), len(ended)
     if not blind:
-        return _("Hide every key that ends after its query, and nothing leaks; each query still sees a key.")
+        return _("If keys that end after the query are masked, nothing leaks, and each query still has a key.")
     return _(
-        "Hide every key that ends after its query, and nothing leaks; but {blind} of {n} queries see no key then.",
+        "If keys that end after the query are masked, nothing leaks, but {blind} of {n} queries have no key left.",
         blind=blind,
         n=n,
     )
@@ -299,15 +283,15 @@ def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, 
 
     def draw(key: str) -> None:
         kinds = {_("past and itself"): "window", leaking: "missed"}
-        share = _("{share:.1%} of all looks ahead leak", share=ahead.sum() / max(1, n * (n - 1) // 2))
+        share = _("{share:.1%} of later pairs leak", share=ahead.sum() / max(1, n * (n - 1) // 2))
         left, right = st.columns(2)
         with left:
             matrix_board(
-                [Panel("told", _("Who hears of whom"), share, np.tri(n, dtype=np.float32) + 2 * ahead)],
+                [Panel("flow", _("Information flow"), share, np.tri(n, dtype=np.float32) + 2 * ahead)],
                 labels=seen.labels,
-                key=f"{key}.told",
+                key=f"{key}.flow",
                 categories=[Category(kind, *PRIMITIVES[like]) for kind, like in kinds.items()],
-                none=_("hidden"),
+                none=_("masked"),
                 unit=_("Pairs"),
                 panel_size=420,
                 file_name="leak",
@@ -316,8 +300,11 @@ def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, 
             pictures.board(f"{key}.ahead", pictures.panel(title, values, seen.labels, seen.labels), unit=unit)
 
     return Step(
-        formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; i \text{ hears of } j",
+        mechanism=_(
+            "A query that attends to a pooled key receives information from all of its tokens, later ones too."
+        ),
+        formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; j \text{ leaks to } i",
         shapes={"P": P.shape, "A": (n, n)},
-        sentence=words,
+        findings=words,
         draw=draw,
     )

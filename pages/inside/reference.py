@@ -12,34 +12,32 @@ from pages.inside import pictures
 from pages.inside.story import Later, Seen, Step
 
 
-def beside_reference(seen: Seen, sentence: str = "") -> Later:
+def compare_with_reference(seen: Seen, sentence: str = "") -> Later:
     """Build the step that draws the matrix, its reference (usually softmax) and their difference on one scale.
 
     Args:
         seen: the variant on a head.
         sentence: a text of the story that is added to the error numbers.
     """
-    title = _("Beside {reference}", reference=reference_name(seen.attention))
-    return Later(title, partial(_beside, seen, sentence))
+    return Later(_("Comparison"), partial(_compare, seen, sentence))
 
 
-def _beside(seen: Seen, sentence: str) -> Step:
+def _compare(seen: Seen, sentence: str) -> Step:
     reference, own = reference_name(seen.attention), seen.attention.variant.reference is not None
     difference, sums = seen.weights - seen.reference, seen.weights.sum(-1)
+    negative = np.maximum(-seen.weights, 0).sum() / len(sums)
     text = _(
-        "The matrix of **{name}** is off by {error:.0%} from {reference}'s, where looking everywhere alike would be "
-        "off by {zero:.0%}.",
-        name=label(seen.attention),
+        "Error against {reference}: {error:.0%}. Equal weights would have an error of {zero:.0%}.",
         reference=reference,
         error=relative_error_of(seen.weights, seen.reference),
         zero=relative_error_of(uniform(seen.visible), seen.reference),
     )
-    if rows_are_distributions(sums.min(), sums.max(), np.maximum(-seen.weights, 0).sum() / len(sums)):
+    if rows_are_distributions(sums.min(), sums.max(), negative):
         wrong = np.abs(difference).sum(-1).mean() / 2
         text = paragraph(
             text,
             _(
-                "It puts {wrong:.0%} of a row's mass on other tokens than {reference} does.",
+                "On average, {wrong:.0%} of a row's weight is on other keys than in {reference}.",
                 wrong=wrong,
                 reference=reference,
             ),
@@ -49,15 +47,19 @@ def _beside(seen: Seen, sentence: str) -> Step:
         signs = _("blue: more than {reference}, orange: less", reference=reference)
         pictures.board(
             key,
-            pictures.pairs(seen, label(seen.attention), seen.weights),
-            pictures.pairs(seen, reference[0].upper() + reference[1:] if own else _("Softmax"), seen.reference),
+            pictures.pairs(seen, label(seen.attention), seen.weights, mark=0),
+            pictures.pairs(seen, reference[0].upper() + reference[1:] if own else _("Softmax"), seen.reference, mark=1),
             pictures.pairs(seen, _("Difference"), difference, signs),
         )
 
     n = len(seen.weights)
     return Step(
-        formula=seen.attention.variant.formula,
+        mechanism=_(
+            "Together, the steps give each pair of a query and a key one weight; {reference} is the reference.",
+            reference=reference,
+        ),
+        formula=seen.attention.variant.formula.replace("A", pictures.symbol(0, "A"), 1),
         shapes={r"A": (n, n), "S" if own else r"\operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},
-        sentence=paragraph(text, sentence),
+        findings=paragraph(text, sentence),
         draw=draw,
     )

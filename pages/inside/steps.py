@@ -1,7 +1,6 @@
 """Step navigation of the Inside page, and the drawing of the current step."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import streamlit as st
 
@@ -28,7 +27,7 @@ def show(chosen: ChosenInput) -> None:
         st.caption(f":material/block: {refusal(attention, share, chosen.head or 0)}")
         causal = False
     if chosen.head is None:
-        st.caption(":material/info: " + _("An average of heads has no inside; this is head 0."))
+        st.caption(":material/info: " + _("Showing head 0: an average over heads cannot be taken apart."))
     head = chosen.head or 0
     with computing(_(attention.title)):
         found = cached.inside(chosen.source, attention, head, causal)
@@ -46,8 +45,8 @@ def show(chosen: ChosenInput) -> None:
         steps = discover()[attention.key](seen)
         number = _pick([step.title for step in steps])
         step = steps[number - 1]
-        sentence = step.sentence  # Building the sentence may take long, so it happens inside `computing`.
-    _draw(step, sentence, f"inside.{attention.key}.{number}")
+        findings = step.findings  # Building a step may take long, so it happens inside `computing`.
+    _draw(step, findings, f"inside.{attention.key}.{number}")
     take_away.show(seen, chosen)
 
 
@@ -60,7 +59,7 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
         head: the head in which that share is measured.
     """
     text = _(
-        "{name} cannot be causal: {reason} It is shown without.",
+        "{name} cannot be causal: {reason} It is shown without the mask.",
         name=_(attention.title),
         reason=_(attention.variant.causal_reason or ""),
     )
@@ -68,8 +67,8 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
         text = paragraph(
             text,
             _(
-                "The model hides the future: {share:.0%} of softmax's mass in head {head} then lies on later tokens, "
-                "which it never sees.",
+                "The model masks later tokens; without the mask, they get {share:.0%} of softmax's weight in head "
+                "{head}.",
                 share=future_share,
                 head=head,
             ),
@@ -78,37 +77,29 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
 
 
 def _pick(titles: Sequence[str]) -> int:
-    """Draw the step picker with the buttons "Previous" and "Next", and return the number of the current step."""
-    shown = InsideOptions.step.restrict_to(range(1, len(titles) + 1))
+    """Draw the tabs of the steps, and return the number of the current step.
+
+    A link to a step beyond the last, from a time when the story had more, opens the last step.
+    """
+    last = len(titles)
+    if InsideOptions.step.value > last:
+        st.caption(":material/info: " + _("This variant has {n} steps; the last one is shown.", n=last))
+        InsideOptions.step.set(last)
+    shown = InsideOptions.step.restrict_to(range(1, last + 1))
     names = {i: f"{i} · {title}" for i, title in enumerate(titles, 1)}
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="inside.steps"):
-        for name, icon, way, by in (
-            (_("Previous"), ":material/arrow_back:", "back", -1),
-            (_("Next"), ":material/arrow_forward:", "on", 1),
-        ):
-            st.button(
-                name,
-                icon=icon,
-                key=f"inside_by_{way}",
-                on_click=partial(InsideOptions.step.set, shown + by),
-                disabled=not 1 <= shown + by <= len(titles),
-                width="content",
-            )
-        InsideOptions.step.draw(
-            options=list(names),
-            format_func=names.__getitem__,
-            required=True,
-            label_visibility="collapsed",
-            width="content",
-        )
+    InsideOptions.step.draw(
+        options=list(names), format_func=names.__getitem__, required=True, label_visibility="collapsed", width="content"
+    )
     return shown
 
 
-def _draw(step: Step | Later, sentence: str, key: str) -> None:
-    st.markdown(sentence)
-    # The page clips formulas at their box, but a numerator can extend above it. An invisible strut makes room.
+def _draw(step: Step | Later, findings: str, key: str) -> None:
+    """Draw a step: its mechanism, its formula with the sizes of the arrays on hover, its figures and its findings."""
     sizes = "  \n".join(rf"${symbol} = [{', '.join(map(str, shape))}]$" for symbol, shape in step.shapes.items())
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    left.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}")
-    right.caption(_("Sizes: {sizes}", sizes=f"  \n{sizes}"))
+    with st.container(gap=None):
+        st.markdown(step.mechanism)
+        # The page clips formulas at their box, but a numerator can extend above it. An invisible strut makes room.
+        st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}", help=_("Sizes: {sizes}", sizes=f"  \n{sizes}"))
     step.draw(key)
+    if findings:
+        st.markdown(findings)

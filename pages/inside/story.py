@@ -67,17 +67,19 @@ class Step:
     """One step of a story.
 
     Attributes:
-        title: the step in a few words; empty if the function is decorated with ``later``, which has the title.
+        title: one to three words; empty if the function is decorated with ``later``, which has the title.
+        mechanism: one sentence without numbers from the data, which says how the variant computes this step.
         formula: the step in LaTeX.
         shapes: the shapes of the shown arrays, by LaTeX symbol.
-        sentence: the explanation, with numbers from the data.
+        findings: sentences with numbers measured on the data.
         draw: a function that draws the figures; its argument is a key prefix for the elements.
     """
 
     title: str = ""
+    mechanism: str
     formula: str
     shapes: Mapping[str, tuple[int, ...]]
-    sentence: str
+    findings: str
     draw: Callable[[str], None]
 
 
@@ -85,21 +87,21 @@ class Later:
     """A step that is expensive to build, and is built when it is first shown.
 
     Args:
-        title: the step in a few words.
-        tell: builds the step.
+        title: one to three words.
+        build: builds the step.
     """
 
-    def __init__(self, title: str, tell: Callable[[], Step]) -> None:
-        self.title, self._tell = title, tell
-        self._told: Step | None = None
+    def __init__(self, title: str, build: Callable[[], Step]) -> None:
+        self.title, self._build = title, build
+        self._built: Step | None = None
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a step's own
         """Return an attribute of the step, building the step at the first access."""
         # Before Python 3.12, cached_property holds one lock for all sessions while the step is built, so it is not
         # used.
-        if self._told is None:
-            self._told = self._tell()
-        return getattr(self._told, name)
+        if self._built is None:
+            self._built = self._build()
+        return getattr(self._built, name)
 
 
 P = ParamSpec("P")
@@ -108,12 +110,12 @@ P = ParamSpec("P")
 def later(title: str) -> Callable[[Callable[P, Step]], Callable[P, Later]]:
     """Return a decorator that builds a step only when it is shown; ``title`` is translated and known before."""
 
-    def decorate(tell: Callable[P, Step]) -> Callable[P, Later]:
-        @wraps(tell)
-        def told(*args: P.args, **kwargs: P.kwargs) -> Later:
-            return Later(_(title), partial(tell, *args, **kwargs))
+    def decorate(build: Callable[P, Step]) -> Callable[P, Later]:
+        @wraps(build)
+        def postponed(*args: P.args, **kwargs: P.kwargs) -> Later:
+            return Later(_(title), partial(build, *args, **kwargs))
 
-        return told
+        return postponed
 
     return decorate
 

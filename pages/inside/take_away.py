@@ -17,14 +17,14 @@ from pages.inside.story import Seen
 def show(seen: Seen, chosen: ChosenInput) -> None:
     """Draw the folds with the variant's formula and code, and with the downloads of the shown numbers."""
     lazy_expander(_("Formula and code"), partial(about.show, seen.attention, chosen), key="inside.about")
-    lazy_expander(_("Take away"), partial(_files, seen), key="inside.files")
+    lazy_expander(_("Export"), partial(_files, seen), key="inside.files")
 
 
 def _files(seen: Seen) -> None:
     chart.choose_format()
     with st.container(horizontal=True):
         parts = partial(_parts, seen.source, seen.attention, seen.head, causal=seen.causal)
-        export.download(_("All parts (NPZ)"), parts, f"{seen.attention.key}-inside.npz")
+        export.download(_("All intermediates (NPZ)"), parts, f"{seen.attention.key}-inside.npz")
         source = seen.source
         export.download(
             _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(cached.record(source)), "qkv.npz", whole_input=True

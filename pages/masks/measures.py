@@ -4,7 +4,7 @@ import attention_core as ac
 from app.jobs import cached
 from app.jobs.cached import View
 from app.lessons.screen import Screen
-from app.measures import Measure
+from app.measures import PageMeasure, VariantMeasure
 from app.words.i18n import N_
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
@@ -12,18 +12,17 @@ from attention_core.limits import current
 from pages.masks.options import MasksOptions
 
 
-def _pattern(screen: Screen, attention: ac.Attention | None) -> Pattern:
-    assert attention is not None
+def _pattern(screen: Screen, attention: ac.Attention) -> Pattern:
     chosen = screen.chosen
     return cached.pattern(chosen.source, attention, head=chosen.head, causal=screen.visit.causal)
 
 
-def _kept(screen: Screen, attention: ac.Attention | None) -> float:
+def _kept(screen: Screen, attention: ac.Attention) -> float:
     pattern = _pattern(screen, attention)
     return 100 * pattern.pairs / pattern.possible
 
 
-def _depth(screen: Screen, attention: ac.Attention | None) -> float | None:
+def _depth(screen: Screen, attention: ac.Attention) -> float | None:
     depth = _pattern(screen, attention).diameter
     return None if depth is None else float(depth)
 
@@ -37,12 +36,12 @@ def _reach(screen: Screen) -> Reach | None:
     return cached.reach(view, able, current().stack_layers) if able else None
 
 
-def _connected(screen: Screen, attention: ac.Attention | None) -> float | None:
+def _connected(screen: Screen) -> float | None:
     reached = _reach(screen)
     return None if reached is None else 100 * reached.shares[screen.options(MasksOptions).stack_depth]
 
 
-def _complete(screen: Screen, attention: ac.Attention | None) -> float | None:
+def _complete(screen: Screen) -> float | None:
     reached = _reach(screen)
     return None if reached is None or reached.complete is None else float(reached.complete)
 
@@ -52,46 +51,30 @@ def _tokens(screen: Screen) -> int:
 
 
 MEASURES = {
-    "pairs": Measure(
-        title=N_("share of query–key pairs that {name} allows"),
-        find=_kept,
-        unit="%",
-        high=100,
-        step=1,
-        digits=1,
-        tolerance=4,
-    ),
-    "depth": Measure(
-        title=N_("number of layers of {name} that connect every pair"),
-        find=_depth,
+    "pairs": VariantMeasure(N_("share of query–key pairs that {name} allows"), _kept, unit="%", digits=1, tolerance=4),
+    "depth": VariantMeasure(
+        N_("number of layers of {name} that connect every pair"),
+        _depth,
         unit=N_("layers"),
         low=1,
         high=_tokens,
-        step=1,
-        digits=0,
         tolerance=1,
         missing_message=N_("No number of these layers connects every pair."),
     ),
-    "connected": Measure(
-        title=N_("share of pairs that this stack connects"),
-        find=_connected,
-        of_variant=False,
+    "connected": PageMeasure(
+        N_("share of pairs that this stack connects"),
+        _connected,
         unit="%",
-        high=100,
-        step=1,
         digits=1,
         tolerance=5,
         missing_message=N_("The stack is empty. Add a layer."),
     ),
-    "complete": Measure(
-        title=N_("number of layers after which this stack connects every pair"),
-        find=_complete,
-        of_variant=False,
+    "complete": PageMeasure(
+        N_("number of layers after which this stack connects every pair"),
+        _complete,
         unit=N_("layers"),
         low=1,
         high=_tokens,
-        step=1,
-        digits=0,
         tolerance=1,
         missing_message=N_("This stack never connects every pair."),
     ),

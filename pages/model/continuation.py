@@ -27,7 +27,7 @@ def show(question: Question) -> None:
             if own:
                 st.markdown(f"**{heading}**")
                 st.markdown("  \n".join(line(row, own[0]) for row in own))
-        st.dataframe(numbers(rows), hide_index=True)
+        st.dataframe(numbers(rows), hide_index=True, width="content")
         st.caption(
             paragraph(
                 _(
@@ -88,12 +88,8 @@ def _divergence(row: ContinuationRow, first: ContinuationRow) -> str:
 
 
 def numbers(rows: Sequence[ContinuationRow]) -> pd.DataFrame:
-    """Return the speed and memory of each model, one row per model and kind of generation."""
+    """Return the memory of each model, one row per model."""
+    greedy = [row for row in rows if row.seed is None]
     return pd.DataFrame(
-        {
-            _("Model"): [name_of(row) for row in rows],
-            _("Decoding"): [_("greedy") if row.seed is None else _("sampled") for row in rows],
-            _("Tokens per second"): [round((len(row.ids) - 1) / row.seconds, 1) for row in rows],
-            _("Cache"): [memory(row.held) for row in rows],
-        }
+        {_("Model"): [name_of(row) for row in greedy], _("Cache"): [memory(row.held) for row in greedy]}
     )

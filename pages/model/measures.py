@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import cast
 
-import attention_core as ac
 from app.lessons import sweep_results
 from app.lessons.lesson import LessonError
 from app.lessons.screen import Screen
-from app.measures import Measure
+from app.measures import PageMeasure
 from app.words.i18n import N_
 from attention_core import metrics
 from attention_core.experiments import swap
@@ -40,25 +39,24 @@ def _scores(screen: Screen) -> tuple[Score, Score]:
     return original, changed[min(question.options.shown, len(changed) - 1)]
 
 
-def _times(screen: Screen, attention: ac.Attention | None) -> float:
+def _times(screen: Screen) -> float:
     original, chosen = _scores(screen)
     return chosen.perplexity / original.perplexity
 
 
-def _copied(screen: Screen, attention: ac.Attention | None) -> float:
+def _copied(screen: Screen) -> float:
     return _scores(screen)[1].copied
 
 
-def _forecast(screen: Screen, attention: ac.Attention | None) -> float:
+def _forecast(screen: Screen) -> float:
     found = error_points(_rows(predicts.tasks(_question(screen))))
     return metrics.rank_correlation([p.output for p in found], [p.perplexity for p in found])
 
 
 MEASURES = {
-    "times": Measure(
-        title=N_("perplexity with the selected variant, relative to the original model"),
-        find=_times,
-        of_variant=False,
+    "times": PageMeasure(
+        N_("perplexity with the selected variant, relative to the original model"),
+        _times,
         unit=N_("times"),
         low=0.1,
         high=10,
@@ -66,20 +64,18 @@ MEASURES = {
         digits=1,
         tolerance=0.2,
     ),
-    "copied": Measure(
-        title=N_("loss per copied token with the selected variant"),
-        find=_copied,
-        of_variant=False,
+    "copied": PageMeasure(
+        N_("loss per copied token with the selected variant"),
+        _copied,
         unit=N_("nats"),
         high=14,
         step=0.1,
         digits=1,
         tolerance=0.5,
     ),
-    "forecast": Measure(
-        title=N_("rank correlation of output error with perplexity"),
-        find=_forecast,
-        of_variant=False,
+    "forecast": PageMeasure(
+        N_("rank correlation of output error with perplexity"),
+        _forecast,
         low=-1,
         high=1,
         step=0.01,

@@ -24,7 +24,7 @@ MOST_ROUNDS = 25
 """Maximum rounds of a run; the quartiles change little after these."""
 FORMS: dict[Form, str] = {"fused": N_("torch's fused kernel"), "explicit": N_("explicit n × n scores")}
 """Ways to apply a mask to the full matrix."""
-SIDES = {"ratio": N_("Time over softmax's"), "memory": N_("Peak memory"), "work": N_("Multiply-adds")}
+SIDES = {"ratio": N_("Relative time"), "memory": N_("Peak memory"), "work": N_("Multiply-adds")}
 """Charts that can be shown next to the time chart."""
 
 
@@ -37,14 +37,14 @@ class TimingOptions(Options, prefix="t_"):
     """The options that a link to this page carries in addition to the variants."""
 
     mode = choice(
-        {"forward": N_("Forward"), "backward": N_("Forward + backward"), "decode": N_("One decode step")}, N_("Measure")
+        {"forward": N_("Forward"), "backward": N_("Forward + backward"), "decode": N_("Decode step")}, N_("Measure")
     )
     device = choice({"cpu": "CPU", "cuda": "CUDA"}, N_("On"))
-    dtype = choice({name: name for name in DTYPES}, N_("Numbers"))
-    first = selection(lambda: {n: str(n) for n in doublings()}, N_("From tokens"), default=SIZES[0], link="t_from")
+    dtype = choice({name: name for name in DTYPES}, N_("Data type"))
+    first = selection(lambda: {n: str(n) for n in doublings()}, N_("Shortest n"), default=SIZES[0], link="t_from")
     last = link_only_option(
         lambda: url.one_of(min(SIZES[-1], current().timed_tokens), doublings()),
-        N_("To tokens, doubling"),
+        N_("Longest n"),
         link="t_to",
         widget=st.selectbox,
         arguments=lambda: {"options": doublings()},
@@ -54,14 +54,15 @@ class TimingOptions(Options, prefix="t_"):
     rounds = whole(
         5, 1, MOST_ROUNDS, N_("Rounds"), widget=st.slider, help=N_("Samples of each variant at each length.")
     )
-    side = choice(SIDES, N_("Beside the time"))
+    side = choice(SIDES, N_("Second chart"))
     masked = link_only_option(
         lambda: url.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
-        N_("Mask on the full matrix (dotted)"),
-        help=N_("Every pair is computed and the pattern only hides some: beside it, what the pattern's own way saves."),
+        N_("Apply mask of (dotted)"),
+        help=N_("Computes all pairs and hides some, to show how much time the variant's own algorithm saves."),
     )
-    form = choice(FORMS, N_("A mask is laid on"))
+    form = choice(FORMS, N_("Apply mask to"))
     columns = switch(False, N_("All columns"))
+    at = link_only_option(lambda: url.one_of(None, doublings()), N_("Table at n"))
     recorded = link_only_option(
         lambda: url.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run (dashed)"), link="t_beside"
     )
@@ -73,7 +74,7 @@ def show() -> TimingSpec:
     TimingOptions.mode.draw()
     if len(devices()) > 1:
         TimingOptions.device.draw()
-    lazy_popover(_("Set-up"), _set_up, key="timing.set_up", icon=":material/tune:", type="tertiary")
+    lazy_popover(_("Setup"), _set_up, key="timing.set_up", icon=":material/tune:", type="tertiary")
     options = TimingOptions.now()
     first, last = sorted((options.first, options.last))
     return TimingSpec(
@@ -102,9 +103,6 @@ def _set_up() -> None:
     _show_masked()
     TimingOptions.form.draw()
     chart.choose_format()
-    st.caption(
-        _("Queries, keys and values are Gaussian, the batch is 1: how long a variant takes hardly depends on them.")
-    )
 
 
 def scope() -> Scope:

@@ -5,24 +5,27 @@ import streamlit as st
 from app.jobs import timing_runs
 from app.page import Page
 from app.ui import variant_picker
-from app.words.i18n import N_
+from app.words.i18n import N_, _
 from pages.timing import options, recorded_run, results, words
 from pages.timing.options import TimingOptions
 
 
-def show(given: None) -> None:
+def show(_top: None) -> None:
     """Draw the controls, the run with its results, and the method."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         spec = options.show()
         recorded = recorded_run.show(spec)
-    timing_runs.run_here(spec, row, lambda run, key: results.show(run, recorded, f"timing.{key}"))
+    summary = st.empty()
+    left, right = st.columns([11, 9], vertical_alignment="bottom")
+    with left:
+        st.markdown("## " + _("Time of one call"), anchors=False)
+        places = [summary, st.empty()]
+    with right:
+        TimingOptions.side.draw(label_visibility="collapsed")
+        places.append(st.empty())
+    timing_runs.run_here(spec, row, lambda run, key: results.show(run, recorded, places, f"timing.{key}"))
     words.show_method()
-
-
-def show_side() -> None:
-    """Draw the choice of the chart next to the time chart."""
-    TimingOptions.side.draw(label_visibility="collapsed")
 
 
 PAGE = Page(
@@ -30,9 +33,8 @@ PAGE = Page(
     icon=":material/timer:",
     section="Measure",
     rank=3,
-    question=N_("When does the cheap version pay?"),
+    question=N_("When is the cheaper version actually faster?"),
     options=TimingOptions,
-    header=show_side,
     uses_input=False,
     scope=options.scope,
     top=variant_picker.show,

@@ -21,21 +21,24 @@ FILE = "timing.loaded"
 
 
 def show(spec: TimingSpec) -> Run | None:
-    """Draw the choice among runs with the same mode and causality, and the file dialog; return the chosen run."""
+    """Draw the form with the recorded runs and files; return the chosen run of the same mode and causality."""
     state = st.session_state
     known: dict[str, Run] = {**recorded(), **({LOADED: state[FILE]} if FILE in state else {})}
     fitting = {name: run for name, run in known.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)}
     options = [*sorted(fitting, key=lambda name: name != LOADED), NONE]
-    picked = TimingOptions.recorded.draw_with_options(
-        options,
-        options[0],
-        key="timing.beside",
-        format_func=lambda name: _named(name, fitting) if name in fitting else _("none"),
-        width=300,
-        help=None if fitting else _("No recorded run measured this; run it here, or load one."),
-    )
-    lazy_popover(_("Save and load"), _files, key="timing.files", icon=":material/folder_open:", type="tertiary")
-    return fitting.get(picked)
+
+    def draw() -> None:
+        TimingOptions.recorded.draw_with_options(
+            options,
+            options[0],
+            key="timing.beside",
+            format_func=lambda name: _named(name, fitting) if name in fitting else _("none"),
+            help=None if fitting else _("No recorded run has this mode. Run it here, or load one."),
+        )
+        _files()
+
+    lazy_popover(_("Recordings"), draw, key="timing.files", icon=":material/folder_open:", type="tertiary")
+    return fitting.get(TimingOptions.recorded.restrict_to(options) or options[0])
 
 
 def _named(name: str, runs: Mapping[str, Run]) -> str:
@@ -57,7 +60,7 @@ def _files() -> None:
     state = st.session_state
     live = measured()
     if live is None:
-        st.caption(_("A run on this machine can be saved here once it has been made."))
+        st.caption(_("After a run on this machine, you can save it here."))
     else:
         export.download(_("Save the live run (JSON)"), lambda: to_json(live), "timing.json")
     st.file_uploader(
@@ -69,7 +72,7 @@ def _files() -> None:
     )
     if "timing.refused" in state:
         st.error(escape_markdown(state["timing.refused"]), icon=":material/error:")
-    st.caption(_("A run from another machine, a GPU among them:"))
+    st.caption(_("To measure another machine or a GPU:"))
     st.code("python -m attention_core bench --device cuda --out timing.json", language="bash", wrap_lines=True)
 
 

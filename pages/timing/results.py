@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.figures.curves import Curve, curves
@@ -20,47 +21,59 @@ from attention_core.benchmarking.summary import Overtaking, growth, of_variant, 
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import MIB, between, format_interpolated
 from pages.timing.options import SIDES, TimingOptions, subjects
-from pages.timing.words import masking
+from pages.timing.words import least_memory, masking
 
-HEIGHT = 390
+HEIGHT = 370
 """Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
-UNITS = {"ratio": N_("times softmax"), "memory": N_("MiB beyond the inputs"), "work": N_("multiply-adds, counted")}
+UNITS = {"ratio": N_("× softmax's time"), "memory": N_("MiB beyond the inputs"), "work": N_("multiply-adds, counted")}
 """Axis titles of the charts that can be shown next to the time chart."""
 
 
-def show(live: Run | None, beside: Run | None, key: str) -> None:
-    """Draw the results of the live run and of the recorded run."""
-    runs = [(run, on) for run, on in ((live, True), (beside, False)) if run is not None]
+def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator], key: str) -> None:
+    """Draw the results of the live run and of the recorded run.
+
+    Args:
+        live: run on this machine; None if there is none.
+        recorded: recorded run; None if none is chosen.
+        places: empty elements for the sentences, the time chart and the second chart; the table is drawn below them.
+        key: beginning of the keys of the elements.
+    """
+    summary, left, right = places
+    runs = [(run, on) for run, on in ((live, True), (recorded, False)) if run is not None]
     found = [line for run, on in runs for line in series(run, live=on)]
     if not found:
-        st.info(_("Nothing measured yet: press “Run on this machine”."), icon=":material/timer:")
+        st.info(_("No measurements yet. Press “Run on this machine”."), icon=":material/timer:")
         return
     first = [line for line in found if line.live] or found
-    st.markdown(summary_text(first))
-    if masked := masking(first):
-        st.markdown(masked)
-    left, right = st.columns([11, 9])
-    with left:
-        st.markdown("## " + _("Time of one call"), anchors=False)
+    summary.markdown("  \n".join(filter(None, (summary_text(first), least_memory(first), masking(first)))))
+    with left.container():
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         _chart([*times, *crossovers(found)], _("ms"), runs, found, f"{key}.time", "time")
-    with right:
+    with right.container():
         side = TimingOptions.side.value
-        st.markdown("## " + _(SIDES[side]), anchors=False)
         _chart(side_lines(side, found), _(UNITS[side]), runs, found, f"{key}.{side}", side)
     names = {attention.key: name(attention) for attention in subjects()}
     sentences = [each for run, on in runs for each in (*left_out(run, names, live=on), *otherwise(run, live=on))]
     if sentences:
         st.caption("  \n".join(f":material/block: {each}" for each in sentences))
-    rows = [row(line) for line in found]
-    shown = list(rows[0]) if TimingOptions.columns.value else first_columns()
-    st.dataframe(rows, hide_index=True, key=f"{key}.table", column_config=_columns(), column_order=shown)
-    if said := empty_cells(rows, shown):
-        st.caption(said)
-    if side == "work" or TimingOptions.columns.value:
+    _show_table(found, f"{key}.table", is_last=key.endswith("end"))
+
+
+def _show_table(found: Sequence[Series], key: str, *, is_last: bool) -> None:
+    """Draw the table at one length, and, below the last drawing of a run, its controls and the download."""
+    sizes = sorted({p.n for line in found for p in line.points})
+    common = [n for n in sizes if all(n in {p.n for p in line.points} for line in found)]
+    n = TimingOptions.at.value if TimingOptions.at.value in sizes else max(common or sizes)
+    rows = [row(line, n) for line in found]
+    shown = list(rows[0]) if TimingOptions.columns.value else first_columns(n)
+    st.dataframe(rows, hide_index=True, key=key, column_config=_columns(n), column_order=shown)
+    if text := empty_cells(rows, shown, n):
+        st.caption(text)
+    if TimingOptions.columns.value:
         st.caption(what_is_counted())
-    if key.endswith("end"):
-        with st.container(horizontal=True, vertical_alignment="center"):
+    if is_last:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            TimingOptions.at.draw_with_options(sizes, n, key="timing.at", format_func="{:,}".format, width=120)
             TimingOptions.columns.draw()
             export.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv")
 
@@ -115,14 +128,14 @@ def crossover_in_words(name: str, at: Overtaking) -> str:
         for n, own, full in (at.before, at.after)
     ]
     return "<br>".join(
-        [_("{name} overtakes softmax at {n} tokens", name=name, n=format_interpolated(at.tokens)), *sentences]
+        [_("{name} is faster than softmax from {n} tokens", name=name, n=format_interpolated(at.tokens)), *sentences]
     )
 
 
 def name(attention: ac.Attention) -> str:
     """Return the name on screen of a timed variant or mask."""
     if isinstance(attention, Masked):
-        return _("{name}, only masked", name=label(attention))
+        return _("{name}, as a mask", name=label(attention))
     return label(attention)
 
 
@@ -163,7 +176,7 @@ def end_name(line: Series) -> str:
     """Return the label at a curve's end: the variant, and whether its run is incomplete."""
     title = _(attention_from_word(line.word).title)
     if line.masked:
-        title = _("{name}, masked", name=title)
+        title = _("{name}, as a mask", name=title)
     return _("{name}, so far", name=title) if unfinished(line.run) else title
 
 
@@ -183,65 +196,66 @@ def _chart(
     )
 
 
-def row(line: Series) -> dict[str, object]:
-    """Return a row of the table: the results at the longest length, and the growth of time and work."""
-    last = line.points[-1]
-    low, middle, high = last.quartiles
+def row(line: Series, n: int) -> dict[str, object]:
+    """Return a row of the table: the results at one length, and the growth of time and work."""
     sizes = [point.n for point in line.points]
-    time, work = (
-        growth(sizes, [p.quartiles[1] for p in line.points]),
-        growth(sizes, [p.multiply_adds for p in line.points]),
-    )
-    at_last = line.ratios[-1].middle if line.ratios and line.ratios[-1].n == last.n else None
+    time = growth(sizes, [p.quartiles[1] for p in line.points])
+    work = growth(sizes, [p.multiply_adds for p in line.points])
+    at = next((point for point in line.points if point.n == n), None)
+    low, middle, high = at.quartiles if at else (None, None, None)
     return {
         _("variant"): line.name,
         _("run"): _("live") if line.live else _("recorded"),
         _("faster from"): "—" if line.is_reference else crossing_text(line),
+        _at(n): middle,
+        _("× softmax"): next((ratio.middle for ratio in line.ratios if ratio.n == n), None),
+        _("peak MiB"): at and at.peak_bytes / MIB,
         _("time ∝ n^"): time and time.exponent,
         "R²": time and time.r2,
         _("work ∝ n^"): work and work.exponent,
-        _("at n"): last.n,
-        _("ms"): middle,
-        _("quartiles (ms)"): between(low, high, ".3g"),
-        _("× softmax"): at_last,
-        _("peak MiB"): last.peak_bytes / MIB,
-        _("multiply-adds"): last.multiply_adds,
-        _("by its formula"): last.promised,
-        _("per second"): last.multiply_adds / middle * 1e3,
+        _("quartiles (ms)"): at and between(low, high, ".3g"),
+        _("multiply-adds"): at and at.multiply_adds,
+        _("by formula"): at and at.promised,
+        _("per second"): at and at.multiply_adds / middle * 1e3,
     }
 
 
-def first_columns() -> list[str]:
+def _at(n: int) -> str:
+    return _("ms at n = {n:,}", n=n)
+
+
+def first_columns(n: int) -> list[str]:
     """Return the columns of the table that are shown initially."""
-    return [_("variant"), _("run"), _("faster from"), _("at n"), _("ms"), _("× softmax")]
+    return [_("variant"), _("run"), _("faster from"), _at(n), _("× softmax"), _("peak MiB")]
 
 
-def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str]) -> str:
+def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str], n: int) -> str:
     """Return why some cells of the table are empty, in one sentence; empty if no cell is."""
+    short = _("needs two lengths")
     why = {
-        _("faster from"): _("softmax was not measured"),
-        _("× softmax"): _("softmax was not measured at the longest length"),
-        _("time ∝ n^"): _("an exponent needs two lengths"),
-        "R²": _("an exponent needs two lengths"),
-        _("work ∝ n^"): _("an exponent needs two lengths"),
-        _("by its formula"): _("the formula of a variant's cost is that of a forward pass"),
+        _("faster from"): _("needs softmax"),
+        _at(n): _("not measured at this length"),
+        _("× softmax"): _("needs softmax at this length"),
+        _("time ∝ n^"): short,
+        "R²": short,
+        _("work ∝ n^"): short,
+        _("by formula"): _("known for a forward pass only"),
     }
     reasons: dict[str, list[str]] = {}
     for column, reason in why.items():
         if column in shown and any(row[column] in (None, "") for row in rows):
             reasons.setdefault(reason, []).append(column)
-    text = "; ".join(f"{', '.join(columns)}: {reason}" for reason, columns in reasons.items())
+    text = "; ".join(f"{', '.join(columns)} ({reason})" for reason, columns in reasons.items())
     return _("Empty cells: {reasons}.", reasons=text) if text else ""
 
 
-def _columns() -> dict[str, Any]:
+def _columns(n: int) -> dict[str, Any]:
     number = st.column_config.NumberColumn
-    large = number(format="compact")
     return {
         **dict.fromkeys((_("time ∝ n^"), _("work ∝ n^"), _("× softmax")), number(format="%.2f")),
-        **dict.fromkeys((_("multiply-adds"), _("by its formula"), _("per second")), large),
+        **dict.fromkeys((_("multiply-adds"), _("by formula"), _("per second")), number(format="compact")),
         "R²": number(format="%.3f"),
-        _("ms"): number(format="%.3g"),
+        _at(n): number(format="%.3g"),
         _("peak MiB"): number(format="%.1f"),
         _("faster from"): st.column_config.TextColumn(width=225),
     }
@@ -261,8 +275,8 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
             missing.setdefault((left.n, _(left.reason, **left.fields)), []).append(escape_markdown(names[key]))
     return [
         _n(
-            "{names} ({run}) is left out from {tokens:,} tokens on: {reason}",
-            "{names} ({run}) are left out from {tokens:,} tokens on: {reason}",
+            "{names} ({run}) is not measured from {tokens:,} tokens on. {reason}",
+            "{names} ({run}) are not measured from {tokens:,} tokens on. {reason}",
             n=len(gathered),
             names=", ".join(gathered),
             run=_("live") if live else _("recorded"),

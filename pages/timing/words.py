@@ -1,4 +1,4 @@
-"""Sentences of the Timing page: how long masked full attention takes, and how times are measured."""
+"""Sentences of the Timing page: memory, masked full attention, and how times are measured."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,45 @@ import streamlit as st
 
 from app.jobs.timing_runs import Series
 from app.ui.lazy import lazy_popover
-from app.words.i18n import _, escape_markdown
+from app.words.i18n import _, escape_markdown, paragraph
 from attention_core.benchmarking.summary import TAIL, Ratio
+from attention_core.formatting import memory
 from pages.timing.options import FORMS
+
+
+def least_memory(found: Sequence[Series]) -> str:
+    """Return which variant of a run needs the least memory at the longest length that all were measured at.
+
+    Args:
+        found: series of one run; masks are left out.
+
+    Returns:
+        One paragraph; empty if softmax or any other variant is missing.
+    """
+    peaks = {line.name: {p.n: p.peak_bytes for p in line.points} for line in found if not line.masked}
+    softmax = next((line.name for line in found if line.is_reference), None)
+    lengths = set.intersection(*map(set, peaks.values())) if peaks else set()
+    if softmax is None or len(peaks) < 2 or not lengths:
+        return ""
+    n = max(lengths)
+    own = peaks.pop(softmax)[n]
+    other = min(peaks, key=lambda name: peaks[name][n])
+    least = peaks[other][n]
+    values = {"n": n, "name": escape_markdown(other), "own": memory(own), "other": memory(least)}
+    if own <= least:
+        text = _(
+            "At {n:,} tokens, **softmax's fused kernel needs the least memory**: {own} beyond its inputs. The next, "
+            "{name}, needs {other}.",
+            **values,
+        )
+    else:
+        text = _(
+            "At {n:,} tokens, **{name} needs the least memory**: {other} beyond its inputs. Softmax's fused kernel "
+            "needs {own}.",
+            **values,
+        )
+    decodes = found[0].run.spec.mode == "decode"
+    return paragraph(text, _("The cache of a decode step is one of its inputs.") if decodes else "")
 
 
 def masking(found: Sequence[Series]) -> str:
@@ -31,24 +67,22 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
         masked: time with the mask, divided by softmax's time.
         own: time of the variant's own algorithm, divided by softmax's time, at the same length.
     """
-    values = {"name": escape_markdown(name), "form": form, "masked": masked.middle, "n": masked.n, "own": own.middle}
     if masked.high < 1:
-        return _(
-            "**Here even a mask saves time:** that of {name}, laid on the full matrix ({form}), takes {masked:.2g}× "
-            "softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g}×.",
-            **values,
-        )
-    if masked.low < 1:  # The quartiles lie on both sides of 1.
-        return _(
-            "**Whether a mask saves time cannot be told here:** that of {name}, laid on the full matrix ({form}), "
-            "takes {masked:.2g}× softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g}×.",
-            **values,
-        )
-    return _(
-        "**A mask saves nothing:** that of {name}, laid on the full matrix ({form}), takes {masked:.2g}× "
-        "softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g}×.",
-        **values,
+        effect = _("**Masking alone saves time.**")
+    elif masked.low < 1:  # The quartiles lie on both sides of 1.
+        effect = _("**Masking alone has no clear effect.**")
+    else:
+        effect = _("**Masking alone saves no time.**")
+    text = _(
+        "At {n:,} tokens, {name} as a mask ({form}) takes {masked:.2g}× softmax's time, and its own algorithm "
+        "{own:.2g}×.",
+        name=escape_markdown(name),
+        form=form,
+        masked=masked.middle,
+        n=masked.n,
+        own=own.middle,
     )
+    return paragraph(effect, text)
 
 
 def show_method() -> None:
@@ -57,21 +91,23 @@ def show_method() -> None:
     def draw() -> None:
         st.markdown(
             _(
-                "**Order.** Every round visits all lengths and, at each, all variants, forwards and backwards in turn: "
-                "whatever slows the machine down slows all of them down alike. Each is called once untimed before its "
-                "first sample, short calls before every one; a sample of a short call is the mean of several.\n\n"
+                "**Order.** Every round visits all lengths and, at each, all variants, in alternating direction. So a "
+                "slow phase of the machine affects all variants. Each is called once untimed before its first sample, "
+                "and short calls before every sample. A sample of a short call is the mean of several calls.\n\n"
                 "**Time.** Lines are medians over the rounds, bands the quartiles. Ratios to softmax are taken within "
-                "each round. On CUDA, events on the device are read after synchronising.\n\n"
-                "**Softmax** is torch's fused kernel, the one to beat; a decode step of it is one query against a "
-                "cache of n keys and values.\n\n"
-                "**Mask on the full matrix** (dotted): every pair is computed and a mask, made beforehand, hides some. "
-                "Either the fused kernel that runs softmax is handed the mask, or the n × n scores are made, hidden "
-                "and made to sum to one. What would hold too many of these is left out.\n\n"
-                "**Growth.** The exponent is the slope through the {tail} longest lengths on two logarithmic axes; R² "
-                "says how straight they lie. *Faster from*: from there on every measured ratio is below one, read off "
-                "the line between two lengths; *no clear difference* where the quartiles lie on both sides of one.\n\n"
-                "**Memory.** Most bytes alive at once beyond the inputs: on the CPU counted tensor by tensor, where "
-                "what a kernel holds inside itself is not seen; on CUDA the allocator's own peak.",
+                "each round. CUDA times come from events on the device.\n\n"
+                "**Softmax** is torch's fused kernel. Its decode step is one query against a cache of n keys and "
+                "values.\n\n"
+                "**Mask** (dotted): every pair is computed, and a precomputed mask hides some. The mask is passed to "
+                "the fused kernel, or applied to explicit n × n scores. Masks that need too much memory are "
+                "skipped.\n\n"
+                "**Growth.** The exponent is the slope through the {tail} longest lengths on two log axes, and R² its "
+                "fit. *Faster from* is the length from which every measured ratio is below 1, interpolated. *No clear "
+                "difference*: the quartiles lie on both sides of 1.\n\n"
+                "**Memory.** Largest number of bytes allocated at the same time, without the inputs. On the CPU, "
+                "tensors are counted but not buffers inside a kernel. On CUDA, it is the allocator's peak.\n\n"
+                "**Inputs.** Queries, keys and values are Gaussian and the batch size is 1. Times hardly depend on the "
+                "values.",
                 tail=TAIL,
             )
         )

@@ -33,10 +33,10 @@ SOURCE = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2))
 
 
 def test_each_look_has_a_cache_of_its_own():
-    performer = ac.get("performer")
-    weights = cached.causal_weights(SOURCE, performer, head=0)
-    means = cached.performer_means(SOURCE, performer, head=0)
-    assert weights.shape == means.truth.shape == (12, 12)
+    linear = ac.get("linear")
+    weights = cached.causal_weights(SOURCE, linear, head=0)
+    found = cached.inside(SOURCE, linear, 0, True)
+    assert weights.shape == found.weights.shape == (12, 12)
 
 
 def test_settings_head_and_source_are_told_apart_and_a_repeated_question_is_not_computed_again(monkeypatch):
@@ -332,20 +332,6 @@ def test_a_record_is_read_once_for_all_who_ask_and_again_after_an_error(monkeypa
     assert found == ["No."] * 3
     assert len(loads) == 1
     assert records.load(SOURCE).n == SOURCE.spec.n
-
-
-def test_the_file_that_was_looked_at_longest_ago_makes_room():
-    kept = cached.Uploads(most_bytes=10)
-    kept.keep("a", b"1234")
-    kept.keep("b", b"5678")
-    assert kept.get("a") == b"1234"
-    kept.keep("c", b"90")
-    assert kept.get("b") == b"5678"  # ten bytes fit
-    kept.get("a")
-    kept.keep("d", b"!")
-    assert [kept.get(name) for name in "abcd"] == [b"1234", b"5678", None, b"!"]
-    kept.keep("d", b"!")
-    assert kept.get("a") == b"1234"
 
 
 def test_words_of_waiting_are_said_only_where_something_is_not_kept(monkeypatch):

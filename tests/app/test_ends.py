@@ -73,12 +73,19 @@ def test_each_line_has_its_name_at_its_end_and_no_legend():
 
 
 def test_a_name_stands_where_its_line_ends_even_if_its_last_value_is_none():
-    line = Curve("a", [1, 2, 3], [4.0, 8.0, None])
+    line = Curve("a", [1, 2.95, 3], [4.0, 8.0, None])
     figure = curves([line, Curve("b", [1, 3], [0.0, 0.0])], x_title="", y_title="", log_y=True)
     joint = figure["layout"]["shapes"][0]
-    assert (joint["x0"], joint["y0"]) == (2.0, pytest.approx(8))
+    assert (joint["x0"], joint["y0"]) == (2.95, pytest.approx(8))
     assert joint["y1"] == pytest.approx(10 ** names(figure)["a"]["y"]), "names on this axis count in decades"
     assert "b" not in names(figure), "nothing of it is drawn"
+
+
+@pytest.mark.parametrize(("end", "joints"), [(2.92, 2), (2.8, 1)])
+def test_a_line_that_ends_far_from_its_name_is_not_connected_with_it(end, joints):
+    figure = curves([Curve("a", [1, end], [4.0, 8.0]), Curve("b", [1, 3], [0.0, 0.0])], x_title="", y_title="")
+    assert list(names(figure)) == ["a", "b"]
+    assert len(figure["layout"]["shapes"]) == joints
 
 
 def test_a_line_that_is_not_listed_has_no_name_and_one_that_has_a_shorter_name_has_that():

@@ -13,7 +13,7 @@ STALE = {
     "selectbox": ("timing", {}, {"t_from": "17 (gone)"}),
     "select_slider": ("entropy", {}, {"h_base": ["1000000"]}),
     "segmented_control": ("entropy", {}, {"h_unit": ["decibels"]}),
-    "pills": ("inside", {"inside": "nystrom"}, {"inside.menu.low_rank": ["gone"]}),
+    "the variant of a page": ("inside", {"inside": "nystrom"}, {"inside.variant": "gone"}),
     "pills of several": ("entropy", {}, {"h_scales": ["log n (n₀ = 7)", "gone"]}),
     "number_input": ("matrices", {}, {"heads": 1e6}),
     "slider": ("matrices", {}, {"n": [1e9]}),

@@ -47,14 +47,14 @@ def test_the_form_that_was_opened_is_built_and_no_other():
 
 def test_what_is_folded_is_built_once_it_is_unfolded():
     at = opened("inside")
-    assert [each.label for each in at.expander] == ["Formula and code", "Take away"]
+    assert [each.label for each in at.expander] == ["Formula and code", "Export"]
     assert not at.code
     at = set_state(at, **{"inside.about": True})
     assert any('ac.get("nystrom"' in each.value for each in at.code)
-    assert [each.label for each in at.expander] == ["Formula and code", "Source file", "Take away"]
+    assert [each.label for each in at.expander] == ["Formula and code", "Source file", "Export"]
     assert not at.get("download_button")
     at = set_state(at, **{"inside.files": True})
-    assert [each.proto.label for each in at.get("download_button")] == ["All parts (NPZ)", "Q, K, V (NPZ)"]
+    assert [each.proto.label for each in at.get("download_button")] == ["All intermediates (NPZ)", "Q, K, V (NPZ)"]
 
 
 def test_the_display_of_matrices_is_set_in_an_opened_form_and_by_links():

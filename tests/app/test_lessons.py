@@ -16,12 +16,16 @@ from app.lessons.card import address, length
 from app.lessons.lesson import LINK_LESSON, MOST_BYTES, MOST_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
 from app.lessons.screen import Screen
 from app.lessons.shipped import ORDER, shipped
-from app.measures import Measure, verdict
+from app.measures import PageMeasure, verdict
 from app.page import discover
 from app.state.url import UNREADABLE
 from app.words.labels import label
 
 STEPS = [(key, place) for key, each in shipped().items() for place in range(1, 1 + len(each.steps))]
+
+
+NUMBERS = [(key, place) for key, place in STEPS if not shipped()[key].steps[place - 1].draw]
+"""The steps that ask for a number or a choice; tests/app/test_lesson_sketch.py covers those that ask for a curve."""
 
 
 def step_of(key, place):
@@ -145,7 +149,7 @@ def agree(measure, found, shown):
     return found == shown == None or abs(found - shown) <= 0.5 * 10**-measure.digits + 1e-9  # noqa: E711
 
 
-@pytest.mark.parametrize(("key", "place"), STEPS)
+@pytest.mark.parametrize(("key", "place"), NUMBERS)
 def test_what_a_step_reveals_is_what_its_page_shows(key, place):
     step = step_of(key, place)
     found, name = answer.find(step), step.answer.split()[1 if "most" in step.answer or "least" in step.answer else 0]
@@ -183,7 +187,7 @@ def test_every_measure_is_what_its_page_shows_of_each_variant(page, link):
         column = {"pairs": "of n²"}.get(name)
         for each in screen.visit.variants if measure.of_variant else [None]:
             shown = SHOWN[name] if column is None or not screen.visit.causal else of_table("of n (n + 1) / 2", 100)
-            assert agree(measure, measure.find(screen, each), shown(at, each)), (name, each)
+            assert agree(measure, measure.number(screen, each), shown(at, each)), (name, each)
 
 
 def test_every_measure_is_read_off_its_page_here():
@@ -194,7 +198,8 @@ def test_the_lessons_that_ship_compute_every_answer():
     assert tuple(shipped()) == ORDER
     for each in shipped().values():
         assert len(each.steps) >= 3
-        assert all(step.ask and answer.find(step) and not step.right for step in each.steps)
+        assert all(step.ask and (answer.find(step) or answer.find_curve(step)) for step in each.steps)
+        assert not any(step.right for step in each.steps)
 
 
 def test_a_guess_is_judged_by_the_number_found():
@@ -213,7 +218,7 @@ def test_a_slider_that_nobody_has_moved_is_no_guess():
     assert "Your guess: 0.00 nats." in card(press(at, ".check"))
 
 
-@pytest.mark.parametrize(("key", "place"), STEPS)
+@pytest.mark.parametrize(("key", "place"), NUMBERS)
 def test_a_guess_has_room_for_the_answer_and_for_nothing_impossible(key, place):
     step = step_of(key, place)
     found, screen = answer.find(step), Screen.of(step.at, step.reveal)
@@ -266,16 +271,7 @@ def test_the_last_step_and_steps_beyond_it():
     assert "Back" in card(last)
 
 
-MEASURE = Measure(
-    title="t",
-    find=lambda screen, attention: 1.0,
-    unit="%",
-    high=100,
-    step=1,
-    digits=0,
-    tolerance=5,
-    missing_message="No.",
-)
+MEASURE = PageMeasure("t", lambda screen: 1.0, unit="%", tolerance=5, missing_message="No.")
 
 
 @pytest.mark.parametrize(
@@ -323,7 +319,8 @@ CHOICES = st.lists(words, min_size=2, max_size=3).map(tuple)
 ASKED = st.one_of(
     st.just({}),
     st.just({"ask": "How much?", "answer": "output_error local"}),
-    st.just({"ask": "Who?", "answer": "least entropy"}),
+    st.just({"ask": "Which?", "answer": "least entropy"}),
+    st.just({"at": "entropy", "ask": "Draw it.", "draw": "entropy softmax"}),
     st.builds(lambda choices: {"ask": "Which?", "choices": choices, "right": 1}, CHOICES),
 )
 
@@ -331,7 +328,7 @@ ASKED = st.one_of(
 @settings(deadline=None)
 @given(title=words, told=st.lists(st.tuples(words, words, words, ASKED), min_size=1, max_size=2))
 def test_a_lesson_written_is_the_one_read(title, told):
-    steps = tuple(Step(at="matrices?layer=2", say=a, do=b, then=c, **rest) for a, b, c, rest in told)
+    steps = tuple(Step(**{"at": "matrices?layer=2", "say": a, "do": b, "then": c, **rest}) for a, b, c, rest in told)
     first = read(write(Lesson(title=f"T{title}", steps=steps)).encode("utf-8", "replace"))
     assert read(write(first).encode()) == first
     assert [step.ask for step in first.steps] == [step.ask for step in steps]
@@ -381,6 +378,12 @@ REFUSED = {
     "a variant there is not": file('at = "matrices"\nask = "?"\nanswer = "entropy nobody"'),
     "no variant": file('at = "matrices"\nask = "?"\nanswer = "entropy"'),
     "the least of what is no variant's": file('at = "causal"\nask = "?"\nanswer = "least leaking"'),
+    "a curve there is not": file('at = "entropy"\nask = "?"\ndraw = "slope softmax"'),
+    "a curve of another page": file('at = "matrices"\nask = "?"\ndraw = "entropy softmax"'),
+    "a curve of no variant": file('at = "entropy"\nask = "?"\ndraw = "entropy nobody"'),
+    "a curve and a number": file('at = "entropy"\nask = "?"\ndraw = "entropy softmax"\nanswer = "slope softmax"'),
+    "a curve and choices": file('at = "entropy"\nask = "?"\ndraw = "entropy softmax"\nchoices = ["a", "b"]\nright = 1'),
+    "a curve without a question": file('at = "entropy"\ndraw = "entropy softmax"'),
     "one choice": file('at = "matrices"\nask = "?"\nchoices = ["a"]\nright = 1'),
     "too many choices": file(f'at = "matrices"\nask = "?"\nchoices = {["a"] * 9}\nright = 1'),
     "choices that are numbers": file('at = "matrices"\nask = "?"\nchoices = [1, 2]\nright = 1'),

@@ -272,7 +272,7 @@ VIEWS = {
             ("performer", "4"),
             ("reformer", "1"),
             ("pooled", "2"),
-            ("nystrom", "4"),
+            ("nystrom", "3"),
             ("relu2", "6"),
             ("deltanet", "4"),
         )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pytest
@@ -524,3 +525,21 @@ def test_a_part_of_another_shape_or_left_out_is_noticed(key: str):
         a = Attention(dataclasses.replace(right.variant, anatomy=changed), right.params)
         with pytest.raises((AssertionError, KeyError)):
             check_shapes(a, 33, (2, 3), causal=False)
+
+
+@pytest.mark.parametrize("variant", [v for v in ac.all_variants() if v.intermediates], ids=lambda v: v.key)
+def test_declared_intermediates_are_parts_and_define_their_symbol(variant: Variant):
+    q, k, v = inputs(33, lead=())
+    if variant.couples_heads:
+        q, k, v = (x.unsqueeze(0) for x in (q, k, v))
+    parts = variant.anatomy(q, k, v, variant.params(), causal=False)
+    for each in variant.intermediates:
+        values = parts[each.name].squeeze()
+        lengths = {"query": 33, "key": 33, "token": 33, "earlier token": 33, "entry": HEAD, "channel": HEAD}
+        for size, axis in zip(values.shape, (each.rows, each.columns), strict=False):
+            assert size == lengths.get(axis, size), (each.name, axis)
+        # The page colours the first occurrence of the symbol, which must not be part of a command.
+        before = each.formula[: each.formula.index(each.symbol)]
+        assert not re.search(r"\\[A-Za-z]*$", before), (each.name, before)
+        assert each.mechanism.endswith(".")
+        assert len(each.title.split()) <= 3

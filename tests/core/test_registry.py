@@ -9,6 +9,7 @@ import torch
 import attention_core as ac
 import attention_core.variants
 from attention_core import registry
+from attention_core.benchmarking.full_matrix_mask import attention_from_word
 from attention_core.errors import NotCausalError, SettingError, ShapeError, UnknownVariantError
 from attention_core.variant import Attention, Variant
 
@@ -103,7 +104,7 @@ def test_unknown_key_far_from_all_lists_them():
 
 
 def test_unknown_setting_names_the_nearest():
-    with pytest.raises(SettingError, match=r"no setting 'windw' here\. Did you mean 'window'\?"):
+    with pytest.raises(SettingError, match=r"no setting 'windw'\. Did you mean 'window'\?"):
         ac.get("local", windw=3)
 
 
@@ -142,6 +143,13 @@ def test_shapes_are_checked_before_anything_runs():
 def test_cost_and_mask_refuse_causal_too():
     with pytest.raises(NotCausalError, match="landmarks"):
         ac.get("nystrom").cost(8, 4, causal=True)
+
+
+def test_repr_is_one_line_that_names_every_setting():
+    assert repr(ac.get("deltanet")) == "deltanet(keys='unit', strength=1.0)"
+    assert repr(ac.get("softpick")) == "softpick()"
+    assert repr(ac.variant("deltanet")) == "Variant('deltanet')"
+    assert repr(attention_from_word("fused.local~window~3")) == "fused.local(window=3)"
 
 
 def test_snippet_runs():

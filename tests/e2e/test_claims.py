@@ -17,7 +17,7 @@ COUNT = len(claims.all_claims())
 SEEN = """(({ top }) => top >= 0 && top <= innerHeight / 2)(
     document.querySelector(".st-key-claims-panel-cosine_closest").getBoundingClientRect())"""
 """JavaScript that returns whether the opened panel begins in the upper half of the screen."""
-SENTENCE = re.compile(r"On this input \d+ of \d+ claims hold, \d+ partly and \d+ not\.")
+SENTENCE = re.compile(r"\d+ of \d+ testable claims hold, \d+ hold partly and \d+ do not hold\.")
 
 
 def sentence(page):
@@ -32,7 +32,7 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
     visit(page, f"{server}/claims{LINK}")
     expect(sentence(page)).to_be_visible(timeout=60_000)
     settle(page)
-    press(page, "Measure it")
+    press(page, "Check 1 more claim")
     expect(page.get_by_text("Not checked")).to_have_count(0, timeout=60_000)
     settle(page)
     assert "check=1" in query(page)
@@ -41,7 +41,8 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
     found = rows(saved(page, "All claims (CSV)"))
     assert [row["number"] for row in found] == [str(number) for number in range(1, COUNT + 1)]
     held = [row for row in found if row["verdict"] == "holds"]
-    assert f"On this input {len(held)} of {COUNT} claims hold" in sentence(page).inner_text()
+    testable = [row for row in found if row["verdict"] != "not testable on this input"]
+    assert f"{len(held)} of {len(testable)} testable claims hold" in sentence(page).inner_text()
 
     page.locator(".st-key-verdict").get_by_text("partly").click()
     settle(page)
@@ -51,7 +52,7 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
     page.locator(".st-key-verdict").get_by_text("All", exact=True).click()
     settle(page)
 
-    page.locator(".st-key-claims-open-cosine_closest button").click()
+    page.locator(".st-key-claims-all-all-strip button").nth(claims.claim("cosine_closest").number - 1).press("Enter")
     panel = page.locator(".st-key-claims-panel-cosine_closest")
     expect(panel.locator(NAMED, has_text="output")).to_be_visible()
     settle(page)
@@ -72,7 +73,7 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
     phone.wait_for_function(f"() => {SEEN}")
     assert phone.evaluate(SIDEWAYS) <= 390
 
-    page.get_by_role("link", name="See it at large: Matrices").click()
+    page.get_by_role("link", name="Open in Matrices").click()
     expect(page.get_by_text("What does each variant attend to?")).to_be_visible()
     settle(page)
     assert {"n=40", "variants=softmax", "variants=cosine"} <= words(page)

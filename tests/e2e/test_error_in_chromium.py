@@ -22,11 +22,13 @@ LAST = """(plot, name) => {
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server):
     visit(page, f"{server}/error{LINK}")
-    expect(page.get_by_text(re.compile("multiply-adds.*n = 40"))).to_be_visible()
-    assert {"Mean of v", "Mean of v beside shared-QK softmax", "Local · window", "Nyström · landmarks"} <= set(
+    expect(page.get_by_text(re.compile("Compared with softmax"))).to_be_visible()
+    assert {"Mean of values", "Mean of values vs shared-QK softmax", "Local · window", "Nyström · landmarks"} <= set(
         legend(page)
     )
+    press(page, "How to read the chart")
     expect(page.get_by_text("not softmax of q·k")).to_be_visible()
+    page.keyboard.press("Escape")
 
     page.get_by_role("radio", name="cost").or_(page.get_by_text("cost", exact=True)).first.click()
     expect(chart(page).locator(NAMED, has_text="Pareto front")).to_be_visible()
@@ -34,7 +36,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
     assert "against=cost" in query(page)
     page.get_by_text("measured time").click()
     press(page, "Measure times")
-    expect(chart(page).get_by_text("time forward, all heads, ms")).to_be_visible()
+    expect(chart(page).get_by_text("forward time, all heads (ms)")).to_be_visible()
     settle(page)
 
     found = rows(saved(page, "Numbers (CSV)"))
@@ -46,7 +48,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
     assert float(row["milliseconds"]) > 0
 
     page.get_by_text("length", exact=True).first.click()
-    expect(chart(page).get_by_text("tokens", exact=True)).to_be_visible(timeout=40_000)
+    expect(chart(page).get_by_text("tokens n", exact=True)).to_be_visible(timeout=40_000)
     settle(page)
     assert "Local · window 16" in legend(page)
     assert "against=length" in query(page)

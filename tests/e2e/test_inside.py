@@ -3,7 +3,7 @@
 import re
 
 import numpy as np
-from browser import BOARD, arrays, board, point_at, press, query, saved, settle, visit, words
+from browser import BOARD, arrays, board, point_at, query, saved, settle, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -25,41 +25,52 @@ def panels(page):
     return page.locator(f"{BOARD} figure .title").all_inner_texts()
 
 
+def open_step(page, title):
+    page.get_by_role("radio", name=title).click()
+
+
 def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server):
     inside(page, server, "?variants=softmax")
-    expect(page.get_by_text("landmarks stand for")).to_be_visible()
+    expect(page.get_by_text("Neighbouring queries and keys are averaged into landmarks")).to_be_visible()
     assert panels(page) == ["Landmarks"]
     assert query(page) == "variants=softmax"
 
-    press(page, "Next")
+    open_step(page, "2 · Three factors")
     settle(page)
     expect(page.locator(f"{BOARD} figure")).to_have_count(4)
-    assert panels(page) == ["Left L", "Middle M", "Right R", "Result L V R"]
+    assert panels(page) == ["Left L", "Middle M", "Right R", "Result A = L V R"]
     assert query(page) == "variants=softmax&step=2"
+    marks = page.locator(f"{BOARD} figure .title").evaluate_all(
+        "(titles) => titles.map((each) => getComputedStyle(each, '::before').backgroundColor)"
+    )
+    symbols = page.locator("[data-testid=stMain] .katex .mord[style*=color]")
+    colours = symbols.evaluate_all("(found) => found.map((each) => getComputedStyle(each).color)")
+    assert len(set(marks)) == 4
+    assert set(marks) <= set(colours), "symbols have the colours of their panels"
 
-    press(page, "Next")
+    open_step(page, "3 · The inverse")
     settle(page)
-    expect(page.get_by_text("An exact inverse is worse than stopping early here")).to_be_visible()
+    expect(page.get_by_text("The exact inverse is worse than stopping early")).to_be_visible()
     expect(page.get_by_test_id("stPlotlyChart")).to_have_count(4)
 
-    press(page, "Another variant")
-    page.get_by_role("radio", name="Landmarks", exact=True).click()
+    page.get_by_role("combobox", name="Variant").click()
+    page.get_by_role("option", name="Landmarks", exact=True).click()
     settle(page)
     assert query(page) == "variants=softmax&inside=landmark"
-    expect(page.get_by_text("16 landmarks stand for")).to_be_visible()
-    expect(page.get_by_role("button", name="Previous")).to_be_disabled()
+    expect(page.get_by_text("Each query attends to the landmarks of the keys")).to_be_visible()
+    expect(page.get_by_role("radio", name="1 · Left factor")).to_be_checked()
 
 
 def test_a_knob_changes_what_is_shown_and_the_parts_come_along(page, server):
     inside(page, server, SMALL + "&inside=nystrom~landmarks~4&step=2&head=1")
-    page.get_by_role("button", name=re.compile("landmarks 4")).click()
+    page.get_by_role("button", name=re.compile("Landmarks 4")).click()
     page.get_by_role("slider", name="Landmarks").press("ArrowRight")
     settle(page)
     assert "inside=nystrom~landmarks~5" in words(page)
     page.keyboard.press("Escape")
 
-    page.get_by_text("Take away").click()
-    found = arrays(saved(page, "All parts (NPZ)"))
+    page.get_by_text("Export").click()
+    found = arrays(saved(page, "All intermediates (NPZ)"))
     qkv = SyntheticSource(SyntheticSpec(n=20, heads=2)).load()
     own = look(qkv, ac.get("nystrom", landmarks=5), 1, False)
     assert set(found) == {*own.parts, "weights", "reference", "provenance"}
@@ -84,7 +95,7 @@ def test_what_is_pointed_at_is_lit_wherever_it_stands(page, server):
     _landmark, token = board(page).first.get_attribute("data-cell").split(",")
     expect(page.locator("[data-token][data-lit]")).to_have_attribute("data-token", token)
 
-    press(page, "Next")
+    open_step(page, "2 · Three factors")
     expect(page.locator(f"{BOARD} figure")).to_have_count(4)
     settle(page)
     point_at(page.locator(f"{BOARD} .plot").first, 0.6, 0.5)

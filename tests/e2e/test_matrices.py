@@ -55,8 +55,8 @@ def chip(page, name):
 
 
 def test_home_leads_to_a_comparison(page, server):
-    visit(page, server)
-    expect(page.get_by_text("What can be compared")).to_be_visible()
+    visit(page, "&".join([f"{server}/?variants=softmax", *(f"family={family}" for family in ac.families())]))
+    expect(page.get_by_text("All variants")).to_be_visible()
     expect(page.locator(".variant .matrix")).to_have_count(len(ac.all_variants()))
     row = page.locator(".variant").filter(has_text="Nyström")
     row.get_by_role("link", name="Compare it with softmax").click()
@@ -291,9 +291,9 @@ def test_a_link_opens_the_same_state_in_another_browser(page, server, elsewhere)
 def test_the_input_stays_when_the_page_changes(page, server):
     matrices(page, server, SMALL + "&causal=1")
     page.get_by_role("link", name="Home").first.click()
-    expect(page.get_by_text("What can be compared")).to_be_visible()
+    expect(page.get_by_text("All variants")).to_be_visible()
     settle(page)
-    page.get_by_test_id("stMain").get_by_role("link", name="Matrices · ").click()
+    page.get_by_test_id("stMain").get_by_role("link", name="Matrices Where").click()
     expect(page.get_by_text("20 tokens").first).to_be_visible()
     settle(page)
     assert {"input=synthetic", "n=20", "causal=1"} <= words(page)

@@ -22,7 +22,7 @@ def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
     settle(page)
     expect(page.get_by_text("On this machine, so far,").first).to_contain_text("Incomplete run")
 
-    press(page, "Save and load")
+    press(page, "Recordings")
     mine = saved(page, "Save the live run (JSON)")
     run = json.loads(mine.read_text())
     samples = sum(len(point["ms"]) for point in run["points"])

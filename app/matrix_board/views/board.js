@@ -18,7 +18,7 @@ import { Views } from "./zoom.js";
 const GAP = 20;
 const FOUR_SIDE = 196; // four panels stay in one line down to this size, as three and one cannot be compared
 const LEAST_SIDE = 224; // below this a panel is too small to read, so fewer share a line
-const FRAME = 700; // milliseconds for each frame of an animation
+const FRAME_TIME = 700; // milliseconds for each frame of an animation
 const PEEK = 36; // the visible part of the next panel on a narrow screen, where panels are swiped
 
 export class Board {
@@ -127,6 +127,8 @@ export class Board {
       title.textContent = title.title = printable(panel.title);
       caption.textContent = printable(panel.caption);
       caption.title = printable(panel.details || panel.caption);
+      title.classList.toggle("marked", panel.mark !== "");
+      title.style.setProperty("--mark", panel.mark);
       const described = {
         ...panel,
         title: title.title,
@@ -400,7 +402,7 @@ export class Board {
       this.schedule("paint");
       if (frame === settings.last_frame) this.play();
     };
-    this.playing = setInterval(() => show(settings.frame + 1), FRAME);
+    this.playing = setInterval(() => show(settings.frame + 1), FRAME_TIME);
     this.button("play").textContent = `■ ${settings.words.stop}`;
     show(1);
   }

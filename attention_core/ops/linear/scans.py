@@ -40,14 +40,14 @@ def by_chunks(
     step = again(step, *tensors)
     # One split, not a slice per chunk, lets the backward pass gather each gradient in one piece.
     chunks = list(enumerate(zip(*(x.split(size, dim) for x in tensors), strict=True)))
-    whole, kept = into, []
+    whole, results = into, []
     for i, parts in reversed(chunks) if reverse else chunks:
         out, state = step(state, *((x.flip(dim) for x in parts) if reverse else parts))
         if out is None:
             continue
         out = out.flip(dim) if reverse else out
         if out.requires_grad:
-            kept.append(out)
+            results.append(out)
             continue
         if whole is None:
             shape = list(out.shape)
@@ -55,7 +55,7 @@ def by_chunks(
             whole = out.new_empty(shape)
         whole.narrow(dim, i * size, out.shape[dim]).copy_(out)
         del out  # to free it before the next one is computed
-    return torch.cat(kept[::-1] if reverse else kept, dim) if kept else whole, state
+    return torch.cat(results[::-1] if reverse else results, dim) if results else whole, state
 
 
 def by_heads(attend: Callable[..., Tensor], *tensors: Tensor, at_once: int = 1) -> Tensor:

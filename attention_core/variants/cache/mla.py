@@ -1,4 +1,4 @@
-"""Multi-head latent attention: a few numbers per token, the latent, represent the keys and values of all heads.
+"""Multi-head latent attention: caches short latents per token and reconstructs all heads' keys and values from them.
 
 The cache holds the latents alone. Here they are the latents with the least error: the truncated singular value
 decomposition of all heads' keys side by side, and of their values. Keys and values have separate latents, so that the
@@ -50,8 +50,8 @@ def through_latents(x: Tensor, rank: int) -> Tensor:
     if rank >= min(rows.shape[-2:]):
         return x
     wide = rows.double()
-    kept = rows @ _Leading.apply(wide.mT @ wide, rank).to(rows)  # X V_r V_rᵀ = U_r S_r V_rᵀ
-    return kept if x.ndim == 2 else _by_head(kept, x)
+    projected = rows @ _Leading.apply(wide.mT @ wide, rank).to(rows)  # X V_r V_rᵀ = U_r S_r V_rᵀ
+    return projected if x.ndim == 2 else _by_head(projected, x)
 
 
 def _by_head(rows: Tensor, like: Tensor) -> Tensor:

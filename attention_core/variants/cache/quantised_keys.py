@@ -1,4 +1,4 @@
-"""Quantised keys: each key is replaced by the nearest of a few codes, so that attention is linear in n.
+"""Quantised keys: each key is replaced by the nearest of a few codes, so attention is linear in n.
 
 All tokens of one code share their logit, so that their values are summed first and a query attends to the codes alone.
 The codes are k-means centres of the head's own keys. They are initialised by k-means++, which prefers keys far from the

@@ -1,4 +1,4 @@
-"""Additive attention: a one-layer network scores each pair of query and key, in place of an inner product."""
+"""Additive attention: a one-layer tanh network scores each pair of query and key, instead of a dot product."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Differential attention: each head is cut in half, and the softmax of the second half is subtracted from the first.
+"""Differential attention: the softmax of a head's first half minus λ times the softmax of its second half.
 
 Weight that both halves give to a key is noise and cancels. Weight of the first half alone remains; weight of the second
 half alone becomes negative.

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Intermediate, Paper, Params, Variant, param
 
 STEPS = 200
 """Most steps of Newton's method; α = 1.5 takes about ten, α = 1.1 about fifty."""
@@ -68,9 +68,9 @@ def _tau(x: Tensor, power: float) -> Tensor:
 
 def _row(above: Tensor, power: float) -> tuple[Tensor, Tensor]:
     """Return how far the row sums exceed one, and how fast that decreases as τ rises, ``[..., 1]`` each."""
-    kept = above.clamp_min(0)
-    slope = power * (kept.pow(power - 1) * (kept > 0)).sum(-1, keepdim=True)
-    return kept.pow(power).sum(-1, keepdim=True) - 1, slope
+    positive = above.clamp_min(0)
+    slope = power * (positive.pow(power - 1) * (positive > 0)).sum(-1, keepdim=True)
+    return positive.pow(power).sum(-1, keepdim=True) - 1, slope
 
 
 def seen_logits(q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
@@ -135,6 +135,24 @@ VARIANT = Variant(
     definition=definition,
     cost=cost,
     anatomy=anatomy,
+    intermediates=(
+        Intermediate(
+            name="logits",
+            title="Logits",
+            symbol="x",
+            formula=r"x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
+            mechanism="As in softmax, the logit of a query and a key is their scaled dot product.",
+        ),
+        Intermediate(
+            name="threshold",
+            title="Thresholds",
+            symbol="t_i",
+            formula=r"\textstyle\sum_j \left[(\alpha - 1)\left(x_{ij} - t_i\right)\right]_+^{1/(\alpha-1)} = 1",
+            mechanism="Each row has one threshold: keys with a logit below it get a weight of exactly zero, and the "
+            "others sum to one.",
+            rows="query",
+        ),
+    ),
     source=Paper("Sparse Sequence-to-Sequence Models", 2019, "https://arxiv.org/abs/1905.05702"),
     further=(
         Paper(

@@ -1,4 +1,4 @@
-"""Forgetting transformer: softmax after adding the logs of all forget gates between key and query to a logit.
+"""Forgetting transformer: each logit is reduced by the accumulated forget gates between key and query.
 
 A constant gate γ gives ALiBi with the slope -log γ, and a gate of 1 gives softmax.
 """

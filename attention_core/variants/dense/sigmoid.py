@@ -1,4 +1,4 @@
-"""Sigmoid in place of softmax: each weight depends on its own pair, and rows need not sum to one.
+"""Sigmoid of each shifted logit instead of softmax: keys do not compete, and rows need not sum to one.
 
 Without the shift the weights of a row of n keys would sum to about n/2; subtracting ``log n`` from the logits corrects
 that, as an untrained model needs it.

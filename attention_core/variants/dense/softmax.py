@@ -1,4 +1,4 @@
-"""Full attention: each query weights all keys by the softmax of their scaled inner products."""
+"""Full attention: each query attends to every key by the softmax of their scaled dot products."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""DeltaNet: linear attention that erases the value stored under a key before it writes a new value.
+"""DeltaNet: each token writes the difference between its value and what its key already retrieves.
 
 Plain linear attention adds values up, so a repeated key reads the sum of all its values. The delta rule writes the
 difference between the new value and the value that the key reads, so a repeated key reads its last value. Each token

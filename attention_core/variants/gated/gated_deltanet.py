@@ -1,4 +1,4 @@
-"""Gated DeltaNet: the delta rule on a fading state, so that values under keys that never recur are forgotten too."""
+"""Gated DeltaNet: the delta rule on a state that decays by one factor per token before each update."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Gated linear attention: linear attention on a state in which each channel has its own gate."""
+"""Gated linear attention: linear attention on a state in which each channel decays by its own gate."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.fast_weights import Tokens, each_token
 from attention_core.ops.delta.gates import GateParams, each, gate, log_gates
-from attention_core.variant import Paper, SpecialCase
+from attention_core.variant import Intermediate, Paper, SpecialCase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +46,27 @@ VARIANT = fast_weights.variant(
     summary="Linear attention whose state decays with a separate gate for each channel.",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
+    intermediates=(
+        Intermediate(
+            name="kept",
+            title="Gates",
+            symbol=r"\alpha",
+            formula=r"S_i = \operatorname{diag}(\alpha_i)\, S_{i-1} + k_i v_i^\top",
+            mechanism="Before a token is written, each channel of the state is multiplied by a gate: below 1, earlier "
+            "writes decay.",
+            rows="token",
+            columns="channel",
+        ),
+        Intermediate(
+            name="read",
+            title="Decayed products",
+            symbol="R",
+            formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
+            r"\alpha_{lc}",
+            mechanism="The product of a query and a key decays with every gate that the state has passed since the key "
+            "was written.",
+        ),
+    ),
     source=Paper(
         "Gated Linear Attention Transformers with Hardware-Efficient Training", 2023, "https://arxiv.org/abs/2312.06635"
     ),

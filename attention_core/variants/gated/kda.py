@@ -1,4 +1,4 @@
-"""Kimi delta attention: the delta rule on a state in which each channel has its own gate."""
+"""Kimi delta attention: the delta rule on a state in which each channel decays by its own gate."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Mesa: each query reads the least-squares map from all keys so far to their values, solved again at every token.
+"""Mesa: at each token, fits by ridge regression the state that maps all keys so far to their values.
 
 The delta rule takes one step towards this map. Mesa minimises ``Σ_l Γ_il ‖v_l - Wᵀ k_l‖² + λ ‖W‖²`` after every token:
 ``W_i = (H_i + λ I)⁻¹ S_i`` with ``H_i = Σ_l Γ_il k_l k_lᵀ`` and ``S_i = Σ_l Γ_il k_l v_lᵀ``. It keeps two states of
@@ -19,7 +19,7 @@ from attention_core.ops.delta.gates import GateParams, log_gates
 from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import param
-from attention_core.variant import Cost, Decoder, Paper, Variant
+from attention_core.variant import Cost, Decoder, Intermediate, Paper, Variant
 
 CHUNK, GATED_CHUNK = 64, 16
 """Tokens per chunk; fewer with gates, where each token of a chunk has its own system in memory."""
@@ -209,6 +209,26 @@ VARIANT = Variant(
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
     anatomy=anatomy,
+    intermediates=(
+        Intermediate(
+            name="solved",
+            title="Solved queries",
+            symbol=r"\hat q",
+            formula=r"\hat q_i = (H + \lambda I)^{-1} q_i,\qquad H = \sum_l \Gamma_l\, k_l k_l^\top",
+            mechanism="The state maps past keys to their values by least squares, which amounts to solving a linear "
+            "system for each query.",
+            rows="query",
+            columns="entry",
+        ),
+        Intermediate(
+            name="linear",
+            title="Without solving",
+            symbol="G",
+            formula=r"G_{ij} = \Gamma_{ij}\, q_i^\top k_j",
+            mechanism="Linear attention weights each pair by the dot product with the original query; Mesa replaces it "
+            "by the solved query.",
+        ),
+    ),
     source=Paper(
         "MesaNet: Sequence Modeling by Locally Optimal Test-Time Training", 2025, "https://arxiv.org/abs/2506.05233"
     ),

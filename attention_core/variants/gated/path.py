@@ -15,7 +15,7 @@ from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.delta_rule import unit
 from attention_core.ops.delta.fast_weights import Tokens, each_token
 from attention_core.settings import Params, param
-from attention_core.variant import Paper, SpecialCase
+from attention_core.variant import Intermediate, Paper, SpecialCase
 
 KEYS, TURNED, FIXED = RULES = ("keys", "turned keys", "fixed")
 
@@ -79,6 +79,46 @@ VARIANT = fast_weights.variant(
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     params=PathParams,
+    intermediates=(
+        Intermediate(
+            name="directions",
+            title="Directions",
+            symbol="w",
+            formula=r"H_t = I - \beta\, w_t w_t^\top,\qquad \lVert w_t \rVert = 1",
+            mechanism="Each token has a unit direction w, and subtracts β times the component along w from every "
+            "earlier key.",
+            rows="token",
+            columns="entry",
+        ),
+        Intermediate(
+            name="met",
+            title="Original components",
+            symbol="C",
+            formula=r"C_{ij} = \beta\, w_i^\top k_j,\quad j < i",
+            mechanism="This is what each token would subtract from an earlier key if no token in between had changed "
+            "that key.",
+            rows="token",
+            columns="earlier token",
+        ),
+        Intermediate(
+            name="inverse",
+            title="Corrections",
+            symbol="T",
+            formula=r"T = \left(I + \beta\, W W^\top \odot M^-\right)^{-1}",
+            mechanism="The inverse accounts for the components that tokens in between have already subtracted: the "
+            "product T C is what each token actually subtracts.",
+            rows="token",
+            columns="token",
+        ),
+        Intermediate(
+            name="read",
+            title="Without projections",
+            symbol="R",
+            formula=r"R_{ij} = q_i^\top k_j",
+            mechanism="Without any projection, the weight of a pair would be the dot product of its query and its "
+            "original key.",
+        ),
+    ),
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,

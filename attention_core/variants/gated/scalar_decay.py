@@ -1,4 +1,4 @@
-"""Scalar decay: linear attention without a normaliser, on a state that fades by one number at each token.
+"""Scalar decay: linear attention without a normaliser, on a state that decays by one factor per token.
 
 Mamba-2 calls this form state space duality, Lightning attention uses constant gates, and simple GLA uses a gate of the
 token. With a gate of 1 it is linear attention without feature map and normaliser. With the harmonic gate and
@@ -15,7 +15,7 @@ from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.fast_weights import Tokens, each_token
 from attention_core.ops.delta.gates import GateParams, log_gates, one, written
 from attention_core.settings import param
-from attention_core.variant import Paper
+from attention_core.variant import Intermediate, Paper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +60,26 @@ VARIANT = fast_weights.variant(
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
     r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l,\quad \beta_j = 1 \text{ or } 1 - \alpha_j",
     params=ScalarDecayParams,
+    intermediates=(
+        Intermediate(
+            name="kept",
+            title="Gates",
+            symbol=r"\alpha",
+            formula=r"S_i = \alpha_i\, S_{i-1} + \beta_i k_i v_i^\top",
+            mechanism="Before a token is written, the whole state is multiplied by one gate: below 1, earlier writes "
+            "decay.",
+            rows="token",
+            columns="channel",
+        ),
+        Intermediate(
+            name="read",
+            title="Decayed products",
+            symbol="R",
+            formula=r"R_{ij} = \frac{q_i^\top k_j}{\sqrt d}\, \Gamma_{ij},\qquad \Gamma_{ij} = \prod_l \alpha_l",
+            mechanism="The product of a query and a key decays with every gate that the state has passed since the key "
+            "was written.",
+        ),
+    ),
     source=Paper(
         "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space Duality",
         2024,

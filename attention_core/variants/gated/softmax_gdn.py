@@ -20,7 +20,7 @@ from attention_core.ops.delta.fast_weights import Tokens, each_token
 from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params, param
-from attention_core.variant import Cost, Decoder, Variant
+from attention_core.variant import Cost, Decoder, Intermediate, Variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +185,37 @@ VARIANT = Variant(
     signed=True,
     decoder=Decoder(init_state, step, normalised=False, tokens=taken),
     anatomy=anatomy,
+    intermediates=(
+        Intermediate(
+            name="strength",
+            title="Write strength",
+            symbol=r"\beta",
+            formula=r"\beta_t = \min\left(\tfrac{1}{t},\; \frac{b}{\lVert c_t \rVert^2}\right),\qquad c_t = k_t - \bar "
+            r"k_t",
+            mechanism="Token t writes with strength 1/t, or with less where its centred key c is too long for a stable "
+            "step.",
+            rows="token",
+        ),
+        Intermediate(
+            name="overlaps",
+            title="Overlaps",
+            symbol="E",
+            formula=r"E_{ij} = \beta_i\, \Gamma_{ij}\, c_i^\top c_j,\quad j < i",
+            mechanism="Before a token writes, it erases what its key retrieves: this is the share it retrieves of each "
+            "earlier write.",
+            rows="token",
+            columns="earlier token",
+        ),
+        Intermediate(
+            name="inverse",
+            title="Corrections",
+            symbol="T",
+            formula="T = (I + E)^{-1}",
+            mechanism="The inverse adds up all erasures, including those of tokens that were themselves partly erased.",
+            rows="token",
+            columns="token",
+        ),
+    ),
     source=articles.SOFTMAX_TO_GDN,
     note="β is not learned: it is 1/t, or less where a key far from the mean would exceed the cap. The matrix is the "
     "output for the values V = I. Without a causal mask, all tokens are written in order, then every query reads the "

@@ -155,14 +155,14 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
     C, columns, c = width(d, p.order), d + 1, block_size(n)
     held = c * C  # features
     if causal:
-        inside, kept = n // c * c**2 + (n % c) ** 2, n * d  # the keys relative to the first
+        inside, keys = n // c * c**2 + (n % c) ** 2, n * d  # the keys relative to the first
         held += C * columns + c * ((1 + p.order) * c + 2 * p.order * columns)
     else:
-        inside, kept = 0, n * d  # the centred keys
+        inside, keys = 0, n * d  # the centred keys
         held += 2 * C * columns + (2 + 2 * p.order) * c * columns
     return Cost(
         multiply_adds=n * (C * d + (C - 1) * columns) + inside * (d + p.order * columns),
-        peak_elements=kept + n * d + held,
+        peak_elements=keys + n * d + held,
     )
 
 

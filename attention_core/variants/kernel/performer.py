@@ -8,8 +8,7 @@ the four kinds estimate softmax, so the variant as a whole is compared with soft
 The similarities are unbiased with row norms of N(0, I), which is the default; the weights, divided by row sums, are
 not. Directions of fixed length √d usually have a smaller variance but a bias, except for ``relu``. On average,
 ``positive`` and ``hyperbolic`` similarities are then too small, and increasingly so as ``‖x + y‖`` grows; in the heads
-of trained models often by most of the true value. ``attention_core.analysis.low_rank.performer_bias`` has the closed
-form of the bias.
+of trained models often by most of the true value.
 
 No constant is added to features or sums: the shifts that keep exponentials in range cancel in each row. Such a constant
 would hide two failures. A row of ``relu`` is zero if no feature is positive in both the query and a key. Weights of
@@ -26,8 +25,7 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.linear.causal_scan import CHUNK, State
-from attention_core.ops.linear.features import LogFeatures, paired
-from attention_core.ops.linear.kernel import similarities
+from attention_core.ops.linear.features import LogFeatures, paired, similarities
 from attention_core.ops.linear.scans import by_heads, wants_gradient
 from attention_core.ops.linear.streamed_kernel import BLOCK, empty, streamed_attention, streamed_cost, take
 from attention_core.ops.random import generator

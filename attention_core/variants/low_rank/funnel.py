@@ -1,4 +1,4 @@
-"""Funnel: neighbouring queries are averaged, attend once, and all receive the same output.
+"""Funnel: averages neighbouring queries; each group attends once and shares the output.
 
 As in Funnel-Transformer, the first token, which a classifier reads, keeps a query of its own. In the paper the shorter
 result goes on to the next layer and is repeated to full length after the last one. Here it is repeated immediately, so
@@ -20,7 +20,7 @@ from attention_core.ops.low_rank.pooling import (
 )
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, scores
-from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
+from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +95,25 @@ VARIANT = Variant(
     approximates="softmax",
     causal_reason="an averaged query contains later tokens, so an earlier token would depend on them.",
     anatomy=anatomy,
+    intermediates=(
+        Intermediate(
+            name="provenance",
+            title="Pooled queries",
+            symbol="P",
+            formula=r"\tilde Q = P Q",
+            mechanism="Neighbouring queries are averaged, except for the first token, which keeps its own query.",
+            rows="pool",
+            columns="token",
+        ),
+        Intermediate(
+            name="right",
+            title="Shared rows",
+            symbol="R",
+            formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right)",
+            mechanism="Each pooled query attends to all keys, and all tokens of its pool share the resulting row.",
+            rows="pool",
+        ),
+    ),
     note="The first token keeps its own query. The other tokens of a group share one row.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

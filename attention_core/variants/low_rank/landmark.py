@@ -1,4 +1,4 @@
-"""Double softmax over landmarks: queries attend to m key landmarks, and m query landmarks attend to all keys.
+"""Double softmax: queries attend to m key landmarks, and m query landmarks attend to all keys.
 
 This is Nyström attention without its middle factor, the inverse of the landmarks' own attention matrix. Without that
 factor it does not approximate softmax: with every token as its own landmark, the matrix is softmax's matrix times
@@ -13,7 +13,7 @@ from attention_core import articles
 from attention_core.ops.low_rank.landmarks import METHODS, landmark_multiply_adds, landmarks
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, scores
-from attention_core.variant import Cost, Params, Variant, param
+from attention_core.variant import Cost, Intermediate, Params, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,5 +86,23 @@ VARIANT = Variant(
     source=articles.NYSTROMFORMER,
     causal_reason="each landmark is a mean of several tokens, later ones included.",
     anatomy=anatomy,
+    intermediates=(
+        Intermediate(
+            name="left",
+            title="Left factor",
+            symbol="L",
+            formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
+            mechanism="Each query attends to the landmarks of the keys, which are averages of keys.",
+            columns="landmark",
+        ),
+        Intermediate(
+            name="right",
+            title="Right factor",
+            symbol="R",
+            formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right),\qquad A = L R",
+            mechanism="Each landmark of the queries attends to all keys; the product of both factors needs no inverse.",
+            rows="landmark",
+        ),
+    ),
     note="With as many landmarks as tokens, the matrix is softmax's matrix times itself, not softmax.",
 )

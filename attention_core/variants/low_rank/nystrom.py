@@ -1,4 +1,4 @@
-"""Nyström attention: the softmax matrix approximated from the attention of a few landmarks.
+"""Nyström attention: softmax factored through landmarks, with a pseudo-inverse in the middle.
 
 The iterative inverse starts from norms of each matrix separately, so that no example of a batch changes another's
 output.

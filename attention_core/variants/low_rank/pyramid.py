@@ -13,7 +13,7 @@ from torch import Tensor
 from attention_core.ops.low_rank.pooling import even_segments, pool, pooling_matrix
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, scores
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Intermediate, Paper, Params, Variant, param
 
 SIZES = (1, 3, 6, 8)
 """Pools in each level of the paper's pyramid."""
@@ -90,6 +90,25 @@ VARIANT = Variant(
     approximates="softmax",
     causal_reason="each pool is a mean of a stretch of the text, later tokens included.",
     anatomy=anatomy,
+    intermediates=(
+        Intermediate(
+            name="provenance",
+            title="Pools",
+            symbol="P",
+            formula=r"\tilde K = P K,\qquad \tilde V = P V",
+            mechanism="Keys and values are averaged over the whole text, over its parts, and over the parts of these.",
+            rows="pool",
+            columns="token",
+        ),
+        Intermediate(
+            name="left",
+            title="Weights on pools",
+            symbol="L",
+            formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
+            mechanism="Each query attends to the pooled keys of all levels together.",
+            columns="pool",
+        ),
+    ),
     note="S, the number of pools, is at most 18 times the level of detail, because no level has more pools than "
     "tokens. Long pools flatten every row.",
 )

@@ -1,4 +1,4 @@
-"""Block selection: each token attends to its own block and to the few other blocks that score best.
+"""Block selection: each query attends to its own block and to the m best-scoring other blocks.
 
 The score estimates the softmax mass of a block; the last score to choose from is that mass itself. A block's summary is
 made of all its keys. If causal, a query scores only the blocks before its own, and in its own block attends up to

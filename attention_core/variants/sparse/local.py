@@ -1,4 +1,4 @@
-"""Local attention: each token attends to the w tokens on either side of it."""
+"""Local attention: each query attends to the keys at most w tokens away."""
 
 from dataclasses import dataclass
 

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count, cut, filled
-from attention_core.ops.pattern.layouts import residue_pairs
 from attention_core.ops.pattern.parts import earlier_blocks
+from attention_core.ops.pattern.pieces import residue_pairs
 from attention_core.ops.pattern.window import in_window, window_attention, window_cost
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import (
@@ -27,7 +27,7 @@ from attention_core.ops.softmax.masked import (
     positions,
     scores,
 )
-from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
+from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,6 +204,39 @@ VARIANT = Variant(
     primitives=primitives,
     rows_sum_to_one=False,
     anatomy=anatomy,
+    intermediates=(
+        Intermediate(
+            name="outline",
+            title="Block means",
+            symbol="B",
+            formula=r"B = \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right),\quad \bar k_b = "
+            r"\frac{1}{|b|} \sum_{j \in b} k_j",
+            mechanism="Keys are averaged in blocks, and each query attends to the block means.",
+            columns="block",
+        ),
+        Intermediate(
+            name="compressed",
+            title="Compressed branch",
+            symbol="A^{(1)}",
+            formula=r"A^{(1)}_{ij} = \frac{B_{i\,b(j)}}{|b(j)|}",
+            mechanism="The first branch spreads the weight of a block mean evenly over the tokens of the block.",
+        ),
+        Intermediate(
+            name="selected",
+            title="Selected branch",
+            symbol="A^{(2)}",
+            formula=r"A^{(2)} = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d} + M^{\text{selected}}\right)",
+            mechanism="The second branch is softmax over the keys of the query's own block and of the selected blocks.",
+        ),
+        Intermediate(
+            name="near",
+            title="Window branch",
+            symbol="A^{(3)}",
+            formula=r"A^{(3)} = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d} + M^{\text{window}}\right)",
+            mechanism="The third branch is softmax over a local window; the result is the sum of the branches, each "
+            "multiplied by its gate.",
+        ),
+    ),
     source=Paper(
         "Native Sparse Attention: Hardware-Aligned and Natively Trainable Sparse Attention",
         2025,

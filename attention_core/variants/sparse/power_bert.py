@@ -1,4 +1,4 @@
-"""PoWER-BERT: tokens that receive little attention are eliminated after this layer, in all heads together.
+"""PoWER-BERT: keeps the tokens that receive the most attention, in all heads together, and drops the others.
 
 As in the paper, the attention of this layer is still full: survivors attend to every token, including the eliminated
 ones. The outputs of eliminated tokens are not computed, so their rows are zero. Later layers, which are not part of
@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_core.ops.softmax.blockwise import STEP, largest_block, row_blocks
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import among_largest, masked_softmax, scores
-from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
+from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +135,18 @@ VARIANT = Variant(
     approximates="softmax",
     causal_reason="the attention that a token receives from later tokens decides whether it is kept.",
     anatomy=anatomy,
+    intermediates=(
+        Intermediate(
+            name="significance",
+            title="Attention received",
+            symbol="s",
+            formula=r"s_j = \sum_{\text{heads}} \sum_i P_{ij},\qquad P = "
+            r"\operatorname{softmax}\left(\frac{QK^\top}{\sqrt d}\right)",
+            mechanism="The significance of a token is the softmax weight it receives from all queries of all heads; "
+            "only the most significant tokens stay.",
+            rows="token",
+        ),
+    ),
     note="Dropped tokens have zero rows. It saves time only in later layers.",
     couples_heads=True,
     source=Paper(

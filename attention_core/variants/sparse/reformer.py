@@ -77,29 +77,29 @@ def others_first(seen: Tensor, *, causal: bool) -> Tensor:
     return others | (itself & ~others.any(-1, keepdim=True))
 
 
-def near_and_alike(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
+def found_and_same_bucket(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
     """Return the pairs that some round finds, and the pairs that share a bucket in some round, ``bool [..., n, n]``."""
     q, n = at_least_float32(q), q.shape[-2]
-    near, alike = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
+    near, same_bucket = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
     for start, stop, sizes in stretches(n, p, causal=causal):
         for bucket in hashed(q, stop, sizes, p):
             same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
             near[..., start:stop, :stop] |= found(bucket, same, p, causal=causal)[..., start:, :]
-            alike[..., start:stop, :stop] |= same[..., start:, :]
+            same_bucket[..., start:stop, :stop] |= same[..., start:, :]
     itself = torch.eye(n, dtype=torch.bool, device=q.device)
-    return others_first(near, causal=causal), alike.tril(-1) if causal else alike & ~itself
+    return others_first(near, causal=causal), same_bucket.tril(-1) if causal else same_bucket & ~itself
 
 
 def pattern(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Return the pairs that some round finds, ``bool [..., n, n]``."""
-    return near_and_alike(q, p, causal=causal)[0]
+    return found_and_same_bucket(q, p, causal=causal)[0]
 
 
 def primitives(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the pairs that share a bucket, the pairs that only share chunks, and tokens that found no other token."""
-    near, alike = near_and_alike(q, p, causal=causal)
+    near, same_bucket = found_and_same_bucket(q, p, causal=causal)
     itself = torch.eye(q.shape[-2], dtype=torch.bool, device=q.device)
-    return {"bucket": near & alike, "chunk": near & ~alike & ~itself, "itself": near & itself}
+    return {"bucket": near & same_bucket, "chunk": near & ~same_bucket & ~itself, "itself": near & itself}
 
 
 def logits(q: Tensor) -> Tensor:
@@ -176,7 +176,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
     round but are not in the pattern. ``all_pairs``, ``[..., n, n]``, is the reference: softmax over all pairs.
     """
     q = at_least_float32(q)
-    near, alike = near_and_alike(q, p, causal=causal)
+    near, same_bucket = found_and_same_bucket(q, p, causal=causal)
     _, stop, sizes = stretches(q.shape[-2], p, causal=causal)[-1]
     each = hashed(q, stop, sizes, p)
     chunks, buckets = chunked(each, sizes, p, causal=causal), torch.stack(each, -2)
@@ -184,7 +184,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
         "buckets": buckets,
         "order": lsh.order(buckets),
         "chunks": torch.stack([c.slot // c.size for c in chunks], -2),
-        "missed": alike & ~near,
+        "missed": same_bucket & ~near,
         "all_pairs": reference(q, k, p, causal=causal),
     }
 

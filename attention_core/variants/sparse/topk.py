@@ -57,7 +57,7 @@ def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return found.values, places.gather(-1, found.indices)
 
 
-def looked_at(keys: int, k: int) -> int:
+def candidates(keys: int, k: int) -> int:
     """Return the number of keys among which ``largest`` finally selects k."""
     if keys < GROUPED * k:
         return k
@@ -70,7 +70,7 @@ def kth_largest(logits: Tensor, k: int) -> Tensor:
     return largest(logits, k)[0].amin(-1, keepdim=True)
 
 
-def kept(logits: Tensor, p: TopKParams) -> Tensor:
+def selected(logits: Tensor, p: TopKParams) -> Tensor:
     """Mark the visible logits that are at least the k-th largest of their row; logits equal to the k-th stay."""
     # In a row with fewer than k visible keys the k-th logit is minus infinity, so that all visible keys stay.
     return (logits >= kth_largest(logits, p.k)) & (logits > -math.inf)
@@ -80,7 +80,7 @@ def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """Return the pairs that stay, ``bool [..., n, n]``."""
     # Rounded to half precision, many logits would equal the k-th.
     logits = scores(at_least_float32(q), at_least_float32(k))
-    return kept(logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits, p)
+    return selected(logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits, p)
 
 
 def primitives(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> dict[str, Tensor]:
@@ -113,9 +113,9 @@ def mix(q: Tensor, k: Tensor, v: Tensor, rows: Rows, p: TopKParams) -> Tensor:
         return weigh(q, k, rows, p) @ v
     # The (k + 1)-th logit shows whether any key ties with the k-th.
     logits, places = largest(rows.hide(q @ k.mT, -math.inf), p.k + 1)
-    further = logits.amin(-1, keepdim=True)
-    dropped = logits <= further
-    tied = (dropped.sum(-1, keepdim=True) > 1) & (further > -math.inf)
+    next_largest = logits.amin(-1, keepdim=True)
+    dropped = logits <= next_largest
+    tied = (dropped.sum(-1, keepdim=True) > 1) & (next_largest > -math.inf)
     if not tied.is_meta and tied.any():  # meta tensors have no values
         return weigh(q, k, rows, p) @ v
     weights = logits.masked_fill_(dropped, -math.inf).mul_(q.shape[-1] ** -0.5).softmax(-1)
@@ -140,10 +140,10 @@ def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:
     blocks = row_blocks(n, causal=causal)
     mixed = sum(rows.size * (p.k + 1 if one_by_one(rows.keys, p) else rows.keys) for rows in blocks)
     # In addition to the scores: their softmax, or two copies of int64 positions while these are gathered.
-    beside = 5 * looked_at(n, p.k + 1) if one_by_one(n, p) else n
+    extra = 5 * candidates(n, p.k + 1) if one_by_one(n, p) else n
     return Cost(
         multiply_adds=d * (pairs(n, causal=causal) + mixed),
-        peak_elements=n * d + largest_block(n) + block_size(n) * beside,
+        peak_elements=n * d + largest_block(n) + block_size(n) * extra,
     )
 
 

@@ -1,14 +1,25 @@
-"""Stories: one module per variant, named by the variant's key and discovered by listing this package."""
+"""Stories: the modules of this package, named by a variant's key, and ``generic`` for all other variants."""
 
 import importlib
 import pkgutil
 from functools import cache
 
+import attention_core as ac
 from pages.inside.story import Story
+
+GENERIC = "generic"
+"""Name of the module whose story is made from the declared intermediates of a variant."""
 
 
 @cache
 def discover() -> dict[str, Story]:
-    """Return the ``steps`` function of every story, by the key of its variant."""
-    names = [info.name for info in pkgutil.iter_modules(__path__)]
-    return {name: importlib.import_module(f"{__name__}.{name}").steps for name in names}
+    """Return the function that builds the steps of each variant, by its key, in the order of all variants.
+
+    A module may list further variants that share its story in ``ALSO``.
+    """
+    own: dict[str, Story] = {}
+    for info in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{info.name}")
+        own |= dict.fromkeys((info.name, *getattr(module, "ALSO", ())), module.steps)
+    generic = own.pop(GENERIC)
+    return {v.key: own.get(v.key, generic) for v in ac.all_variants() if v.key in own or v.intermediates}

@@ -7,8 +7,9 @@ import streamlit as st
 
 from app.words.i18n import N_, _, _n, paragraph
 from pages.inside import pictures
-from pages.inside.pictures import Curve
-from pages.inside.reference import beside_reference
+from pages.inside.pictures import Curve, symbol
+from pages.inside.pooling import block_names
+from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step, later
 from pages.inside.tokens import painted
 
@@ -32,15 +33,15 @@ class Choice:
     best: np.ndarray
     mass: np.ndarray
 
-    def held(self, blocks: np.ndarray) -> np.ndarray:
+    def mass_on(self, blocks: np.ndarray) -> np.ndarray:
         """Return the softmax mass on the given blocks for each query, ``[n]``."""
         found: np.ndarray = (self.mass * blocks).sum(-1)
         return found
 
     @property
-    def told(self) -> int:
+    def worst_query(self) -> int:
         """The query that loses most mass by choosing by score instead of true mass; the last one in a tie."""
-        lost = self.held(self.best) - self.held(self.chosen)
+        lost = self.mass_on(self.best) - self.mass_on(self.chosen)
         return int(len(lost) - 1 - lost[::-1].argmax())
 
 
@@ -54,46 +55,44 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
         _scores(seen, choice),
         _choose(seen, choice),
         _missed(seen, choice),
-        beside_reference(seen, _(seen.attention.variant.note)),
+        compare_with_reference(seen, _(seen.attention.variant.note)),
     )
 
 
-def _names(seen: Seen) -> list[str]:
-    """Return the label of each block: the positions of its first and last token."""
-    n, size = len(seen.weights), seen.setting("block")
-    return [f"{i}–{j}" if j > i else f"{i}" for i in range(0, n, size) for j in [min(i + size, n) - 1]]
+def _panel(seen: Seen, title: str, values: np.ndarray, caption: str = "", mark: int | None = None) -> pictures.Panel:
+    return pictures.panel(title, values, seen.labels, block_names(seen), column=_("block"), caption=caption, mark=mark)
 
 
-def _panel(seen: Seen, title: str, values: np.ndarray, caption: str = "") -> pictures.Panel:
-    return pictures.panel(title, values, seen.labels, _names(seen), column=_("block"), caption=caption)
-
-
-@later(N_("Score the blocks"))
+@later(N_("Block scores"))
 def _scores(seen: Seen, choice: Choice) -> Step:
     scores = seen.parts["scores"]
     asked = np.isfinite(scores)
 
     def draw(key: str) -> None:
-        mass = _panel(seen, _("Softmax's mass on each block"), np.where(choice.own | asked, choice.mass, np.nan))
+        mass = _panel(seen, _("Softmax weight per block"), np.where(choice.own | asked, choice.mass, np.nan))
         if asked.any():
-            text = _("own block masked: it is always looked at")
+            text = _("own block masked: always attended to")
             pictures.board(
-                f"{key}.scores", _panel(seen, _("Score"), np.where(asked, scores, np.nan), text), unit=_("score")
+                f"{key}.scores",
+                _panel(seen, _("Score"), np.where(asked, scores, np.nan), text, mark=0),
+                unit=_("score"),
             )
         pictures.board(f"{key}.mass", mass)
 
     n, blocks = choice.mass.shape
     return Step(
-        formula={
-            "mean key": r"s(q, b) = \frac{q^\top \bar k_b}{\sqrt d}",
-            "second order": r"s(q, b) = \frac{q^\top \bar k_b}{\sqrt d} + \frac{q^\top \Sigma_b\, q}{2 d}",
-            "bound": r"s(q, b) = \frac{1}{\sqrt d} \sum_c \max\left(q_c \max_{j \in b} k_{jc},\; "
+        mechanism=_("Keys are cut into blocks, and a score per block estimates how much softmax weight it would get."),
+        formula=symbol(0, "s")
+        + {
+            "mean key": r"(q, b) = \frac{q^\top \bar k_b}{\sqrt d}",
+            "second order": r"(q, b) = \frac{q^\top \bar k_b}{\sqrt d} + \frac{q^\top \Sigma_b\, q}{2 d}",
+            "bound": r"(q, b) = \frac{1}{\sqrt d} \sum_c \max\left(q_c \max_{j \in b} k_{jc},\; "
             r"q_c \min_{j \in b} k_{jc}\right)",
-            "random indexer": r"s(q, b) = \max_{j \in b} \frac{(R q)^\top (R k_j)}{\sqrt d}",
-            "true mass": r"s(q, b) = \log \sum_{j \in b} e^{q^\top k_j / \sqrt d}",
+            "random indexer": r"(q, b) = \max_{j \in b} \frac{(R q)^\top (R k_j)}{\sqrt d}",
+            "true mass": r"(q, b) = \log \sum_{j \in b} e^{q^\top k_j / \sqrt d}",
         }[seen.setting("score")],
         shapes={"s": (n, blocks), "K": (n, seen.qkv.k.shape[-1])},
-        sentence=score_sentence(n, blocks, agreement(scores, choice.mass)),
+        findings=score_sentence(n, blocks, agreement(scores, choice.mass)),
         draw=draw,
     )
 
@@ -105,10 +104,10 @@ def agreement(scores: np.ndarray, mass: np.ndarray) -> float | None:
         The share of correctly ranked pairs, over all queries; None if no query can choose between two blocks.
     """
     right = pairs = 0
-    for each, held in zip(scores, mass, strict=True):
+    for each, masses in zip(scores, mass, strict=True):
         may = np.flatnonzero(np.isfinite(each))
         i, j = np.triu_indices(len(may), 1)
-        better = np.sign(held[may][i] - held[may][j])
+        better = np.sign(masses[may][i] - masses[may][j])
         right += int((better * np.sign(each[may][i] - each[may][j]) > 0)[better != 0].sum())
         pairs += int((better != 0).sum())
     return right / pairs if pairs else None
@@ -124,13 +123,13 @@ def score_sentence(n: int, blocks: int, agrees: float | None) -> str:
     """
     if agrees is None:
         return _n(
-            "All tokens stand in {n} block: no query has two to choose from.",
-            "All tokens stand in {n} blocks: no query has two to choose from.",
+            "The tokens form {n} block, so no query can choose between two blocks.",
+            "The tokens form {n} blocks, and no query can choose between two of them.",
             n=blocks,
         )
     return _(
-        "{n} tokens make {blocks} blocks, and one number stands for each. Of two blocks that a query may choose from, "
-        "the score prefers the one with more of softmax's mass in **{agrees:.0%}** of all cases; a coin would in 50%.",
+        "{n} tokens form {blocks} blocks. The score puts two blocks in the order of their softmax weight in "
+        "**{agrees:.0%}** of all cases; chance would give 50%.",
         n=n,
         blocks=blocks,
         agrees=agrees,
@@ -139,7 +138,7 @@ def score_sentence(n: int, blocks: int, agrees: float | None) -> str:
 
 def _choose(seen: Seen, choice: Choice) -> Step:
     asked, same = int(choice.best.sum()), int((choice.chosen & choice.best).sum())
-    query = choice.told
+    query = choice.worst_query
     kinds = np.select(
         [choice.own[query], choice.chosen[query] & choice.best[query], choice.chosen[query], choice.best[query]],
         [OWN, RIGHT, WRONG, MISSED],
@@ -153,33 +152,32 @@ def _choose(seen: Seen, choice: Choice) -> Step:
             painted(
                 seen.labels,
                 [ELSE if j in hidden else int(kinds[b]) for j, b in enumerate(place)],
-                notes=[
-                    _("token {j}: weight {x:.1%} in softmax", j=j, x=x) for j, x in enumerate(seen.reference[query])
-                ],
+                notes=[_("token {j}: softmax weight {x:.1%}", j=j, x=x) for j, x in enumerate(seen.reference[query])],
                 borders=set(range(seen.setting("block"), len(place), seen.setting("block"))),
             )
         )
         st.caption(
             _(
-                "For “{query}” (token {i}), which lost most. Blue: its own block; green: chosen, and rightly; orange: "
-                "chosen in place of others; purple: should have been chosen. Lines part the blocks.",
+                "Query “{query}” (token {i}), which loses most weight. Blue: its own block. Green: chosen correctly. "
+                "Orange: chosen wrongly. Purple: missed. Vertical lines separate blocks.",
                 query=seen.token(query),
                 i=query,
             )
         )
         pictures.board(
             f"{key}.choice",
-            _panel(seen, _("Mass of what was chosen"), np.where(choice.chosen | choice.own, choice.mass, np.nan)),
-            _panel(seen, _("Mass of what should have been"), np.where(choice.best | choice.own, choice.mass, np.nan)),
+            _panel(seen, _("Chosen blocks"), np.where(choice.chosen | choice.own, choice.mass, np.nan)),
+            _panel(seen, _("Best blocks"), np.where(choice.best | choice.own, choice.mass, np.nan)),
         )
 
     return Step(
-        title=_("Choose"),
+        title=_("Selection"),
+        mechanism=_("A query selects the blocks with the highest scores, in addition to its own block."),
         formula=r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b < b(i)\}"
         if seen.causal
         else r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b \ne b(i)\}",
         shapes={"S": choice.mass.shape},
-        sentence=choice_sentence(asked, same, causal=seen.causal),
+        findings=choice_sentence(asked, same, causal=seen.causal),
         draw=draw,
     )
 
@@ -193,40 +191,39 @@ def choice_sentence(asked: int, same: int, *, causal: bool) -> str:
         causal: whether a query can choose earlier blocks only.
     """
     if not asked:
-        return _("Nothing is chosen: every query looks at its own block alone.")
+        return _("No block is chosen, so every query attends to its own block only.")
     text = _(
-        "**{same} of {asked}** choices are those that the true mass would have made, {share:.0%}.",
+        "**{same} of {asked}** choices ({share:.0%}) agree with the blocks that have the largest softmax weight.",
         same=same,
         asked=asked,
         share=same / asked,
     )
     if causal:
-        text = paragraph(text, _("A query chooses among blocks that end before its own, and sees no later key."))
+        text = paragraph(text, _("A query chooses among the blocks before its own."))
     return text
 
 
 def _missed(seen: Seen, choice: Choice) -> Step:
-    own, chosen, best = choice.held(choice.own), choice.held(choice.chosen), choice.held(choice.best)
+    own, chosen, best = choice.mass_on(choice.own), choice.mass_on(choice.chosen), choice.mass_on(choice.best)
     places = list(range(len(own)))
     return Step(
-        title=_("What is missed"),
+        title=_("Captured weight"),
+        mechanism=_("The softmax weight on blocks that a query does not attend to is lost."),
         formula=r"\text{captured}_i = \sum_{b \in S_i} \sum_{j \in b} P_{ij},\qquad "
         r"P = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d}\right)",
         shapes={"P": seen.reference.shape},
-        sentence=missed_sentence(own.mean(), (own + chosen).mean(), (own + best).mean()),
+        findings=missed_sentence(own.mean(), (own + chosen).mean(), (own + best).mean()),
         draw=lambda key: pictures.lines(
             [
                 Curve(_("own block"), places, (100 * own).tolist(), colour=0, marks=False),
-                Curve(_("with the chosen ones"), places, (100 * (own + chosen)).tolist(), colour=1),
-                Curve(
-                    _("with the best ones"), places, (100 * (own + best)).tolist(), colour=2, dash="dash", hollow=True
-                ),
+                Curve(_("own + chosen"), places, (100 * (own + chosen)).tolist(), colour=1),
+                Curve(_("own + best"), places, (100 * (own + best)).tolist(), colour=2, dash="dash", hollow=True),
             ],
             key=key,
             x_title=_("query"),
-            y_title=_("softmax's mass captured, %"),
-            mark=choice.told,
-            alt=_("Lines: the share of softmax's mass on the blocks that each query looks at"),
+            y_title=_("softmax weight captured, %"),
+            mark=choice.worst_query,
+            alt=_("Lines: the share of the softmax weight on the blocks that each query attends to"),
         ),
     )
 
@@ -242,10 +239,10 @@ def missed_sentence(own: float, chosen: float, best: float) -> str:
         best: the mass on the own block and an equal number of blocks with the largest mass.
     """
     if best - own < 0.0005:
-        return _("A query's own block holds {own:.1%} of softmax's mass, and no choice would add to that.", own=own)
+        return _("A query's own block holds {own:.1%} of the softmax weight, and no choice could add to that.", own=own)
     return _(
-        "A query's own block holds {own:.1%} of softmax's mass, with the chosen ones **{chosen:.1%}**, and with as "
-        "many of the best {best:.1%}: of what choosing can add, the score finds {share:.0%}.",
+        "On average, a query's own block holds {own:.1%} of the softmax weight. The chosen blocks raise this to "
+        "**{chosen:.1%}**, the best blocks to {best:.1%}: the score finds {share:.0%} of the possible gain.",
         own=own,
         chosen=chosen,
         best=best,

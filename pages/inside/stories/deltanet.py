@@ -11,10 +11,12 @@ from attention_core.formatting import number
 from attention_core.ops.delta.gates import GateParams, each
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
-from pages.inside.pictures import Curve
-from pages.inside.reference import beside_reference
+from pages.inside.pictures import Curve, symbol
+from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step, later
 
+ALSO = ("gated_deltanet", "kda")
+"""Further variants with this story: the same rule on a state that decays."""
 STRENGTHS = tuple(i / 10 for i in range(1, 31))
 """Write strengths tried on the head's own keys; some exceed the variant's limit, to show why the limit exists."""
 TALLEST = 1e12
@@ -25,31 +27,36 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: key overlap, the inverse, what is written, state growth, comparison with the reference."""
     sums = seen.weights.sum(-1)
     ending = _(
-        "{share:.0%} of its weights are negative, and a row sums to {low:.2g} … {high:.2g}.",
+        "{share:.0%} of the weights are negative. Rows sum to {low:.2g} … {high:.2g}.",
         share=(seen.weights[seen.visible] < 0).mean(),
         low=sums.min(),
         high=sums.max(),
     )
     growth = () if _by_channel(seen) else (_growth(seen),)
-    return _overlaps(seen), _inverse(seen), _written(seen), *growth, beside_reference(seen, ending)
+    return _overlaps(seen), _inverse(seen), _written(seen), *growth, compare_with_reference(seen, ending)
 
 
 def _overlaps(seen: Seen) -> Step:
     found = seen.parts["overlaps"]
     before = np.tri(len(found), k=-1, dtype=bool)
     return Step(
-        title=_("Keys that overlap"),
+        title=_("Key overlap"),
+        mechanism=_(
+            "Before a token writes to the state, its key retrieves a share of each earlier write, and the update "
+            "erases "
+            "that share."
+        ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
         if _by_channel(seen)
         else r"\beta_i\, \Gamma_{ij}\, k_i^\top k_j,\quad j < i"
         if _decays(seen)
         else r"\beta_i\, k_i^\top k_j,\quad j < i",
         shapes={"k": seen.parts["keys"].shape, r"K K^\top": found.shape},
-        sentence=overlap_sentence(found[before]),
+        findings=overlap_sentence(found[before]),
         draw=lambda key: pictures.board(
             key,
-            pictures.earlier(seen, _("What a key reads"), found, row=_("token that writes")),
-            unit=_("share read"),
+            pictures.earlier(seen, _("Share retrieved"), found, row=_("writing token")),
+            unit=_("share retrieved"),
             diverging=True,
         ),
     )
@@ -62,10 +69,10 @@ def overlap_sentence(found: np.ndarray) -> str:
         found: the overlap of every two tokens; empty if there is only one token.
     """
     if not found.size:
-        return _("There is one token only: its key finds nothing written.")
+        return _("There is only one token, so nothing has been written before it.")
     return _(
-        "Before a token writes, its key reads what is there: of what an earlier token wrote it takes back {mean:.0%} "
-        "on average, without the sign, and {most:.0%} at most. Linear attention adds to that whatever comes.",
+        "A key retrieves {mean:.0%} of an earlier write on average, in absolute value, and {most:.0%} at most. Linear "
+        "attention never erases.",
         mean=abs(found).mean(),
         most=abs(found).max(),
     )
@@ -76,24 +83,23 @@ def _inverse(seen: Seen) -> Step:
     low, high = float(found.min()), float(found.max())
     unit = seen.setting("keys") == "unit" and seen.setting("strength") <= 1
     return Step(
-        title=_("Who corrects whom"),
-        formula=r"T = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot \Gamma^-)\right)^{-1}"
-        if _decays(seen)
-        else r"T = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot M^-)\right)^{-1}",
+        title=_("Corrections"),
+        mechanism=_(
+            "Row i of T contains how much of each earlier value token i erases when it writes; forward substitution "
+            "computes all rows together."
+        ),
+        formula=symbol(0, "T")
+        + r" = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot "
+        + (r"\Gamma^-" if _decays(seen) else "M^-")
+        + r")\right)^{-1}",
         shapes={"T": found.shape},
-        sentence=paragraph(
-            _(
-                "Row i says how much of every earlier value token i takes back when it writes its own, for {n} tokens "
-                "at once by forward substitution. The entries lie between {low} and {high}.",
-                n=len(found),
-                low=number(low),
-                high=number(high),
-            ),
-            _("Keys of length one with a strength up to 1 keep each of them between −1 and 1.") if unit else "",
+        findings=paragraph(
+            _("Entries range from {low} to {high}.", low=number(low), high=number(high)),
+            _("With unit keys and a strength of at most 1, they always lie between −1 and 1.") if unit else "",
         ),
         draw=lambda key: pictures.board(
             key,
-            pictures.earlier(seen, "T", found, row=_("token that writes"), with_itself=True),
+            pictures.earlier(seen, "T", found, row=_("writing token"), with_itself=True, mark=0),
             unit=_("entry"),
             diverging=True,
         ),
@@ -112,11 +118,12 @@ def _written(seen: Seen) -> Step:
             key=key,
             x_title=_("token"),
             y_title="‖u‖ / ‖v‖",
-            alt=_("Bars: how long what each token writes is beside its value"),
+            alt=_("Bars: the length of what each token writes, relative to its value"),
         )
 
     return Step(
-        title=_("Erase, then write"),
+        title=_("Writes"),
+        mechanism=_("A token writes only the difference between its value and what its key already retrieves."),
         formula=r"u_i = \beta_i \left(v_i - S_{i-1}^\top k_i\right),\qquad S_i = S_{i-1} + k_i u_i^\top"
         if not _decays(seen)
         else r"u_i = \beta_i \left(v_i - (D_i S_{i-1})^\top k_i\right),\qquad S_i = D_i S_{i-1} + k_i u_i^\top,\qquad "
@@ -124,9 +131,9 @@ def _written(seen: Seen) -> Step:
         if _by_channel(seen)
         else r"u_i = \beta_i \left(v_i - \alpha_i S_{i-1}^\top k_i\right),\qquad S_i = \alpha_i S_{i-1} + k_i u_i^\top",
         shapes={"U": seen.parts["written"].shape, "S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
-        sentence=_(
-            "What a token writes is {middle:.0%} as long as its value in the median: least for “{least}” ({low:.0%}), "
-            "most for “{most}” ({high:.0%}).",
+        findings=_(
+            "The median token writes a vector {middle:.0%} as long as its value. The shortest is at “{least}” "
+            "({low:.0%}), the longest at “{most}” ({high:.0%}).",
             middle=np.median(share),
             least=seen.token(share.argmin()),
             low=share.min(),
@@ -137,7 +144,7 @@ def _written(seen: Seen) -> Step:
     )
 
 
-@later(N_("How strongly to write"))
+@later(N_("Stability"))
 def _growth(seen: Seen) -> Step:
     found = cached.delta_growth(seen.source, seen.attention, head=seen.head, strengths=STRENGTHS)
     usual = lengths(seen.qkv.v[seen.head].numpy()).mean() or 1.0
@@ -146,32 +153,36 @@ def _growth(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         tenths: int = InsideOptions.write.draw(
-            label=_("Rate η") if exact else _("Strength β"),
+            label=_("Write rate η") if exact else _("Write strength β"),
             options=range(1, 1 + len(STRENGTHS)),
             format_func=lambda tenths: f"{tenths / 10:.1f}",
         )
         tried = STRENGTHS[tenths - 1]
         here = cached.delta_written(seen.source, seen.attention, head=seen.head, strength=tried)
-        st.markdown(tried_sentence(tried, here.eigenvalues, here.sizes / usual, exact=exact))
         pictures.lines(
             [Curve("‖S‖", list(STRENGTHS), [float(y) if y < TALLEST else None for y in sizes], colour=0)],
             key=key,
-            x_title=_("rate η") if exact else _("strength β"),
-            y_title=_("‖S‖ after the last token, over the mean ‖v‖"),
+            x_title=_("write rate η") if exact else _("write strength β"),
+            y_title=_("final ‖S‖ / mean ‖v‖"),
             log_y=True,
             mark=tried,
-            alt=_("Line: how large the state is after the last token, against how strongly tokens write"),
+            alt=_("Line: the size of the state after the last token against the write strength"),
         )
+        st.markdown(tried_sentence(tried, here.eigenvalues, here.sizes / usual, exact=exact))
         _draw_state(here, tried, f"{key}.state")
 
     return Step(
+        mechanism=_(
+            "Each write multiplies the part of the state along its key by λ; the state can grow without bound where λ "
+            "is below −1."
+        ),
         formula=r"S_i = \alpha_i \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = \alpha_i \left(1 - \beta_i \lVert k_i \rVert^2\right)"
         if _decays(seen)
         else r"S_i = \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = 1 - \beta_i \lVert k_i \rVert^2",
         shapes={"S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
-        sentence=growth_sentence(STRENGTHS, sizes, found.eigenvalues, exact=exact),
+        findings=growth_sentence(STRENGTHS, sizes, found.eigenvalues, exact=exact),
         draw=draw,
     )
 
@@ -190,23 +201,22 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
     values = {"least": least, "most": most, "low": number(sizes.min()), "high": number(sizes[stable].max())}
     if exact:
         return _(
-            "The exact step multiplies the part of the state along its key by a number between 0 and 1 at every rate: "
-            "from η = {least} to {most} the state stays between {low} and {high} times a value's mean length.",
+            "The exact step keeps λ between 0 and 1 at every rate. From η = {least} to {most}, the state is {low} to "
+            "{high} times as long as the mean value.",
             **values,
         )
     if stable.all():
         return _(
-            "A step multiplies the part of the state along its key by λ, which stays above −1 up to β = {most}, as the "
-            "state fades: it cannot grow without end. On this head it is at most {high} times a value's mean length.",
+            "λ stays above −1 up to β = {most}, so the state cannot diverge. It is at most {high} times as long as the "
+            "mean value.",
             **values,
         )
     return _(
-        "A step multiplies the part of the state along its key by λ. With keys of length one that is below −1 from "
-        "β = {first} on, and the state may grow without end. On this head it is at most {high} times a value's mean "
-        "length before, and {last} times at β = {most}.",
+        "From β = {first}, λ is below −1 and the state can diverge. Below that, the state is at most {high} times as "
+        "long as the mean value; at β = {most}, it is {last} times as long.",
         **values,
         first=strengths[int(np.argmin(stable))],
-        last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("beyond every number, over 10³⁰⁸"),
+        last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("more than 10³⁰⁸"),
     )
 
 
@@ -223,18 +233,21 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
         "strength": strength,
         "low": number(eigenvalues.min()),
         "high": number(eigenvalues.max()),
-        "last": number(sizes[-1]) if np.isfinite(sizes[-1]) else _("beyond every number, over 10³⁰⁸"),
+        "last": number(sizes[-1]) if np.isfinite(sizes[-1]) else _("more than 10³⁰⁸"),
     }
     if exact:
         return _(
-            "At η = {strength} λ lies between {low} and {high}, and the last state is {last} times a value's mean "
-            "length.",
+            "At η = {strength}, λ lies between {low} and {high}, and the final state is {last} times as long as the "
+            "mean value.",
             **values,
         )
     if values["low"] == values["high"]:
-        return _("At β = {strength} λ is {low}, and the last state is {last} times a value's mean length.", **values)
+        return _(
+            "At β = {strength}, λ is {low}, and the final state is {last} times as long as the mean value.", **values
+        )
     return _(
-        "At β = {strength} λ lies between {low} and {high}, and the last state is {last} times a value's mean length.",
+        "At β = {strength}, λ lies between {low} and {high}, and the final state is {last} times as long as the mean "
+        "value.",
         **values,
     )
 
@@ -242,7 +255,7 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
 def _draw_state(here: Written, strength: float, key: str) -> None:
     """Draw the state after the last token, or a caption if it is no longer finite."""
     if not np.isfinite(here.state).all():
-        st.caption(_("The state has left the numbers that there are."))
+        st.caption(_("The state has overflowed."))
         return
     width, height = here.state.shape
     pictures.board(
@@ -254,7 +267,7 @@ def _draw_state(here: Written, strength: float, key: str) -> None:
             list(map(str, range(height))),
             row=_("key entry"),
             column=_("value entry"),
-            caption=_("after the last token, at {strength}", strength=strength),
+            caption=_("after the last token, strength {strength}", strength=strength),
         ),
         unit=_("entry"),
         diverging=True,

@@ -7,27 +7,27 @@ from attention_core.analysis.low_rank.factors import perplexity
 from attention_core.formatting import at_most
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
-from pages.inside.reference import beside_reference
+from pages.inside.pictures import symbol
+from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: the gathering map, the distributing map, their product, comparison with the reference."""
-    ending = _("Its rank is at most C = {c}, the number of features.", c=seen.parts["gather"].shape[0])
+    ending = _("The rank is at most the number of features, {c}.", c=seen.parts["gather"].shape[0])
     if seen.causal:
         ending = ""  # The bound on the rank does not hold for a masked product.
-    return _gather(seen), _distribute(seen), _product(seen), beside_reference(seen, ending)
+    return _gather(seen), _distribute(seen), _product(seen), compare_with_reference(seen, ending)
 
 
 def _gather(seen: Seen) -> Step:
     gather = seen.parts["gather"]
-    c, n = gather.shape
+    n = gather.shape[1]
     wide = perplexity(gather)
     sharpest = wide.argmin()
     message = _(
-        "Each of the {c} features holds one attention map over the whole text, the same for every query: the median "
-        "map spreads like {middle:.0f} of {n} tokens, the sharpest, feature {feature}, gives {share:.0%} to “{token}”.",
-        c=c,
+        "The median map is as wide as {middle:.0f} of {n} equally weighted tokens. The narrowest, feature {feature}, "
+        "gives {share:.0%} to “{token}”.",
         n=n,
         middle=np.median(wide),
         feature=sharpest,
@@ -35,20 +35,18 @@ def _gather(seen: Seen) -> Step:
         token=seen.token(gather[sharpest].argmax()),
     )
     if seen.causal:
-        message = paragraph(
-            message, _("Shown is the map after the last token: while causal is on, each query sees its own.")
-        )
+        message = paragraph(message, _("The maps are those of the last query; with Causal on, each query has its own."))
 
     def draw(key: str) -> None:
         words = {"row": _("feature"), "column": _("token")}
-        maps = pictures.panel(_("What each feature gathers"), gather, columns=seen.labels, **words)
+        maps = pictures.panel(_("Feature maps G"), gather, columns=seen.labels, mark=0, **words)
         pictures.board(f"{key}.maps", maps, unit=_("share"))
         features = wide.argsort().tolist()
         chosen = InsideOptions.feature.draw_with_options(
             features,
             features[0],
             key=f"{key}.feature",
-            format_func=lambda f: _("feature {f}, like {wide:.1f} tokens", f=f, wide=wide[f]),
+            format_func=lambda f: _("feature {f}: {wide:.1f} tokens wide", f=f, wide=wide[f]),
         )
         pictures.bars(
             {_("feature {f}", f=chosen): gather[chosen]},
@@ -56,32 +54,34 @@ def _gather(seen: Seen) -> Step:
             key=f"{key}.bars",
             x_title=_("token"),
             y_title=_("share"),
-            alt=_("Bars: how much feature {f} takes from each token", f=chosen),
+            alt=_("Bars: the share of each token in feature {f}", f=chosen),
             height=260,
         )
 
     return Step(
-        title=_("Gather"),
-        formula=r"G_{cj} = \frac{e^{K_{jc}}}{\sum_l e^{K_{lc}}}",
+        title=_("Feature maps"),
+        mechanism=_("A softmax over the tokens turns each feature of the keys into one attention map."),
+        formula=symbol(0, "G") + r"_{cj} = \frac{e^{K_{jc}}}{\sum_l e^{K_{lc}}}",
         shapes={"G": gather.shape, "G V": seen.parts["summaries"].shape},
-        sentence=message,
+        findings=message,
         draw=draw,
     )
 
 
 def _distribute(seen: Seen) -> Step:
-    given = seen.parts["distribute"]
-    top = np.bincount(given.argmax(-1), minlength=given.shape[-1])
+    weights = seen.parts["distribute"]
+    top = np.bincount(weights.argmax(-1), minlength=weights.shape[-1])
 
     def draw(key: str) -> None:
-        mixed = pictures.panel(_("How queries mix the features"), given, seen.labels, column=_("feature"))
+        mixed = pictures.panel(_("Feature weights D"), weights, seen.labels, column=_("feature"), mark=0)
         pictures.board(key, mixed, unit=_("share"))
 
     return Step(
-        title=_("Distribute"),
-        formula=r"D_{ic} = \frac{e^{Q_{ic}}}{\sum_f e^{Q_{if}}}",
-        shapes={"D": given.shape},
-        sentence=shares_sentence(np.median(perplexity(given)), top),
+        title=_("Feature weights"),
+        mechanism=_("Each query mixes the feature maps by a softmax over its own features."),
+        formula=symbol(0, "D") + r"_{ic} = \frac{e^{Q_{ic}}}{\sum_f e^{Q_{if}}}",
+        shapes={"D": weights.shape},
+        findings=shares_sentence(np.median(perplexity(weights)), top),
         draw=draw,
     )
 
@@ -94,10 +94,10 @@ def shares_sentence(wide: float, top: np.ndarray) -> str:
         top: the number of queries for which each feature has the largest share, ``[C]``.
     """
     return _n(
-        "The median query mixes like {wide:.1f} of {c} features. Feature {feature} is the largest share of {count} of "
-        "{queries} queries, and {n} feature is nobody's largest.",
-        "The median query mixes like {wide:.1f} of {c} features. Feature {feature} is the largest share of {count} of "
-        "{queries} queries, and {n} features are nobody's largest.",
+        "The median query mixes {wide:.1f} of {c} features. Feature {feature} is the largest for {count} of {queries} "
+        "queries; {n} feature is never the largest.",
+        "The median query mixes {wide:.1f} of {c} features. Feature {feature} is the largest for {count} of {queries} "
+        "queries; {n} features are never the largest.",
         n=int((top == 0).sum()),
         wide=wide,
         c=len(top),
@@ -110,16 +110,15 @@ def shares_sentence(wide: float, top: np.ndarray) -> str:
 def _product(seen: Seen) -> Step:
     rows, columns = seen.weights.sum(-1), seen.weights.sum(0)
     most = columns.argmax()
-    text = _(
-        "No row was divided by anything, and none is further from one than {off}.", off=at_most(np.abs(rows - 1).max())
-    )
+    text = _("Rows sum to one without a normaliser, to within {off}.", off=at_most(np.abs(rows - 1).max()))
     if seen.causal:
-        text = _("No row is further from one than {off}.", off=at_most(np.abs(rows - 1).max()))
+        text = _("Rows sum to one, to within {off}.", off=at_most(np.abs(rows - 1).max()))
         text = paragraph(text, _(seen.attention.variant.note))
     text = paragraph(
         text,
         _(
-            "Columns are free: “{token}” is given {most:.2f} in all, the least of all tokens {least:.2f}.",
+            "Columns do not: “{token}” receives a total weight of {most:.2f}, and the least attended token "
+            "{least:.2f}.",
             token=seen.token(most),
             most=columns[most],
             least=columns.min(),
@@ -128,7 +127,7 @@ def _product(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         pictures.bars(
-            {_("sum of its row, as a query"): rows, _("sum of its column, as a key"): columns},
+            {_("row sum (as query)"): rows, _("column sum (as key)"): columns},
             seen.labels,
             key=key,
             x_title=_("token"),
@@ -138,8 +137,9 @@ def _product(seen: Seen) -> Step:
 
     return Step(
         title=_("Product"),
+        mechanism=_("The product of two softmaxes is an attention matrix whose rows sum to one."),
         formula=r"\sum_j (D G)_{ij} = \sum_c D_{ic} \sum_j G_{cj} = \sum_c D_{ic} = 1",
         shapes={"D": seen.parts["distribute"].shape, "G": seen.parts["gather"].shape, "D G": seen.weights.shape},
-        sentence=text,
+        findings=text,
         draw=draw,
     )

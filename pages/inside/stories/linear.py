@@ -5,7 +5,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.figures.theme import GREY
-from app.words.i18n import N_, _, paragraph
+from app.words.i18n import _, paragraph
 from app.words.labels import tokens
 from attention_core.analysis.low_rank.factors import cosines, perplexity
 from attention_core.analysis.low_rank.feature_maps import feature_map
@@ -13,8 +13,8 @@ from attention_core.analysis.state.running_sum import Sum, sum_for
 from attention_core.formatting import number
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
-from pages.inside.pictures import Curve, Points
-from pages.inside.reference import beside_reference
+from pages.inside.pictures import Curve, Points, symbol
+from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step
 
 HEAVY = 0.05
@@ -28,11 +28,18 @@ LENGTHS = tuple(2**i for i in range(3, 15))
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: map, features, kernel, sum, normalization, comparison with the reference."""
     ending = _(
-        "A row of it spreads like {own:.0f} equally weighted keys, softmax's like {exact:.0f}.",
+        "The median row is as wide as {own:.0f} equally weighted keys, softmax's as {exact:.0f}.",
         own=np.median(perplexity(seen.weights)),
         exact=np.median(perplexity(seen.reference)),
     )
-    return _map(seen), _features(seen), _kernel(seen), _sum_first(seen), _divided(seen), beside_reference(seen, ending)
+    return (
+        _map(seen),
+        _features(seen),
+        _kernel(seen),
+        _sum_first(seen),
+        _divided(seen),
+        compare_with_reference(seen, ending),
+    )
 
 
 def _map(seen: Seen) -> Step:
@@ -45,7 +52,7 @@ def _map(seen: Seen) -> Step:
     def draw(key: str) -> None:
         x = np.linspace(-4, 4, 161)
         entry = Curve(
-            _("middle half of the entries"),
+            _("middle 50% of the entries"),
             [low, high],
             [0.0, 0.0],
             low=[0.0, 0.0],
@@ -67,22 +74,23 @@ def _map(seen: Seen) -> Step:
         pictures.lines(
             [entry, *lines],
             key=key,
-            x_title=_("entry x of a query or key"),
+            x_title=_("entry of a query or key"),
             y_title="φ(x)",
-            alt=_("Lines: what each feature map makes of a number; the chosen one is solid"),
+            alt=_("Lines: the value of each feature map against its input; the current one is solid"),
         )
 
     return Step(
         title=_("Feature map"),
+        mechanism=_("A feature map φ with non-negative values replaces the exponential of softmax."),
         formula=r"\operatorname{sim}(q, k) = \varphi(q)^\top \varphi(k) \ge 0",
         shapes={"q": entries.shape[1:], r"\varphi(q)": seen.parts["query_features"].shape},
-        sentence=_(
-            "{share:.0%} of the entries of queries and keys are negative, the middle half lies between {low} and "
-            "{high} (shaded): that is where **{name}** (solid) decides what remains of them.",
+        findings=_(
+            "{share:.0%} of the entries of queries and keys are negative. The middle 50% (shaded) lie between {low} "
+            "and "
+            "{high}.",
             share=(entries < 0).mean(),
             low=number(low),
             high=number(high),
-            name=_(own),
         ),
         draw=draw,
     )
@@ -101,11 +109,12 @@ def _features(seen: Seen) -> Step:
 
     return Step(
         title=_("Features"),
-        formula=r"\varphi(Q),\ \varphi(K) \in \mathbb{R}_{\ge 0}^{n \times C}",
+        mechanism=_("The feature map is applied to every query and key, so that no feature is negative."),
+        formula=symbol(0, r"\varphi(Q)") + r",\ " + symbol(1, r"\varphi(K)") + r" \ge 0",
         shapes={r"\varphi(Q)": q.shape, r"\varphi(K)": k.shape},
-        sentence=_(
-            "No feature is negative and {zero:.0%} are zero, so all vectors lie in one corner of the space: the mean "
-            "cosine between a query's and a key's is {cosine:.2f}, and nothing can point away from anything.",
+        findings=_(
+            "{zero:.0%} of the features are zero. The mean cosine between query and key features is {cosine:.2f}; it "
+            "cannot be negative.",
             zero=(both == 0).mean(),
             cosine=cosines(q, k).mean(),
         ),
@@ -123,17 +132,19 @@ def _kernel(seen: Seen) -> Step:
         pictures.cloud(
             [Points(_("pairs of tokens"), exact, own)],
             key=key,
-            x_title=_("exp(q·k/√d), its row summing to one"),
-            y_title=_("φ(q)·φ(k), its row summing to one"),
+            x_title=_("softmax weight"),
+            y_title=_("linear attention weight"),
             alt=_("Points: the weight of each pair under the kernel against its weight under the exponential"),
         )
 
     return Step(
-        title=_("Kernel beside exp"),
-        formula=r"\frac{\varphi(q_i)^\top\varphi(k_j)}{\sum_l \varphi(q_i)^\top\varphi(k_l)}\quad\text{against}\quad "
+        title=_("Kernel"),
+        mechanism=_("The dot product of the features replaces the exponential of the dot product."),
+        formula=r"\frac{\varphi(q_i)^\top\varphi(k_j)}{\sum_l \varphi(q_i)^\top\varphi(k_l)}\quad\text{instead "
+        r"of}\quad "
         r"\frac{e^{q_i\cdot k_j/\sqrt d}}{\sum_l e^{q_i\cdot k_l/\sqrt d}}",
         shapes={"A": seen.weights.shape},
-        sentence=kernel_sentence(float(np.median(ratio)), float(np.median(ratio[heavy]))),
+        findings=kernel_sentence(float(np.median(ratio)), float(np.median(ratio[heavy]))),
         draw=draw,
     )
 
@@ -148,13 +159,14 @@ def kernel_sentence(middle: float, heavy: float) -> str:
     values = {"middle": middle, "share": HEAVY, "heavy": heavy}
     if heavy < min(1, middle):
         return _(
-            "The median pair gets {middle:.2g}× its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g}× "
-            "theirs: the kernel is flatter, weight moves from the peaks to everything else.",
+            "The median pair gets {middle:.2g}× its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g}×. "
+            "The "
+            "kernel is flatter than the exponential.",
             **values,
         )
     return _(
-        "The median pair gets {middle:.2g}× its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g}× "
-        "theirs: the kernel is not flatter than the exponential here.",
+        "The median pair gets {middle:.2g}× its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g}×. The "
+        "kernel is not flatter than the exponential here.",
         **values,
     )
 
@@ -167,32 +179,32 @@ def _sum_first(seen: Seen) -> Step:
     def adds(attention: ac.Attention, length: int) -> int:
         return attention.cost(length, size, causal=seen.causal).multiply_adds
 
-    grows = _("While causal is on, the sum grows from token to token: a state.") if seen.causal else ""
-    counted_as = _("Counted are values as long as keys, of {size} entries.", size=size) if d != size else ""
+    grows = _("With Causal on, the sum grows token by token: it is a recurrent state.") if seen.causal else ""
+    counted_as = _("The counts assume values of {size} entries, as long as the keys.", size=size) if d != size else ""
     cheaper = next(m for m in range(1, 64 * size) if adds(seen.attention, m) < adds(softmax, m))
 
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_with_options(
-            otherwise=seen.last_word, key=f"{key}.query", label=N_("Query that reads"), width=240, **tokens(seen.labels)
+            otherwise=seen.last_word, key=f"{key}.query", width=240, **tokens(seen.labels)
         )
         found = sum_for(seen.qkv, seen.attention, query, head=seen.head, causal=seen.causal)
         left, right = st.columns(2)
         with left:
-            st.markdown("**" + _("The sum of this input") + "**")
-            which = _("all {n} keys, the same for every query", n=n)
+            st.markdown("**" + _("State") + "**")
+            which = _("sum over all {n} keys", n=n)
             if seen.causal:
-                which = _("keys 0 to {query}", query=query)
+                which = _("sum over keys 0 to {query}", query=query)
             words = {"row": _("feature"), "column": _("entry of v"), "caption": which}
-            summed = pictures.panel("S = φ(K)ᵀ V", found.values, **words)
+            summed = pictures.panel("S = φ(K)ᵀ V", found.values, mark=0, **words)
             pictures.board(f"{key}.sum", summed, unit=_("summed value"), diverging=True)
         with right:
-            st.markdown("**" + _("What it costs") + "**")
+            st.markdown("**" + _("Cost") + "**")
             compared(key)
-        st.markdown("**" + _("How the query reads it") + "**")
+        st.markdown("**" + _("Output of the query") + "**")
         _draw_reading(found, key)
 
     def compared(key: str) -> None:
-        both = ((_("(φ(q) φ(k)ᵀ) v, as softmax"), softmax), (_("φ(q) (φ(k)ᵀ v)"), seen.attention))
+        both = ((_("(φ(q) φ(k)ᵀ) v, like softmax"), softmax), (_("φ(q) (φ(k)ᵀ v)"), seen.attention))
         lines = [
             Curve(name, LENGTHS, [adds(attention, m) for m in LENGTHS], colour=i)
             for i, (name, attention) in enumerate(both)
@@ -212,14 +224,14 @@ def _sum_first(seen: Seen) -> Step:
 
     return Step(
         title=_("Sum first"),
-        formula=r"\left(\varphi(Q)\,\varphi(K)^\top\right) V = \varphi(Q) \left(\varphi(K)^\top V\right)",
+        mechanism=_("Keys and values are summed once, and each query reads the sum instead of the single keys."),
+        formula=r"\left(\varphi(Q)\,\varphi(K)^\top\right) V = \varphi(Q) "
+        + symbol(0, r"\left(\varphi(K)^\top V\right)"),
         shapes={r"\varphi(K)^\top V": (c, d), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
-        sentence=paragraph(
+        findings=paragraph(
             _(
-                "The {c} × {d} sum stands in for the {n} × {n} matrix: on these {n} tokens {own:,} multiply-adds "
-                "instead of {exact:,}. It is the cheaper order from n = {cheaper} on.",
-                c=c,
-                d=d,
+                "On these {n} tokens it takes {own:,} multiply-adds instead of {exact:,}. It is cheaper from "
+                "n = {cheaper}.",
                 n=n,
                 own=adds(seen.attention, n),
                 exact=adds(softmax, n),
@@ -237,18 +249,17 @@ def _divided(seen: Seen) -> Step:
     least, most = seen.token(z.argmin()), seen.token(z.argmax())
     numbers = {"c": c, "low": z.min(), "high": z.max(), "least": least, "most": most}
     text = _(
-        "One vector of {c} numbers, the sum of all key features, divides every row: by {low:.4g} for “{least}” up to "
-        "{high:.4g} for “{most}”.",
+        "Divisors range from {low:.4g} for “{least}” to {high:.4g} for “{most}”; all come from one sum of {c} numbers.",
         **numbers,
     )
     if seen.causal:
         text = _(
-            "One vector of {c} numbers, the sum of the key features so far, divides the next row: by {low:.4g} for "
-            "“{least}” up to {high:.4g} for “{most}”.",
+            "Divisors range from {low:.4g} for “{least}” to {high:.4g} for “{most}”; each comes from a running sum of "
+            "{c} numbers.",
             **numbers,
         )
     if seen.setting("feature_map") == "exp":
-        text = paragraph(text, _("With exp each is up to the factor that keeps its row in range."))
+        text = paragraph(text, _("With exp, rows are rescaled to avoid overflow, and divisors with them."))
 
     def draw(key: str) -> None:
         pictures.bars(
@@ -257,14 +268,15 @@ def _divided(seen: Seen) -> Step:
             key=key,
             x_title=_("query"),
             y_title="φ(q)·Σ φ(k)",
-            alt=_("Bars: what each query's row is divided by"),
+            alt=_("Bars: the divisor of each query"),
         )
 
     return Step(
         title=_("Normaliser"),
+        mechanism=_("Each row is divided by the product of its query's features and the sum of the key features."),
         formula=r"Z_i = \varphi(q_i)^\top \sum_{l} \varphi(k_l)",
         shapes={r"\sum_l \varphi(k_l)": (c,), "Z": z.shape},
-        sentence=text,
+        findings=text,
         draw=draw,
     )
 

@@ -9,17 +9,24 @@ from app.words.i18n import _, paragraph
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.masks import provenance
 from pages.inside import pictures, pooling
-from pages.inside.reference import beside_reference
+from pages.inside.pictures import symbol
+from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: project, attend, blur, leak, comparison with the reference."""
     if seen.setting("projection") == "gaussian":
-        first, second = _mix(seen), _look(seen)
+        first, second = _mix(seen), _weights_on_mixtures(seen)
     else:
-        first, second = _window(seen), pooling.look(seen)
-    return first, second, pooling.blur(seen), pooling.leak(seen), beside_reference(seen, _(seen.attention.variant.note))
+        first, second = _window(seen), pooling.weights_on_pools(seen)
+    return (
+        first,
+        second,
+        pooling.blur(seen),
+        pooling.leak(seen),
+        compare_with_reference(seen, _(seen.attention.variant.note)),
+    )
 
 
 def _window(seen: Seen) -> Step:
@@ -28,16 +35,17 @@ def _window(seen: Seen) -> Step:
     heaviest = P.max(-1) / np.where(P > 0, P, np.inf).min(-1)
     conv = seen.setting("projection") == "conv"
     shape = (
-        _("The window is a triangle: in a key the middle counts up to {times:.1f}× its ends.", times=heaviest.max())
+        _("The middle token of a key counts up to {times:.1f}× as much as its ends.", times=heaviest.max())
         if conv
-        else _("The window is flat: each token of a key counts alike.")
+        else _("All tokens of a key have the same share.")
     )
     return replace(
         plain,
-        title=_("Project n keys to m"),
-        formula=r"\tilde K = E K,\qquad \tilde V = F V,\qquad E, F \in \mathbb{R}^{m \times n}",
+        title=_("Projection"),
+        mechanism=_("The n keys and values are projected to m, here by a fixed window over neighbouring tokens."),
+        formula=rf"\tilde K = {symbol(0, 'E')} K,\qquad \tilde V = F V",
         shapes={"E": P.shape, "F": P.shape},
-        sentence=paragraph(plain.sentence, shape, _("The paper trains E and F; here they are untrained.")),
+        findings=paragraph(plain.findings, shape, _("E and F are untrained; the paper learns them.")),
     )
 
 
@@ -51,38 +59,46 @@ def _mix(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         panel = partial(pictures.panel, columns=seen.labels, column=_("token"))
-        values = panel(_("F: what each value is made of"), F, _names(m), row=_("projected value"))
+        values = panel(_("Projection F of values"), F, _names(m), row=_("projected value"), mark=1)
         pictures.board(
             f"{key}.mixtures",
-            panel(_("E: what each key is made of"), E, _names(m), row=_("projected key")),
+            panel(_("Projection E of keys"), E, _names(m), row=_("projected key"), mark=0),
             *([] if np.array_equal(E, F) else [values]),
-            panel(_("FᵀE: what comes back of each token"), back, seen.labels, row=_("token")),
+            panel(_("FᵀE: tokens reconstructed"), back, seen.labels, row=_("token")),
             unit=_("share of the token"),
             tone="linear",
             scale="panel",
         )
 
     return Step(
-        title=_("Project n keys to m"),
-        formula=r"\tilde K = E K,\qquad \tilde V = F V,\qquad E_{rj} \sim \mathcal{N}(0, \tfrac{1}{m})",
+        title=_("Projection"),
+        mechanism=_("The n keys and values are projected to m random mixtures of all tokens."),
+        formula=rf"\tilde K = {symbol(0, 'E')} K,\qquad \tilde V = {symbol(1, 'F')} V,\qquad "
+        r"E_{rj} \sim \mathcal{N}(0, \tfrac{1}{m})",
         shapes={"E": (m, n), "F": (m, n)},
-        sentence=_(
-            "Each of **{m} keys** is a random sum over all {n} tokens, with plus and minus: key 0 amounts to "
-            "{size:.0f} equally weighted ones, most of all “{token}” ({share:+.2f}). A token comes back as {own:.2f} "
-            "of itself and ±{noise:.2f} of every other. The paper trains E and F; here they are untrained.",
-            m=m,
-            n=n,
-            size=provenance.effective_tokens(E)[0],
-            token=seen.token(token),
-            share=E[0, token],
-            own=back.diagonal().mean(),
-            noise=noise,
+        findings=paragraph(
+            _(
+                "Each of **{m} keys** mixes all {n} tokens. Key 0 is as wide as {size:.0f} equally weighted tokens; "
+                "its "
+                "largest entry is “{token}” ({share:+.2f}).",
+                m=m,
+                n=n,
+                size=provenance.effective_tokens(E)[0],
+                token=seen.token(token),
+                share=E[0, token],
+            ),
+            _(
+                "A reconstructed token contains {own:.2f} of itself and ±{noise:.2f} of every other token.",
+                own=back.diagonal().mean(),
+                noise=noise,
+            ),
+            _("E and F are untrained; the paper learns them."),
         ),
         draw=draw,
     )
 
 
-def _look(seen: Seen) -> Step:
+def _weights_on_mixtures(seen: Seen) -> Step:
     """Build the step that shows softmax over the random mixtures."""
     left, E = seen.parts["left"], seen.parts["provenance"]
     i, r = np.unravel_index(int(left.argmax()), left.shape)
@@ -92,17 +108,19 @@ def _look(seen: Seen) -> Step:
     )
 
     def draw(key: str) -> None:
-        title, column = _("Left factor: softmax over the mixtures"), _("projected key")
-        looks = pictures.panel(title, left, seen.labels, _names(left.shape[1]), column=column)
-        pictures.board(f"{key}.left", looks)
+        column = _("projected key")
+        shown = pictures.panel(_("Weights L"), left, seen.labels, _names(left.shape[1]), column=column, mark=0)
+        pictures.board(f"{key}.left", shown)
 
     return Step(
-        title=_("Look at the mixtures"),
-        formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right) \in \mathbb{R}^{n \times m}",
+        title=_("Weights on mixtures"),
+        mechanism=_("Each query attends to the m projected keys instead of the n keys."),
+        formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
         shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
-        sentence=_(
-            "The firmest look: **“{query}”** (token {i}) puts {weight:.0%} of its weight on key {key}, which is mostly "
-            "{makers}: no token in particular.",
+        findings=_(
+            "Largest weight: **“{query}”** (token {i}) gives {weight:.0%} to key {key}. The largest entries of this "
+            "key "
+            "are {makers}.",
             query=seen.token(i),
             i=i,
             weight=left[i, r],

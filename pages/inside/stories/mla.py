@@ -6,7 +6,7 @@ from app.words.i18n import _, paragraph
 from attention_core.analysis.low_rank.factors import relative_error_of
 from pages.inside import pictures
 from pages.inside.pictures import Curve
-from pages.inside.reference import beside_reference
+from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step
 
 NEAR = 0.1
@@ -15,7 +15,7 @@ NEAR = 0.1
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: singular values, error by rank, cache size, comparison with the reference."""
-    return _sizes(seen), _ranks(seen), _kept(seen), beside_reference(seen, _(seen.attention.variant.note))
+    return _sizes(seen), _ranks(seen), _cache(seen), compare_with_reference(seen, _(seen.attention.variant.note))
 
 
 def kept_share(sizes: np.ndarray, rank: int) -> float:
@@ -34,15 +34,16 @@ def _sizes(seen: Seen) -> Step:
         return found
 
     return Step(
-        title=_("Side by side"),
+        title=_("Singular values"),
+        mechanism=_(
+            "The keys of all heads, side by side, form one matrix, and so do the values; both are compressed by a "
+            "singular value decomposition."
+        ),
         formula=r"[K^{(1)} \cdots K^{(H)}] = U \Sigma W^\top,\qquad [V^{(1)} \cdots V^{(H)}] = U' \Sigma' W'^\top",
         shapes={r"[K^{(1)} \cdots K^{(H)}]": (n, heads * d), r"\Sigma": (min(n, heads * d),) * 2},
-        sentence=_(
-            "The keys of all {heads} heads side by side are one matrix of {n} rows and {width} columns. Its {rank} "
-            "largest singular values hold **{keys:.1%}** of its squared length, and the values' hold {values:.1%}.",
-            heads=heads,
-            n=n,
-            width=heads * d,
+        findings=_(
+            "The {rank} largest singular values hold **{keys:.1%}** of the squared norm of the keys, and "
+            "{values:.1%} of that of the values.",
             rank=min(rank, n, heads * d),
             keys=kept_share(keys, rank),
             values=kept_share(values, rank),
@@ -53,8 +54,8 @@ def _sizes(seen: Seen) -> Step:
                 Curve(_("values"), places, relative(values), colour=1, hollow=True),
             ],
             key=key,
-            x_title=_("number of the singular value (upright line: the rank)"),
-            y_title=_("beside the largest"),
+            x_title=_("singular value (vertical line: rank)"),
+            y_title=_("relative to the largest"),
             mark=min(rank, n),
             alt=_("Lines: the singular values of all heads' keys and values, the largest first"),
         ),
@@ -66,23 +67,24 @@ def _ranks(seen: Seen) -> Step:
     errors = seen.parts["errors"][first].astype(np.float64)
     full, (heads, _n, d) = int(ranks[-1]), seen.qkv.k.shape
     return Step(
-        title=_("The rank"),
+        title=_("Rank"),
+        mechanism=_("Each token's keys are rebuilt from a latent C; its number of entries is the rank."),
         formula=r"C = U_r \Sigma_r,\qquad K \approx C\, W_r^\top,\qquad "
         r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W_r^{(h)\top})^\top}{\sqrt d}\right)",
         shapes={
             "C": (len(seen.weights), min(seen.setting("rank"), full)),
             "W_r": (heads * d, min(seen.setting("rank"), full)),
         },
-        sentence=rank_sentence(
+        findings=rank_sentence(
             ranks, errors, min(seen.setting("rank"), full), relative_error_of(seen.weights, seen.reference)
         ),
         draw=lambda key: pictures.lines(
             [Curve(_("weights of all heads"), ranks.tolist(), (100 * errors).tolist(), colour=0)],
             key=key,
-            x_title=_("rank (upright line: the one that is set)"),
+            x_title=_("rank (vertical line: current)"),
             y_title=_("relative error of the weights, %"),
             mark=min(seen.setting("rank"), full),
-            alt=_("A line: the error of all heads' weights against the rank of the keys"),
+            alt=_("A line: the error of the weights of all heads against the rank of the keys"),
         ),
     )
 
@@ -99,47 +101,47 @@ def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float)
     full = int(ranks[-1])
     enough = int(ranks[errors <= NEAR][0]) if (errors <= NEAR).any() else full
     text = (
-        _("At rank {rank} nothing is lost: it is the full one.", rank=rank)
+        _("At the full rank of {rank}, nothing is lost.", rank=rank)
         if rank == full
-        else _("At rank {rank} of {full} this head's weights err by **{here:.1%}**.", rank=rank, full=full, here=here)
+        else _("At rank {rank} of {full}, the error of this head is **{here:.1%}**.", rank=rank, full=full, here=here)
     )
     return paragraph(
         text,
         _(
-            "Of the ranks measured, {enough} is the smallest at which the weights of all heads err by {near:.0%} at "
-            "most.",
+            "The smallest measured rank with an error of at most {near:.0%} over all heads is {enough}.",
             enough=enough,
             near=NEAR,
         ),
     )
 
 
-def _kept(seen: Seen) -> Step:
+def _cache(seen: Seen) -> Step:
     (heads, n, d), d_v = seen.qkv.k.shape, seen.qkv.v.shape[-1]
     variant, params = seen.attention.variant, seen.attention.params
     assert variant.cache is not None
     cache, whole = variant.cache(heads, d, d_v, params), heads * (d + d_v)
     return Step(
-        title=_("What is kept"),
-        formula=r"\text{kept} = n\,(r + r') + H\,(r\,d + r'\,d_v) \quad\text{in place of}\quad n\,H\,(d + d_v)",
+        title=_("Cache"),
+        mechanism=_(
+            "The cache stores the latents of each token instead of its keys and values, and the matrices that rebuild "
+            "these once."
+        ),
+        formula=r"\text{cache} = n\,(r + r') + H\,(r\,d + r'\,d_v) \quad\text{instead of}\quad n\,H\,(d + d_v)",
         shapes={"C": (n, min(seen.setting("rank"), heads * d)), "C'": (n, min(seen.setting("rank"), heads * d_v))},
-        sentence=kept_sentence(cache.per_token, cache.fixed, whole, n),
+        findings=cache_sentence(cache.per_token, cache.fixed, whole, n),
         draw=lambda key: pictures.bars(
-            {
-                _("of the tokens"): [n * whole, n * cache.per_token],
-                _("to make keys and values of them"): [0, cache.fixed],
-            },
-            [_("k and v"), _("latents")],
+            {_("per token"): [n * whole, n * cache.per_token], _("fixed"): [0, cache.fixed]},
+            [_("keys and values"), _("latents")],
             key=key,
             stacked=True,
-            x_title=_("what is kept"),
+            x_title=_("cache"),
             y_title=_("numbers"),
-            alt=_("Bars: numbers kept of this text, as keys and values and as latents"),
+            alt=_("Bars: numbers cached for this text, as keys and values and as latents"),
         ),
     )
 
 
-def kept_sentence(token: int, once: int, whole: int, n: int) -> str:
+def cache_sentence(token: int, once: int, whole: int, n: int) -> str:
     """Return the sentence about the memory that latents save, and from which sequence length.
 
     Args:
@@ -150,12 +152,14 @@ def kept_sentence(token: int, once: int, whole: int, n: int) -> str:
     """
     if token >= whole:
         return _(
-            "Latents of {token} numbers are no fewer than the {whole} of the keys and values.", token=token, whole=whole
+            "Latents of {token} numbers save nothing over the {whole} numbers of keys and values.",
+            token=token,
+            whole=whole,
         )
     least = once // (whole - token) + 1
     message = _(
-        "Of each token **{token} numbers** are kept in place of {whole}, and once {once:,} that make keys and values "
-        "of them: together fewer from {least:,} tokens on.",
+        "Each token adds **{token} numbers** to the cache instead of {whole}. With {once:,} fixed numbers, the cache "
+        "is smaller from {least:,} tokens.",
         token=token,
         whole=whole,
         once=once,
@@ -163,6 +167,6 @@ def kept_sentence(token: int, once: int, whole: int, n: int) -> str:
     )
     if n < least:
         return paragraph(
-            message, _("This text is shorter; models learn the second part, and share it among all texts.")
+            message, _("This text is shorter; real models learn the fixed part once and use it for all texts.")
         )
     return message

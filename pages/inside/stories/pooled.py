@@ -10,17 +10,18 @@ from app.words.i18n import _, paragraph
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.masks import provenance
 from pages.inside import pooling
-from pages.inside.reference import beside_reference
+from pages.inside.pictures import symbol
+from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step, later
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: pool, attend, blur, leak (or causal mask), comparison with the reference."""
     if seen.causal:
-        return _cover(seen), _look(seen), _blur(seen), _hide(seen), beside_reference(seen)
-    does = _("Causal, this variant does so, and lets each query see the tokens of its own pool one by one.")
+        return _cover(seen), _weights_on_pools(seen), _blur(seen), _masks(seen), compare_with_reference(seen)
+    does = _("The causal form does this, and each query also attends to the single tokens of its own pool.")
     leak = pooling.leak(seen, does if (seen.parts["provenance"] != 0).sum(-1).max() > 1 else "")
-    return pooling.cover(seen), pooling.look(seen), pooling.blur(seen), leak, beside_reference(seen)
+    return pooling.cover(seen), pooling.weights_on_pools(seen), pooling.blur(seen), leak, compare_with_reference(seen)
 
 
 def _pools(seen: Seen) -> np.ndarray:
@@ -41,21 +42,24 @@ def _cover(seen: Seen) -> Step:
     first, last = provenance.spans(P)[-1]
     stride: int = seen.setting("stride")
     words = _(
-        "{n} tokens make **{m} pools** of {stride}, counted from the first. A query sees the pools before its own "
-        "and, one by one, the tokens of its own up to itself: at most {most} keys instead of {n}.",
+        "{n} tokens form **{m} pools** of {stride} tokens. A query attends to at most {most} keys instead of {n}.",
         n=n,
         m=m,
         stride=stride,
         most=_keys(P),
     )
     if last - first + 1 < stride:
-        words = paragraph(words, _("The last pool is {size} long, and no query is behind it.", size=last - first + 1))
+        words = paragraph(words, _("The last pool holds {size} tokens; no later query uses it.", size=last - first + 1))
     return replace(
         pooling.cover(seen),
+        mechanism=_(
+            "A query attends to the pooled keys of earlier pools, and to the single tokens of its own pool up to "
+            "itself."
+        ),
         formula=r"\tilde K = \begin{bmatrix} P K \\ K \end{bmatrix},\qquad "
-        r"\tilde V = \begin{bmatrix} P V \\ V \end{bmatrix},\qquad P \in \mathbb{R}^{m \times n}",
+        r"\tilde V = \begin{bmatrix} P V \\ V \end{bmatrix}",
         shapes={"P": (m, n), r"\tilde K": (m + n, seen.qkv.k.shape[-1])},
-        sentence=words,
+        findings=words,
     )
 
 
@@ -64,20 +68,19 @@ def _keys(P: np.ndarray) -> int:
     return max(r + last - first + 1 for r, (first, last) in enumerate(provenance.spans(P)))
 
 
-def _look(seen: Seen) -> Step:
+def _weights_on_pools(seen: Seen) -> Step:
     """Build the step that shows the weights of the queries on the pools before their own."""
     m = len(_pools(seen))
-    own = _("On average {share:.0%} of a query's weight stays in its own pool.", share=_stays(seen))
-    step = pooling.look(seen, own, among=m)
+    own = _("On average, {share:.0%} of a query's weight is on its own pool.", share=_own_share(seen))
+    step = pooling.weights_on_pools(seen, own, among=m)
     return replace(
         step,
-        formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d} + M\right) \in "
-        r"\mathbb{R}^{n \times (m+n)}",
-        sentence=step.sentence if m > 1 else _("One pool holds all tokens, so no query has another before its own."),
+        formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d} + M\right)",
+        findings=step.findings if m > 1 else _("One pool holds all tokens, so no query has an earlier pool."),
     )
 
 
-def _stays(seen: Seen) -> float:
+def _own_share(seen: Seen) -> float:
     return float(seen.parts["left"][:, len(_pools(seen)) :].sum(-1).mean())
 
 
@@ -88,12 +91,12 @@ def _blur(seen: Seen) -> Step:
     best = np.where(own, seen.reference, provenance.closest(seen.reference, _pools(seen)))
     n, left, right = len(own), seen.parts["left"], seen.parts["right"]
     return Step(
-        formula=r"A = L R,\qquad R = \begin{bmatrix} P \\ I \end{bmatrix},\qquad "
+        mechanism=_("Tokens of one earlier pool share their weights; tokens of the query's own pool do not."),
+        formula=symbol(0, "A") + r" = L R,\qquad R = \begin{bmatrix} P \\ I \end{bmatrix},\qquad "
         r"\min_X \lVert S - X R \rVert_F,\; X_{ir} = 0 \text{ where } i \text{ may not see } r",
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
-        sentence=_(
-            "Pools before a query's own are blurred, its own is not. That blur alone makes the product **{floor:.0%}** "
-            "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
+        findings=_(
+            "Best possible error with these pools: **{floor:.0%}**. Actual: **{error:.0%}**.",
             floor=factors.relative_error_of(best, seen.reference),
             error=factors.relative_error_of(seen.weights, seen.reference),
         ),
@@ -101,57 +104,53 @@ def _blur(seen: Seen) -> Step:
     )
 
 
-def _hide(seen: Seen) -> Step:
+def _masks(seen: Seen) -> Step:
     """Build the step that compares hiding pools that begin after a query with hiding pools that end after it."""
     P, own = _pools(seen), _own(seen)
     n = len(own)
     ahead = np.triu(own, 1)
     share, blind = ahead.sum() / max(1, n * (n - 1) // 2), (~provenance.fully_past_mixtures(P).any(-1)).sum()
     if not ahead.any():
-        words = _("Every pool holds a single token, so none can tell of another: this is causal softmax itself.")
+        words = _("Each pool holds a single token, so this is causal softmax.")
     else:
         i = ahead.sum(-1).argmax()
         hidden = np.flatnonzero(ahead[i])[-1]
-        words = _(
-            "The pool of query {i}, **“{query}”**, also holds token {hidden}, **“{token}”**. Hiding only the pools "
-            "that begin after a query would let {share:.1%} of all looks ahead through; hiding every pool that ends "
-            "after it lets **none** through. With pools alone {blind} of {n} queries would then see nothing, so each "
-            "sees the tokens of its own pool up to itself.",
-            i=i,
-            query=seen.token(i),
-            hidden=hidden,
-            token=seen.token(hidden),
-            share=share,
-            blind=blind,
-            n=n,
+        words = paragraph(
+            _(
+                "The pool of query **“{query}”** (token {i}) also holds the later token **“{token}”** (token "
+                "{hidden}).",
+                i=i,
+                query=seen.token(i),
+                hidden=hidden,
+                token=seen.token(hidden),
+            ),
+            _("Masking only the pools that begin after a query leaks {share:.1%} of the later pairs.", share=share),
+            _("With pools alone, {blind} of {n} queries would have no key left.", blind=blind, n=n),
         )
 
     def draw(key: str) -> None:
         past = np.tri(n, dtype=np.float32)
         cuts = (
-            ("open", _("Pools that begin later hidden"), past + 3 * ahead, _("{share:.1%} of all looks ahead leak")),
-            ("whole", _("Pools that end later hidden"), past + np.tril(own), _("nothing leaks")),
+            ("open", _("Pools that begin later masked"), past + 3 * ahead, _("{share:.1%} of later pairs leak")),
+            ("whole", _("Pools that end later masked"), past + np.tril(own), _("nothing leaks")),
         )
-        kinds = (
-            ("window", _("through its pool's key")),
-            ("block", _("one by one")),
-            ("missed", _("told ahead of time")),
-        )
+        kinds = (("window", _("as part of a pool")), ("block", _("as a single token")), ("missed", _("leaks")))
         matrix_board(
             [Panel(cut, title, words.format(share=share), codes) for cut, title, codes, words in cuts],
             labels=seen.labels,
             key=f"{key}.cuts",
             categories=[Category(name, *PRIMITIVES[kind]) for kind, name in kinds],
-            none=_("hidden"),
+            none=_("masked"),
             unit=_("Pairs"),
             panel_size=420,
             file_name="cuts",
         )
 
     return Step(
-        title=_("Why it does not leak"),
-        formula=r"i \text{ sees pool } r \iff r < \left\lfloor i / s \right\rfloor",
+        title=_("No leakage"),
+        mechanism=_("Every pool that ends after a query is masked, so no later token can leak through a shared key."),
+        formula=r"i \text{ attends to pool } r \iff r < \left\lfloor i / s \right\rfloor",
         shapes={"P": P.shape, "A": (n, n)},
-        sentence=words,
+        findings=words,
         draw=draw,
     )

@@ -1,7 +1,5 @@
 """Tests of numbers of matrices and their factors, each against an explicit definition."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -9,7 +7,6 @@ import torch
 import attention_core as ac
 from attention_core import metrics
 from attention_core.analysis.low_rank import factors
-from attention_core.analysis.low_rank.performer_bias import chance, pair_sizes
 from attention_core.analysis.masks.membership import sides
 from attention_core.analysis.matrix.inside import anatomy_of_head, logits
 from attention_core.analysis.state.running_sum import sum_for
@@ -24,13 +21,6 @@ def test_a_matrix_is_off_another_by_its_relative_frobenius_norm():
     expected = metrics.relative_error(*map(torch.from_numpy, (matrix, reference)))
     assert factors.relative_error_of(matrix, reference) == pytest.approx(float(expected), rel=1e-6)
     assert factors.relative_error_of(reference, reference) == 0
-
-
-def test_what_is_kept_goes_on_by_its_product_and_halves_by_its_mean():
-    kept = np.array([[0.1, 1.0], [0.5, 1.0], [0.125, 1.0]])
-    assert factors.remaining_share(kept).tolist() == [[1, 1], [0.5, 1], [0.0625, 1]]
-    assert factors.half_lives(kept[1:]) == pytest.approx([0.5, math.inf])  # The mean factor is a quarter per token.
-    assert factors.half_lives(np.full((3, 1), 0.9)) == pytest.approx([math.log(2) / -math.log(0.9)])
 
 
 def test_uniform_attention_shares_each_row_out_among_what_is_allowed():
@@ -98,15 +88,3 @@ def test_both_sides_of_a_head_have_landmarks():
     found = sides(QKV, 1)
     assert torch.equal(found["query"], QKV.q[1])
     assert torch.equal(found["key"], QKV.k[1])
-
-
-def test_a_pairs_size_is_that_of_the_scaled_query_and_key_together():
-    found = pair_sizes(QKV, 1)
-    for i, j in ((0, 3), (5, 5), (11, 2)):
-        together = (QKV.q[1, i] + QKV.k[1, j]).double() / 4**0.25
-        assert found[i, j] == pytest.approx(float(together.square().sum()), rel=1e-6)
-
-
-def test_chance_is_the_spread_of_one_positive_feature():
-    assert chance(1.5) == pytest.approx(math.log(math.sqrt(math.exp(1.5) ** 2 - math.exp(1.5)) / math.exp(0.75)))
-    assert math.isfinite(chance(0.0))

@@ -8,18 +8,7 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.analysis.state.gau import (
-    CHANNELS,
-    Unit,
-    analyse_unit,
-    block_price,
-    distance,
-    draw,
-    tokens,
-    unit_pass,
-    unit_price,
-)
-from attention_core.benchmarking.counting import count
+from attention_core.analysis.state.gau import CHANNELS, Unit, analyse_unit, distance, draw, tokens, unit_pass
 
 RECORD = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=12, heads=6, d=8))
 RELU2 = ac.get("relu2")
@@ -113,36 +102,6 @@ def test_the_distance_is_what_no_factor_takes_away():
     assert distance(torch.zeros(1, 2), mixed) is None
     gate = torch.full((5, 3), 0.4)
     assert distance(gate * torch.ones(5, 3), torch.ones(5, 3)) == pytest.approx(0, abs=1e-7)
-
-
-@pytest.mark.parametrize(("n", "width", "heads"), [(7, 16, 4), (33, 160, 5)])
-def test_prices_are_what_is_counted_and_learned(n, width, heads):
-    x, s, e = torch.randn(n, width), min(128, width), 2 * width
-    w_u, w_v, w_z, w_o = (torch.randn(a, b) for a, b in ((width, e), (width, e), (width, s), (e, width)))
-    pairs = [torch.randn(s) for _ in range(4)]
-
-    def unit():
-        z = x @ w_z
-        q, k = z * pairs[0] + pairs[1], z * pairs[2] + pairs[3]
-        return ((x @ w_u) * ((q @ k.T).relu().square() @ (x @ w_v))) @ w_o
-
-    own = unit_price(n, width)
-    assert own.multiply_adds == count(unit).multiply_adds
-    assert own.parameters == sum(w.numel() for w in (w_u, w_v, w_z, w_o, *pairs))
-    assert own.matrices == n * n
-
-    w_q, w_k, w_v, w_o = (torch.randn(width, width) for _ in range(4))
-    up, down = torch.randn(width, 4 * width), torch.randn(4 * width, width)
-
-    def block():
-        q, k, v = ((x @ w).unflatten(-1, (heads, -1)).movedim(1, 0) for w in (w_q, w_k, w_v))
-        y = ((q @ k.mT).softmax(-1) @ v).movedim(0, 1).flatten(1) @ w_o
-        return (y @ up).relu() @ down
-
-    full = block_price(n, width, heads)
-    assert full.multiply_adds == count(block).multiply_adds
-    assert full.parameters == sum(w.numel() for w in (w_q, w_k, w_v, w_o, up, down))
-    assert full.matrices == heads * n * n
 
 
 def test_a_single_token_and_values_of_zero_pass():

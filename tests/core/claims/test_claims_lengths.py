@@ -52,7 +52,8 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
 def test_a_pool_is_seen_once_it_has_ended():
     q, k, v = (torch.from_numpy(normal(2, 10, 4, seed=seed)).double() for seed in range(3))
     attention = pooling_leaks.registry.get("pooled", stride=4)
-    out, blind = pooling_leaks.masked_pools_output(attention, q, k, v)
+    weights = pooling_leaks.masked_matrix(attention, pooling_leaks.HIDDEN, q, k, v)
+    out, blind = weights @ v, (weights == 0).all(-1)
     # Ten tokens in three pools of 4, 3 and 3.
     ends = np.array([4, 7, 10])
     keys, values = (np.stack([x[:, a:b].mean(1) for a, b in ((0, 4), (4, 7), (7, 10))], 1) for x in (k, v))
@@ -67,10 +68,11 @@ def test_a_pool_is_seen_once_it_has_ended():
 def test_with_a_landmark_for_each_token_hidden_pools_are_the_causal_mask(key):
     q, k, v = (torch.from_numpy(normal(1, 9, 4, seed=seed)).double() for seed in range(3))
     attention = pooling_leaks.registry.get(key, landmarks=9, **({"iterations": 12} if key == "nystrom" else {}))
-    out, blind = pooling_leaks.masked_pools_output(attention, q, k, v)
+    weights = pooling_leaks.masked_matrix(attention, pooling_leaks.HIDDEN, q, k, v)
     causal = softmax(q.numpy(), k.numpy(), causal=True)
-    np.testing.assert_allclose(out, (causal if key == "nystrom" else causal @ causal) @ v.numpy(), atol=1e-8)
-    assert not blind.any()
+    expected = causal if key == "nystrom" else causal @ causal
+    np.testing.assert_allclose(weights @ v, expected @ v.numpy(), atol=1e-8)
+    assert not (weights == 0).all(-1).any()
 
 
 def test_an_exact_inverse_of_the_masked_landmarks_would_not_leak(monkeypatch):
@@ -116,9 +118,9 @@ def test_another_leak_is_no_proof_against_pooling(monkeypatch):
 
 def test_striking_out_the_future_makes_softmax_causal():
     q, k, v = (torch.from_numpy(normal(1, 9, 4, seed=seed)).double() for seed in range(3))
-    out, blind = pooling_leaks.masked_weights_output(pooling_leaks.registry.get("softmax"), q, k, v)
-    np.testing.assert_allclose(out, softmax(q.numpy(), k.numpy(), causal=True) @ v.numpy(), rtol=1e-9)
-    assert not blind.any()
+    weights = pooling_leaks.masked_matrix(pooling_leaks.registry.get("softmax"), pooling_leaks.CUT, q, k, v)
+    np.testing.assert_allclose(weights, softmax(q.numpy(), k.numpy(), causal=True), rtol=1e-9)
+    assert not (weights == 0).all(-1).any()
 
 
 @pytest.mark.parametrize(

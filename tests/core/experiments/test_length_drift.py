@@ -8,7 +8,7 @@ import torch
 
 import attention_core as ac
 from attention_core.experiments import length_drift
-from attention_core.experiments.length_drift import NORMALIZERS
+from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow, ratios
 from attention_core.inputs import SyntheticSource, SyntheticSpec, from_synthetic
 from attention_core.metrics.fit import fit_power
 
@@ -61,3 +61,14 @@ def test_rows_without_a_weight_count_as_nothing():
 
 def test_seeds_are_told_apart():
     assert {(row.seed, row.head) for row in measured(longest=16, seeds=2)} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+
+
+def test_a_head_without_a_row_sum_at_the_reference_length_is_left_out():
+    rows = [
+        DriftRow(normalizer=name, n=n, head=head, seed=None, total=total, size=total)
+        for name in (*NORMALIZERS, SOFTMAX)
+        for head, totals in enumerate(((0.0, 1.0), (2.0, 1.0)))
+        for n, total in zip((16, 64), totals, strict=True)
+    ]
+    assert ratios(rows, 16, "total")["length"] == [(16, 1.0), (64, 0.5)]
+    assert ratios(rows, 64, "size")["sum"] == [(16, 0.0), (64, 1.0), (16, 2.0), (64, 1.0)]

@@ -153,7 +153,7 @@ def test_the_remedy_for_bfloat16_works_on_an_array_that_was_loaded():
     given = triple(6, 4)
     saved = {name: (array.view(np.uint32) >> 16).astype(np.uint16).view("V2") for name, array in given.items()}
     said = refusal(save(**saved))
-    assert "Array q is |V2, as bfloat16 is saved" in said
+    assert "Array q has the type |V2, which is bfloat16" in said
     remedy = said[said.index("((q.view") : said.rindex(".")]
     read = from_upload(save(**{name: eval(remedy, {"np": np, "q": array}) for name, array in saved.items()}), "x")
     np.testing.assert_allclose(read.q[0].numpy(), given["q"], rtol=2**-7)
@@ -193,10 +193,10 @@ def test_files_that_are_no_npz(data, words):
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"arr_0": 0, "arr_1": 0}, "no array q, only: arr_0, arr_1; save with np.savez(file, q=q"),
-        ({"Q": 0, "k": 0, "v": 0}, "no array q, but Q; rename that to q"),
-        ({"q": 0, "keys": 0, "v": 0}, "no array k, but keys; rename that to k"),
-        ({"q": 0, "k": 0, "values": 0}, "no array v, but values"),
+        ({"arr_0": 0, "arr_1": 0}, "no array q, only: arr_0, arr_1; save the file with np.savez(file, q=q"),
+        ({"Q": 0, "k": 0, "v": 0}, "no array q, but an array Q; rename it to q"),
+        ({"q": 0, "keys": 0, "v": 0}, "no array k, but an array keys; rename it to k"),
+        ({"q": 0, "k": 0, "values": 0}, "no array v, but an array values"),
         ({"x\n" * 50: 0}, "x?x?"),
         ({f"a{i}": 0 for i in range(30)}, "a6, a7, …;"),
     ],
@@ -208,32 +208,38 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"q": np.ones((6, 4), int)}, "Array q is int64; convert it to real numbers with q.astype(np.float32)"),
-        ({"q": np.ones((6, 4), bool)}, "Array q is bool"),
-        ({"k": np.ones((6, 4), complex)}, "Array k is complex128"),
-        ({"v": np.full((6, 4), "x")}, "Array v is <U1"),
-        ({"v": np.full((6, 4), b"x")}, "Array v is |S1"),
-        ({"q": np.ones((6, 4), np.longdouble)}, "Array q is float128"),
-        ({"q": np.ones((6, 4), [("a", "f4"), ("b", "f4")])}, "Array q is [('a', '<f4')"),
+        (
+            {"q": np.ones((6, 4), int)},
+            "Array q has the type int64; convert it to real numbers with q.astype(np.float32)",
+        ),
+        ({"q": np.ones((6, 4), bool)}, "Array q has the type bool"),
+        ({"k": np.ones((6, 4), complex)}, "Array k has the type complex128"),
+        ({"v": np.full((6, 4), "x")}, "Array v has the type <U1"),
+        ({"v": np.full((6, 4), b"x")}, "Array v has the type |S1"),
+        ({"q": np.ones((6, 4), np.longdouble)}, "Array q has the type float128"),
+        ({"q": np.ones((6, 4), [("a", "f4"), ("b", "f4")])}, "Array q has the type [('a', '<f4')"),
         ({"q": np.ones((6, 4), object)}, "pickled Python objects, which are not read"),
         ({"q": np.ones(6, "f4")}, "Array q has the shape [6]; use [n, d], [H, n, d] or [1, H, n, d]"),
-        ({"q": np.array(1.0)}, "Array q has shape []"),
-        ({"q": np.ones((2, 1, 6, 4))}, "Array q has shape [2, 1, 6, 4]"),
-        ({"q": np.ones((1, 1, 1, 6, 4))}, "Array q has shape [1, 1, 1, 6, 4]"),
-        ({"q": np.ones((0, 4))}, "has tokens 0; give from 1 to 1024"),
-        ({"q": np.ones((6, 0))}, "has head size 0; give from 1 to 256"),
-        ({"q": np.ones((0, 6, 4))}, "has heads 0; give from 1 to 32"),
+        ({"q": np.array(1.0)}, "Array q has the shape []"),
+        ({"q": np.ones((2, 1, 6, 4))}, "Array q has the shape [2, 1, 6, 4]"),
+        ({"q": np.ones((1, 1, 1, 6, 4))}, "Array q has the shape [1, 1, 1, 6, 4]"),
+        ({"q": np.ones((0, 4))}, "has tokens 0; use 1 to 1024"),
+        ({"q": np.ones((6, 0))}, "has head size 0; use 1 to 256"),
+        ({"q": np.ones((0, 6, 4))}, "has heads 0; use 1 to 32"),
         ({"q": np.ones((1025, 4))}, "has tokens 1025"),
         ({"q": np.ones((6, 257))}, "has head size 257"),
         ({"q": np.ones((33, 6, 4))}, "has heads 33"),
-        ({"k": np.ones((6, 5))}, "Queries [1, 6, 4], keys [1, 6, 5] and values [1, 6, 4] do not fit"),
-        ({"k": np.ones((7, 4))}, "do not fit"),
-        ({"v": np.ones((7, 4))}, "do not fit"),
+        ({"k": np.ones((6, 5))}, "The shapes of q [1, 6, 4], k [1, 6, 5] and v [1, 6, 4] do not match"),
+        ({"k": np.ones((7, 4))}, "do not match"),
+        ({"v": np.ones((7, 4))}, "do not match"),
         ({"q": np.ones((4, 6, 4))}, "repeat grouped key-value heads"),
         ({"q": np.full((6, 4), np.nan)}, "Array q has 24 values that are NaN or infinite"),
         ({"v": np.array([[1, np.inf, -np.inf, 0]] * 6)}, "Array v has 12 values"),
-        ({"k": np.full((6, 4), 1e30)}, "Array k reaches 1e+30"),
-        ({"tokens": np.array(["a"] * 5)}, "Array tokens has shape [5] for 6 positions; give one label each"),
+        ({"k": np.full((6, 4), 1e30)}, "Array k has values up to 1e+30"),
+        (
+            {"tokens": np.array(["a"] * 5)},
+            "Array tokens has the shape [5], but there are 6 positions; give one label per position",
+        ),
         ({"tokens": np.array([["a"] * 6])}, "Array tokens has the shape [1, 6]"),
         ({"tokens": np.array([b"a"] * 6)}, "Array tokens has the type |S1; save labels"),
         ({"tokens": np.arange(6)}, "Array tokens has the type int64; save labels"),

@@ -1,5 +1,7 @@
 """Tests of the Overview: one row per variant, its memory, and the reason why it cannot generate."""
 
+from dataclasses import replace
+
 import pytest
 from driver import chosen, spoken, table
 
@@ -23,11 +25,9 @@ def test_every_variant_has_a_row_and_the_selected_ones_come_first(open_view):
     able = [v for v in ac.all_variants() if not v.causal_reason]
     assert (found["Generates"] == "yes").sum() == len(able)
     assert f"**{len(able)} of {len(found)} variants can generate text.**" in spoken(at)
-    token = 2 * (8 + 8) * 4  # two heads of size 8 in float32
-    assert found.loc["Softmax", "Memory"] == "0.1 KiB per token"
-    assert found.loc["Softmax", "MiB at 4,096"] == 4096 * token / 2**20
-    assert found.loc["Linear", "MiB at 4,096"] == 2 * 8 * 9 * 4 / 2**20
-    assert found.loc["Softmax", "Cheaper from"] == "never"
+    assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
+    assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
+    assert found.loc["Softmax", "Fewer multiply-adds from"] == "reference"
 
 
 def test_settings_of_selected_variants_count(open_view):
@@ -45,12 +45,15 @@ def test_a_memory_is_constant_or_grows(state, grown, words):
 
 @pytest.mark.parametrize(("n", "words"), [(None, "never"), (16, "any length"), (1024, "1,024 tokens")])
 def test_from_where_a_variant_is_cheaper(n, words):
-    assert cheaper(n) == words
+    assert cheaper(ac.get("linear"), replace(row(), cheaper=n)) == words
 
 
 def test_the_sentence_counts_the_kinds_of_memory():
     assert sentence([row(1024), row(512), row(0, 1024), row(0, 2048)], 1) == (
-        "**4 of 5 variants can generate text.** 2 keep a state or cache of constant size. "
-        "1 caches less per token than softmax. 1 caches the keys and values of all tokens. "
-        "1 cannot generate: its earlier outputs depend on later tokens."
+        "**4 of 5 variants can generate text.** 2 of them need constant memory; 2 need a cache that grows with the "
+        "text. The earlier outputs of 1 variant depend on later tokens."
+    )
+    assert sentence([row(1024)], 2) == (
+        "**1 of 3 variants can generate text.** 1 of them needs constant memory; 0 need a cache that grows with the "
+        "text. The earlier outputs of 2 variants depend on later tokens."
     )

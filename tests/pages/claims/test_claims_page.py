@@ -50,6 +50,12 @@ def chips(at):
     return [Verdict(each) for each in told]
 
 
+def strip(at):
+    """Return the pills of all verdicts."""
+    [found] = [each for each in at.button_group if (each.key or "").endswith(".strip")]
+    return found
+
+
 def cards(at):
     """Return the keys of the claims whose cards can be opened."""
     return {
@@ -75,13 +81,15 @@ def test_a_claim_that_measures_time_waits_until_somebody_asks():
     assert not at.exception
     assert len(chips(at)) == len(EVERY) - 1
     assert "Not checked: 1." in said(at)
-    assert said(at).count("It measures time") == 1
+    assert said(at).count("Timing claim: runs only on request.") == 1
     assert dispatch.known("claims", timed) is None
-    at.button(key=f"claims.time.{timed.key}").click().run()
+    assert at.button(key="claims.check").label == "Check 1 more claim"
+    at.button(key="claims.check").click().run()
     assert not at.exception
     assert at.session_state["check"] is True
     assert len(chips(at)) == len(EVERY)
-    assert "It measures time" not in said(at)
+    assert "runs only on request" not in said(at)
+    assert not any(button.key == "claims.check" for button in at.button)
     assert dispatch.known("claims", timed) is not None
     assert len(chips(open_claims(n=43))) == len(EVERY), "what is known is shown to all"
 
@@ -92,13 +100,14 @@ def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
     assert not at.exception
     assert said(at).count("SmolLM2 reads the text a dozen times") == len(slow) == 5
     assert "Not checked: 6." in said(at)  # and the claim that measures time
-    at.button(key=f"claims.read.{slow[0].key}").click().run()
+    assert at.button(key="claims.check").label == "Check 6 more claims"
+    at.button(key="claims.check").click().run()
     assert not at.exception
-    assert at.session_state["reads"] is True
-    assert "SmolLM2 reads the text a dozen times" not in said(at)
+    assert at.session_state["reads"] is at.session_state["check"] is True
+    assert "runs only on request" not in said(at)
     tokens = len(swap.text_tokens(text).ids)
     assert said(at).count(f"Needs at least 64 tokens; this input has {tokens}.") == len(slow)
-    assert "Not checked: 1." in said(at)
+    assert "Not checked" not in said(at)
 
 
 def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(expected):
@@ -113,13 +122,15 @@ def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(ex
     count = {verdict: chips(at).count(verdict) for verdict in Verdict}
     assert count[Verdict.UNTESTABLE] >= 1
     assert (
-        f"On this input **{count[Verdict.HOLDS]} of {len(expected)}** claims hold, **{count[Verdict.PARTLY]}** partly "
-        f"and **{count[Verdict.FAILS]}** not. Not testable on it: **{count[Verdict.UNTESTABLE]}**." in shown
+        f"**{count[Verdict.HOLDS]}** of **{len(expected) - count[Verdict.UNTESTABLE]}** testable claims hold, "
+        f"**{count[Verdict.PARTLY]}** hold partly and **{count[Verdict.FAILS]}** do not hold. "
+        f"Not testable on this input: **{count[Verdict.UNTESTABLE]}**." in shown
     )
     assert "Not checked" not in shown
     assert "This claim is about the attention of trained models; choose a text" in shown
-    assert all(f" {claim.number}]" in shown for claim in EVERY)
-    assert ("is a finding, not an error" in shown) == (count[Verdict.FAILS] > 0)
+    icons = [words.short_verdict(claim, expected[claim.key].verdict) for claim in EVERY if not claim.timed]
+    assert set(icons) <= {option.content for option in strip(at).proto.options}
+    assert ("is a result on this input, not an error" in shown) == (count[Verdict.FAILS] > 0)
 
 
 def test_the_checks_follow_the_input():
@@ -151,9 +162,10 @@ def test_the_claims_stand_by_their_article_and_those_that_stand_alone_at_the_end
         alone = [sum(each.source == claim.source for each in EVERY) == 1 for claim in own]
         assert all(alone) if source is None else not any(alone) and {claim.source for claim in own} == {source}
     shown = said(open_claims())
-    places = [shown.index(f"[{plain(source.heading)}]({source.url})") for source in groups if source]
+    places = [shown.index(f"#### [{plain(source.title)}]({source.url}), {source.year}") for source in groups if source]
     assert places == sorted(places)
-    assert shown.index("Articles with one claim each") > places[-1]
+    assert shown.index("#### Other articles") > places[-1]
+    assert [claim.number for own in groups.values() for claim in own] == list(range(1, len(EVERY) + 1))
     assert set(board.by_article(groups[None])) == {None}
 
 
@@ -164,7 +176,9 @@ def test_each_card_has_its_figure_in_small(expected):
     assert len(judged) > 8
     for outcome in judged:
         [card] = [each for each in shown if finding(outcome) in plain(each)]
-        assert board.picture(outcome) in card
+        drawn = board.series(outcome)
+        assert board.picture(outcome, drawn) in card
+        assert all(f"</i>{html.escape(name)}</span>" in card for name in drawn)
         assert f'alt="{html.escape(words.drawn(outcome.claim))}"' in card
 
 
@@ -250,6 +264,19 @@ def test_the_heads_come_with_the_link_and_with_the_average_they_are_all():
     assert not any(each.key == "claim_heads" for each in alone.get("button_group"))
 
 
+def test_the_strip_opens_a_claim_and_marks_it():
+    at = open_claims()
+    assert strip(at).value is None
+    assert len(strip(at).proto.options) == len(EVERY)
+    strip(at).set_value("two_layers").run()
+    assert not at.exception
+    assert at.session_state["claim"] == "two_layers"
+    assert strip(at).value == "two_layers"
+    strip(at).set_value(None).run()
+    assert at.session_state["claim"] == ""
+    assert cards(at) == {claim.key for claim in EVERY}
+
+
 def test_one_goes_from_claim_to_claim():
     order = [claim.key for own in board.by_article(EVERY).values() for claim in own]
     at = open_claims(claim=order[0])
@@ -289,7 +316,7 @@ def test_an_input_that_is_too_short_is_told_so():
     for claim in short:
         assert f"Needs at least {claim.needs} tokens; this input has 3." in said(at)
     assert chips(at).count(Verdict.UNTESTABLE) == len(short) + len(texts)
-    assert said(at).count("This claim is about what a model says of a text; choose a text.") == len(texts)
+    assert said(at).count("This claim is about a model that reads a text; choose a text.") == len(texts)
     alone = open_claims(n=3, claim=short[0].key)
     assert not alone.exception
     assert f"Needs at least {short[0].needs} tokens; this input has 3." in said(alone)
@@ -301,7 +328,7 @@ def test_a_synthetic_input_is_made_as_long_as_a_claim_needs_on_a_button():
     assert "Needs at least 128 tokens; this input has 40." in said(at)
     assert not at.get("plotly_chart")
     button = at.button(key="claims.longer.six_iterations")
-    assert button.label == "Check it with n = 128"
+    assert button.label == "Use n = 128"
     button.click().run()
     assert not at.exception
     kept = {"n": 128, "d": 8, "heads": 2, "sharpness": 2.0, "seed": 3, "kind": "locally_correlated"}
@@ -318,7 +345,7 @@ def test_on_the_board_the_button_opens_the_claim_on_the_longer_input():
     short = [claim for claim in EVERY if claim.needs > 10 and not claim.measures_lengths and not claim.uses_decoder]
     buttons = [button for button in at.button if (button.key or "").startswith("claims.longer.")]
     assert {button.key.removeprefix("claims.longer.") for button in buttons} == {claim.key for claim in short}
-    assert {button.label for button in buttons} == {f"Check it with n = {claim.needs}" for claim in short}
+    assert {button.label for button in buttons} == {f"Use n = {claim.needs}" for claim in short}
     at.button(key="claims.longer.two_layers").click().run()
     assert (at.session_state["claim"], at.session_state["n"]) == ("two_layers", 16)
     assert len(at.get("plotly_chart")) == 1
@@ -333,7 +360,7 @@ def test_a_short_text_gives_way_to_the_long_preset_on_a_button(model):
     at = open_claims(input="text", text=text, model=model, layer=1, head=2, row=3, claim="two_layers")
     tokens = TextSource(presets.texts()["long"], model, 1).load().n
     button = at.button(key="claims.longer.two_layers")
-    assert button.label == f"Check it on the long preset, {tokens} tokens"
+    assert button.label == f"Use the long preset, {tokens} tokens"
     button.click().run()
     assert not at.exception
     kept = {"text": presets.texts()["long"], "model": model, "layer": 1, "head": 2, "row": AUTOMATIC}
@@ -347,7 +374,7 @@ def test_where_the_long_preset_is_too_short_as_well_a_text_is_asked_for(monkeypa
     monkeypatch.setitem(claims.discover(), "two_layers", replace(known, needs=400))
     at = open_claims(input="text", text="a short text", layer=0, claim="two_layers")
     assert not at.exception
-    assert "Write or paste a text of 400 tokens or more to check it." in said(at)
+    assert "Write or paste a text of at least 400 tokens." in said(at)
     assert not any(button.key == "claims.longer.two_layers" for button in at.button)
 
 
@@ -356,7 +383,7 @@ def test_an_upload_that_is_too_short_gets_a_sentence():
     at = open_claims(**{"input": "upload", UPLOAD: file, "claim": "two_layers"})
     assert not at.exception
     assert "Needs at least 16 tokens; this input has 12." in said(at)
-    assert "Upload a sequence of 16 tokens or more to check it." in said(at)
+    assert "Upload a sequence of at least 16 tokens." in said(at)
     assert not any((button.key or "").startswith("claims.longer.") for button in at.button)
 
 
@@ -380,7 +407,7 @@ def test_a_theorem_says_so_on_its_card_and_where_it_is_opened():
 
 def test_what_is_grown_beyond_the_input_says_how_far():
     assert "Checked at lengths up to 512 tokens, all 2 heads." in said(open_claims(claim="memory_quadruples"))
-    assert "Checked on 40 tokens, all 2 heads. Growth is followed up to 512." in said(open_claims())
+    assert "Checked on 40 tokens, all 2 heads. Growth is measured up to 512 tokens." in said(open_claims())
     text = "The old bridge over the river was closed, so we walked along the bank to the ferry."
     read = said(open_claims(input="text", text=text, layer=0, claim="memory_quadruples"))
     assert f"Checked on {TextSource(text).load().n} tokens, all 12 heads." in read
@@ -389,7 +416,7 @@ def test_what_is_grown_beyond_the_input_says_how_far():
 def test_what_cannot_be_judged_says_why_and_the_others_are():
     found = outcomes(SyntheticSource(SyntheticSpec(n=40, d=8, heads=2, sharpness=0.0)))
     untestable = [outcome for outcome in found.values() if outcome.untestable_reason]
-    assert any("weigh the same" in finding(outcome) for outcome in untestable)
+    assert any("have the same weight" in finding(outcome) for outcome in untestable)
     at = open_claims(sharpness=0.0)
     assert not at.exception
     assert all(finding(outcome) in said(at) for outcome in untestable)
@@ -431,7 +458,7 @@ def test_every_claim_leads_to_a_page_that_takes_its_link():
     assert len({each.place.page for each in places.values()}) > 5
     for each in places.values():
         at = open_claims(claim=each.key, causal=False, variants=chosen("softmax", "topk"))
-        [link] = [link for link in links(at) if link.label.startswith("See it at large: ")]
+        [link] = [link for link in links(at) if link.label.startswith("Open in ")]
         query = parse_qs(link.query_string)
         assert link.page == each.place.page
         assert {name: [word] for name, word in each.place.options.items()}.items() <= query.items()
@@ -447,7 +474,7 @@ def test_a_claim_without_a_page_has_no_link(monkeypatch):
     monkeypatch.setitem(known, "near_diagonal", replace(known["near_diagonal"], place=None))
     at = open_claims(claim="near_diagonal")
     assert not at.exception
-    assert not any("See it at large" in each.proto.label for each in at.get("page_link"))
+    assert not any("Open in" in each.proto.label for each in at.get("page_link"))
 
 
 def test_times_are_measured_again_on_a_button():

@@ -48,28 +48,68 @@ def read(data):
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"**3 of {ALL}** claims hold, **2** partly and **{ALL - 5}** not.",
+            f"**3** of **{ALL}** testable claims hold, **2** hold partly and **{ALL - 5}** do not hold.",
         ),
         (
             [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
-            f"**{ALL - 4} of {ALL}** claims hold, **1** partly and **0** not. Not testable on it: **3**.",
+            f"**{ALL - 4}** of **{ALL - 3}** testable claims hold, **1** hold partly and **0** do not hold. "
+            "Not testable on this input: **3**.",
         ),
-        ([FAILS] * 4, f"**0 of 4** claims hold, **0** partly and **4** not. Not checked: {ALL - 4}."),
         (
-            [UNTESTABLE],
-            f"**0 of 1** claims hold, **0** partly and **0** not. Not testable on it: **1**. Not checked: {ALL - 1}.",
+            [FAILS] * 4,
+            f"**0** of **4** testable claims hold, **0** hold partly and **4** do not hold. Not checked: {ALL - 4}.",
         ),
+        ([UNTESTABLE], f"Not testable on this input: **1**. Not checked: {ALL - 1}."),
     ],
 )
 def test_how_the_claims_came_out(verdicts, said):
-    assert words.overall(outcomes(*verdicts)) == f"On this input {said}"
+    assert words.overall(outcomes(*verdicts)) == said
 
 
 def test_each_verdict_has_its_icon_and_colour_in_the_strip():
-    assert words.strip(outcomes(HOLDS, PARTLY, FAILS, UNTESTABLE)) == (
-        ":green-badge[:material/check_circle: 1] :orange-badge[:material/contrast: 2] "
-        ":gray-badge[:material/radio_button_unchecked: 3] :blue-badge[:material/help: 4]"
-    )
+    verdicts = (HOLDS, PARTLY, FAILS, UNTESTABLE, None)
+    assert [words.short_verdict(claim, each) for claim, each in zip(EVERY, verdicts, strict=False)] == [
+        ":green[:material/check_circle:] 1",
+        ":orange[:material/contrast:] 2",
+        ":gray[:material/radio_button_unchecked:] 3",
+        ":blue[:material/help:] 4",
+        "5",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "changed", "expected"),
+    [
+        ("two_layers", {"two": 100.0}, "pairs connected after two layers: exactly at the bound 100%"),
+        ("two_layers", {"two": 97.5}, "pairs connected after two layers: 2.5 percentage points below the bound 100%"),
+        ("two_layers", {"two": 89.5}, "pairs connected after two layers: 0.50 percentage points below the bound 90%"),
+        (
+            "second_order_blocks",
+            {"wins": 80.0, "loses": 10.0},
+            "heads where second order finds more: 5 percentage points above the bound 75%",
+        ),
+        ("relu2_normaliser", {"exponent": 0.78}, "exponent, median head: 0.12 below the bound 0.9"),
+        ("relu2_normaliser", {"exponent": 1.02}, "exponent, median head: 0.12 above the bound 0.9"),
+        ("error_predicts_copying", {"rho": 0.95}, "rank correlation: 0.050 above the bound 0.9"),
+        ("error_predicts_copying", {"rho": 0.7}, "rank correlation: 0.20 below the bound 0.9"),
+        ("error_predicts_copying", {"rho": 0.5}, "rank correlation: 0.10 below the bound 0.6"),
+        ("path_deltanet", {}, ""),
+        ("one_layer", {}, ""),
+        ("cosine_closest", {}, ""),
+    ],
+)
+def test_the_margin_to_the_only_bound(key, changed, expected):
+    known = claims.claim(key)
+    numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
+    outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
+    assert words.margin(outcome) == expected
+    line = words.verdict_line(outcome)
+    assert line.startswith(words.badge(outcome.verdict))
+    assert (":small[" in line) == bool(expected)
+
+
+def test_a_claim_that_was_not_judged_has_no_margin():
+    assert words.margin(UNJUDGED) == ""
 
 
 def test_a_badge_tells_the_verdict():
@@ -78,8 +118,9 @@ def test_a_badge_tells_the_verdict():
 
 def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
     card = board.card(FOUND)
-    assert card.startswith('<img class="claim" alt="')
-    assert card.endswith(f":green-badge[:material/check_circle: holds]\n\n{words.finding(FOUND)}")
+    assert card.startswith(f"{words.verdict_line(FOUND)}\n\n{words.finding(FOUND)}\n\n<span class=")
+    assert words.verdict_line(FOUND).startswith(":green-badge[:material/check_circle: holds] :small[")
+    assert "</i>local twice</span>" in card
     assert board.card(UNJUDGED) == f":blue-badge[:material/help: {UNTESTABLE.value}]\n\n{words.finding(UNJUDGED)}"
     nothing = replace(FOUND, rows=(replace(FOUND.rows[0], share=float("nan")),))
     assert "<img" not in board.card(nothing)
@@ -90,28 +131,34 @@ def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
     )
 
 
-def test_a_claim_of_time_says_why_it_waits():
-    assert words.on_time().startswith("It measures time, for which it has the machine to itself")
-    assert words.on_reading().startswith("SmolLM2 reads the text a dozen times for these claims")
+def test_a_claim_that_runs_only_on_request_says_why():
+    read, timed = sorted(claims.tasks(TEXT, keys=["sparse_time", "four_sinks"]), key=lambda task: task.timed)
+    assert words.on_request(timed) == "Timing claim: runs only on request."
+    assert words.on_request(read) == "SmolLM2 reads the text a dozen times: runs only on request."
+    assert (words.request(1), words.request(2)) == ("Check 1 more claim", "Check 2 more claims")
 
 
 def test_what_was_found_is_told_with_its_numbers_or_why_nothing_was():
-    assert words.told(FOUND).startswith("One layer connects 12.3% of all pairs, two connect 100% (two local ones 40%")
+    assert words.plain_finding(FOUND).startswith(
+        "A local layer connects 12.3% of all pairs; with an atrous layer after it, 100% are connected. Two local "
+        "layers connect 40%"
+    )
     assert "12.3%" in words.finding(FOUND)
-    assert words.told(UNJUDGED) == "Needs at least 16 tokens; this input has 3."
+    assert words.plain_finding(UNJUDGED) == "Needs at least 16 tokens; this input has 3."
 
 
 def test_what_is_noted_follows_the_finding():
     def said(causal):
         numbers = {"performer": 30.0, "nystrom": 0.0, "runs": 5, "causal": causal}
-        return words.told(Outcome(key="nystrom_deterministic", verdict=HOLDS, numbers=numbers))
+        return words.plain_finding(Outcome(key="nystrom_deterministic", verdict=HOLDS, numbers=numbers))
 
     assert said(causal=1) == f"{said(causal=0)} {claims.claim('nystrom_deterministic').notes[0].finding}"
 
 
 def test_words_of_claims_are_no_markup():
-    odd = replace(EVERY[0], rule="a*b_c [x](y) 4% ± {holds}", theorem="x_y")
-    assert words.rule(odd) == rf"a\*b\_c \[x\](y) 4% ± {odd.thresholds()['holds']}"
+    odd = replace(EVERY[0], rule="a*b_c [x](y) 4% ± {most}", theorem="x_y")
+    threshold = odd.thresholds()["most"]
+    assert words.rule(odd) == rf"a\*b\_c \[x\](y) 4% ± {threshold} Otherwise it does not hold."
     assert words.theorem(odd) == r"**A theorem.** x\_y"
     assert words.theorem(replace(odd, theorem="")) == ""
     why = UntestableError("{x} is none", x="[a](b)")
@@ -120,11 +167,11 @@ def test_words_of_claims_are_no_markup():
 
 def test_the_table_tells_numbers_with_their_units():
     lines = words.numbers(FOUND).split("\n")
-    assert lines[:3] == ["| Measured | Value |", "| :-- | --: |", "| pairs connected after two layers | **100**% |"]
+    assert lines[:3] == ["| Quantity | Value |", "| :-- | --: |", "| pairs connected after two layers | **100**% |"]
     assert len(lines) == 2 + len(FOUND.claim.quantities)
     numbers = {each.name: 1.0 for each in claims.claim("linear_cost").quantities}
     last = words.numbers(Outcome(key="linear_cost", verdict=HOLDS, numbers=numbers)).split("\n")[-2:]
-    assert last == ["| full work over linear work | **1** |", f"| longest input | **1**{NBSP}tokens |"]
+    assert last == ["| full work ÷ linear work | **1** |", f"| longest input | **1**{NBSP}tokens |"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +185,7 @@ def test_the_table_tells_numbers_with_their_units():
         ({}, 41, "memory_quadruples", "Checked at lengths up to 41 tokens, all 2 heads."),
         ({}, 40, "memory_quadruples", "Checked on 40 tokens, all 2 heads."),
         ({}, 41, "two_layers", "Checked on 40 tokens, all 2 heads."),
-        ({}, 41, "", "Checked on 40 tokens, all 2 heads. Growth is followed up to 41."),
+        ({}, 41, "", "Checked on 40 tokens, all 2 heads. Growth is measured up to 41 tokens."),
         ({}, 40, "", "Checked on 40 tokens, all 2 heads."),
         ({"n": 512}, 512, "", "Checked on 512 tokens, all 2 heads."),
         ({"n": 513}, 512, "", "Checked on the first 512 of 513 tokens, all 2 heads."),
@@ -146,16 +193,18 @@ def test_the_table_tells_numbers_with_their_units():
     ],
 )
 def test_what_was_looked_at(given, longest, key, said):
-    assert words.looked_at(chosen(**given), longest, claims.claim(key) if key else None) == said
+    assert words.scope(chosen(**given), longest, claims.claim(key) if key else None) == said
 
 
 def test_what_smollm2_made_of_a_text_was_looked_at():
-    said = words.looked_at(chosen(), 40, claims.claim("four_sinks"))
-    assert said == "Checked on what SmolLM2 makes of the text, whatever model, layer and heads are chosen."
+    said = words.scope(chosen(), 40, claims.claim("four_sinks"))
+    assert said == "Checked with SmolLM2 reading the text, independent of the chosen model, layer and heads."
 
 
 def test_a_claim_that_does_not_hold_is_no_alarm():
-    assert words.no_alarm(outcomes(HOLDS, FAILS)).startswith("“Does not hold here” is a finding, not an error")
+    assert words.no_alarm(outcomes(HOLDS, FAILS)).startswith(
+        "“Does not hold here” is a result on this input, not an error"
+    )
     assert words.no_alarm(outcomes(HOLDS, PARTLY, UNTESTABLE)) == words.no_alarm([]) == ""
 
 
@@ -164,31 +213,31 @@ def test_what_is_claimed_and_where():
     assert words.headline(odd) == r"## 2. a\_b"
     assert words.article(odd.source) == r"[On \[x\]](https://example.org/a_b), 2020"
     assert words.drawn(odd) == f"{odd.figure.y_title} against {odd.figure.x_title}"
-    assert words.claimed_in(odd.source) == r"Claimed in [On \[x\]](https://example.org/a_b), 2020"
+    assert words.claimed_in(odd.source) == r"Source: [On \[x\]](https://example.org/a_b), 2020"
 
 
 def test_what_is_offered_for_a_longer_input_depends_on_where_it_comes_from():
-    assert longer_input.offer(SYNTHETIC, 128) == "Check it with n = 128"
-    assert longer_input.offer(TEXT, 150) == "Check it on the long preset, 150 tokens"
-    assert longer_input.missing(TEXT, 400) == "Write or paste a text of 400 tokens or more to check it."
-    assert longer_input.missing(FILE, 16) == "Upload a sequence of 16 tokens or more to check it."
+    assert longer_input.offer(SYNTHETIC, 128) == "Use n = 128"
+    assert longer_input.offer(TEXT, 150) == "Use the long preset, 150 tokens"
+    assert longer_input.missing(TEXT, 400) == "Write or paste a text of at least 400 tokens."
+    assert longer_input.missing(FILE, 16) == "Upload a sequence of at least 16 tokens."
 
 
 def test_the_table_of_all_claims_holds_numbers_with_their_units():
     [header, found, unjudged] = read(board.table([FOUND, UNJUDGED]))
     assert header == ["number", "claim", "verdict", "finding", "numbers", "rule", "source"]
     known = claims.claim("two_layers")
-    assert found[:3] == ["15", known.statement, "holds"]
-    assert found[3] == words.told(FOUND)
-    assert found[4].startswith("pairs connected after two layers: 100%; after the local layer alone: 12.3%; ")
+    assert found[:3] == [str(known.number), known.statement, "holds"]
+    assert found[3] == words.plain_finding(FOUND)
+    assert found[4].startswith("pairs connected after two layers: 100%; after the local layer: 12.3%; ")
     assert found[5:] == [
-        "Holds where two layers connect 100% of all pairs, partly where they connect 90%.",
+        "Holds if two layers connect 100% of all pairs. Holds partly if they connect at least 90%.",
         f"{known.source.heading}, 2019, {known.source.url}",
     ]
     assert unjudged[2:5] == ["not testable on this input", "Needs at least 16 tokens; this input has 3.", ""]
     linear = {each.name: 2.0 for each in claims.claim("linear_cost").quantities}
     [_, row] = read(board.table([Outcome(key="linear_cost", verdict=HOLDS, numbers=linear)]))
-    assert row[4].endswith(f"full work over linear work: 2; longest input: 2{NBSP}tokens")
+    assert row[4].endswith(f"full work ÷ linear work: 2; longest input: 2{NBSP}tokens")
 
 
 def test_the_rows_of_a_claim_are_a_table_that_names_it():

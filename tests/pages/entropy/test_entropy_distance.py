@@ -14,7 +14,7 @@ from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
 from attention_core.inputs.positions import ALIBI, NONE, ROPE
-from pages.entropy.distance import biased, bounded, compared, ends, origin, scored
+from pages.entropy.distance import ends, logits_by_form, origin, size_and_bound, weights_by_form
 
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 3, "head": 1, "h_seeds": 1, "h_view": "distance"}
 open_entropy = partial(open_page, "entropy", **SMALL)
@@ -83,9 +83,11 @@ def test_the_sentence_says_the_cores_numbers():
     away = [np.mean([row.weight for row in head if (row.distance or 0) > 20]) for head in heads]
     assert (near, far) == (pytest.approx(np.median(own)), pytest.approx(np.median(away)))
     plain = both(PLAIN, "weight")
-    assert said.count(compared({TURNED: far / near, PLAIN: plain[1] / plain[0]}, 40)) == 1
-    assert scored({form: both(form, "logit") for form in (TURNED, PLAIN)}) in said
-    assert bounded(both(TURNED, "size"), both(TURNED, "bound")).replace("\N{NO-BREAK SPACE}", " ") in said
+    assert said.count(weights_by_form({TURNED: far / near, PLAIN: plain[1] / plain[0]}, 40)) == 1
+    logits = logits_by_form({form: both(form, "logit") for form in (TURNED, PLAIN)}, 40)
+    assert logits.replace("\N{NO-BREAK SPACE}", " ") in spoken(open_entropy(h_distance="logit"))
+    sizes = size_and_bound(both(TURNED, "size"), both(TURNED, "bound"), 40)
+    assert sizes.replace("\N{NO-BREAK SPACE}", " ") in spoken(open_entropy(h_distance="bound"))
     nats = {
         form: np.median([row.entropy for row in found if row.form == form and row.entropy]) for form in (TURNED, PLAIN)
     }
@@ -123,19 +125,11 @@ def test_alibi_is_a_third_form_where_it_is_chosen():
         [nats] = [row.entropy for row in found if (row.form, row.head, row.distance) == (BIASED, head, None)]
         assert nats == pytest.approx(float(ac.metrics.entropy(matrix).mean()), rel=1e-4)
     said = spoken(at, "caption")
-    assert "With **ALiBi** in its place distant keys keep" in said
+    assert "With ALiBi, it is" in said
+    assert " with ALiBi." in said
     assert "ALiBi replaces RoPE here, as selected" in said
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
     assert alone == points(open_entropy(causal=True, h_distance="alone"))  # RoPE rotates q and k before ALiBi is added
-
-
-def test_alibi_is_told_where_it_was_chosen_and_its_weights_where_something_is_far():
-    entropies = {TURNED: 2.0, PLAIN: 3.0, BIASED: 1.0}
-    assert biased(0.5, {TURNED: 2.0, PLAIN: 3.0}, "nats") == ""
-    assert biased(None, entropies, "nats") == ("With ALiBi in its place the entropy is 1.00 nats, without both 3.00.")
-    assert biased(0.5, entropies, "bits") == (
-        "With **ALiBi** in its place distant keys keep 50% of the weight next door, and the entropy is 1.00 bits."
-    )
 
 
 def test_one_head_alone():
@@ -154,35 +148,23 @@ def test_one_head_alone():
         (1.06, "less local"),
     ],
 )
-def test_rope_is_told_by_what_distant_keys_keep(turned, words):
-    assert words in compared({TURNED: turned, PLAIN: 1.0}, 40).split("without it 100%: ")[1]
-
-
-@pytest.mark.parametrize(("far", "grows"), [(1.04, False), (1.06, True), (0.3, False)])
-def test_a_size_that_grows_while_its_bound_falls_is_told(far, grows):
-    said = bounded((1.0, far), (10.0, 4.0))
-    assert ("grows" in said) == grows
-    assert "there 40% of what it is next door" in said
-
-
-def test_without_the_plain_form_nothing_is_compared():
-    assert scored({TURNED: (1.0, -2.0)}) == "Its mean logit is 1 next door and \N{MINUS SIGN}2 there."
-    assert "without RoPE" in scored({TURNED: (1.0, -2.0), PLAIN: (0.5, 0.4)})
+def test_rope_is_judged_by_the_weight_of_distant_keys(turned, words):
+    assert words in weights_by_form({TURNED: turned, PLAIN: 1.0}, 40).split("Without RoPE, it is 100%: ")[1]
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_few_tokens_ask_for_more(n):
     at = open_entropy(n=n)
     assert not at.exception
-    assert "With so few tokens nothing is far apart" in spoken(at, "caption")
+    assert "This input is too short to compare distances. Use a longer input." in spoken(at, "caption")
     assert "nan" not in spoken(at, "caption")
 
 
 def test_attention_that_is_alike_everywhere_has_no_size_to_bound():
     at = open_entropy(sharpness=0.0)
     assert not at.exception
-    assert "times below its bound" not in spoken(at, "caption")
-    assert "RoPE hardly changes how local attention is here" in spoken(at, "caption")
+    assert "the bound is" not in spoken(open_entropy(sharpness=0.0, h_distance="bound"))
+    assert "RoPE hardly changes how local attention is." in spoken(at, "caption")
 
 
 def test_where_each_form_comes_from_is_told(monkeypatch):

@@ -16,14 +16,12 @@ from app.state.session import default_variants
 from app.ui.input_panel import UPLOAD
 from app.ui.variant_picker import left_out
 from attention_core.experiments.homogeneity import FACTORS
-from attention_core.experiments.length_drift import DriftRow
-from attention_core.experiments.powers import POWERS, shares
+from attention_core.formatting import percent
 from attention_core.inputs.positions import rotary
 from attention_core.limits import current
 from pages.entropy import drift
-from pages.entropy.factor import power_sentence
 
-SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1}
+SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1, "h_base": 512}
 open_entropy = partial(open_page, "entropy", **SMALL)
 OTHERS = [variant.key for variant in ac.all_variants() if variant.key != "softmax"]
 
@@ -39,7 +37,7 @@ def test_it_answers_its_question_on_the_default_text():
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
     assert "**softmax**'s entropy rises from" in spoken(at)
-    assert "with the log n scale" in spoken(at)
+    assert "with log n scaling)" in spoken(at)
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
@@ -147,7 +145,7 @@ def test_scales_of_softmax_come_and_go():
     drawn = points(at)
     assert set(drawn) == {"Softmax", "Softmax · temperature 4", "Softmax · no scale", "uniform attention"}
     assert drawn["Softmax · temperature 4"][128] > drawn["Softmax"][128] > drawn["Softmax · no scale"][128]
-    assert "log n scale" not in spoken(at)
+    assert "log n scaling" not in spoken(at)
 
 
 def test_a_scale_that_is_already_a_variant_is_drawn_once():
@@ -169,54 +167,27 @@ def test_the_normaliser_shows_its_growth_and_its_fit():
     slope, offset = np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)
     [fit] = [line for name, line in drawn.items() if name.startswith(f"fit n<sup>{slope:.2f}</sup>")]
     assert fit[64] == pytest.approx(math.exp(offset) * 64**slope)
-    assert f"about as n to the power {slope:.2f}" in spoken(at)
+    assert f"about as n^{slope:.2f}." in spoken(at)
     assert at.dataframe[0].value["exponent"][0] == pytest.approx(slope)
-    assert drawn["n itself"][128] == 8
+    assert drawn["n"][128] == 8
 
 
 def test_the_factor_moves_softmax_and_not_relu2():
     at = open_entropy(h_view="factor", h_factor=8.0)
     drawn = points(at, 0)
     assert drawn["Softmax"][8.0] < drawn["Softmax"][1.0] - 0.5
-    assert set(np.round(list(drawn["Squared ReLU / row sum"].values()), 5)) == {
-        round(drawn["Squared ReLU / row sum"][1.0], 5)
+    assert set(np.round(list(drawn["Squared ReLU ÷ row sum"].values()), 5)) == {
+        round(drawn["Squared ReLU ÷ row sum"][1.0], 5)
     }
     table = at.dataframe[0].value.set_index("variant")["max |A(λ=8) − A(1)|"].astype(float)
     assert table["Softmax"] > 0.1
-    assert table["Squared ReLU / row sum"] == 0
+    assert table["Squared ReLU ÷ row sum"] == 0
     sums = at.dataframe[0].value.set_index("variant")["row sums, λ = 8"]
-    assert sums["Softmax"] == sums["Squared ReLU / row sum"] == "1"
-    low, high = map(float, sums["Squared ReLU / length"].split(" … "))
+    assert sums["Softmax"] == sums["Squared ReLU ÷ row sum"] == "1"
+    low, high = map(float, sums["Squared ReLU ÷ n"].split(" … "))
     assert low < high
-    still = drawn["Squared ReLU / row sum"][1.0]
-    assert f"divided by its row sum stays at {still:.2f}: the largest change of any weight is 0" in spoken(at)
-
-
-def test_other_powers_sharpen_where_a_factor_does_not():
-    at = open_entropy(h_view="factor", h_line="mean", h_unit="bits")
-    drawn = points(at)
-    qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(heads=3))
-    for power in POWERS:
-        wanted = ac.metrics.entropy(shares(qkv.q, qkv.k, power, causal=False), base=2).mean()
-        assert drawn["ReLU to the power p / row sum"][power] == pytest.approx(float(wanted), abs=1e-5)
-    assert drawn["ReLU to the power p / row sum"][2.0] == pytest.approx(
-        points(at, 0)["Squared ReLU / row sum"][1.0], abs=1e-4
-    )
-    assert list(drawn["Softmax, λ = 1"].values()) == pytest.approx([points(at, 0)["Softmax"][1.0]] * len(POWERS))
-    first, last = (drawn["ReLU to the power p / row sum"][power] for power in (POWERS[0], POWERS[-1]))
-    assert f"the entropy falls from {first:.2f} to {last:.2f} bits" in spoken(at)
-
-
-def test_what_the_power_does_is_said_as_it_is():
-    falls = power_sentence(spread([(1, 2.5), (8, 1.25)]), "nats", 3e-17)
-    words = falls.replace("\N{NO-BREAK SPACE}", " ")
-    assert "falls from 2.50 to 1.25 nats, while logits twice as large move no weight by more than 3 × 10⁻¹⁷" in words
-    assert falls.endswith("it is the power, not a factor, that sharpens a row.")
-    stays = power_sentence(spread([(1, 2.5), (8, 2.497)]), "nats", 0.0)
-    assert "stays at 2.50 nats" in stays
-    assert "sharpens" not in stays
-    assert "falls from 2.50 to 2.49" in power_sentence(spread([(1, 2.5), (8, 2.49)]), "nats", 0.0)
-    assert power_sentence(spread([(1, 2.5)]), "nats", 0.0) == "Measuring other powers …"
+    still = drawn["Squared ReLU ÷ row sum"][1.0]
+    assert f"÷ row sum stays at {still:.2f} nats: every weight is unchanged." in spoken(at)
 
 
 @pytest.mark.parametrize("measure", ["total", "size"])
@@ -232,27 +203,27 @@ def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
             return weights.sum(-1).mean(-1)
         return (weights @ qkv[n].v.double()).square().sum(-1).mean(-1).sqrt()
 
-    titles = {"length": "/ n", "squared": "/ n²", "fixed": "/ constant", "sum": "/ row sum"}
+    titles = {"length": "÷ n", "squared": "÷ n²", "fixed": "÷ constant", "sum": "÷ row sum"}
     found = {name: drawn[f"squared ReLU {title}"] for name, title in titles.items()} | {"softmax": drawn["softmax"]}
     for name, line in found.items():
         assert line[64] == pytest.approx(1)
         for n in (16, 128):
             assert line[n] == pytest.approx(float((measured(n, name) / measured(64, name)).median()), rel=1e-4)
     # 16 is farther from 64 than 128 is.
-    assert "Trained at 64 tokens and used at 16" in spoken(at)
-    assert f"{found['squared'][16]:.2g}×" in spoken(at)
-    table = at.dataframe[0].value.set_index("divided by")
-    word = "row total" if measure == "total" else "output size"
+    assert "From 64 to 16 tokens, **squared ReLU**'s" in spoken(at)
+    assert f"×{found['squared'][16]:.2g} (÷ n²)" in spoken(at)
+    table = at.dataframe[0].value.set_index("normaliser")
+    word = "row sum" if measure == "total" else "output size"
     x, y = zip(*found["length"].items(), strict=True)
     slope = np.polyfit(np.log(x), np.log(y), 1)[0]
-    assert table.loc["squared ReLU / n", f"{word}, exponent"] == pytest.approx(slope, abs=1e-6)
+    assert table.loc["squared ReLU ÷ n", f"{word}, exponent"] == pytest.approx(slope, abs=1e-6)
 
 
 def test_without_the_future_totals_by_n_and_by_the_squared_length_are_powers_apart():
     drawn = points(open_entropy(h_view="drift", h_trained=16))
-    for n, ratio in drawn["squared ReLU / n"].items():
-        assert drawn["squared ReLU / constant"][n] == pytest.approx(ratio * n / 16)
-        assert drawn["squared ReLU / n²"][n] == pytest.approx(ratio * 16 / n)
+    for n, ratio in drawn["squared ReLU ÷ n"].items():
+        assert drawn["squared ReLU ÷ constant"][n] == pytest.approx(ratio * n / 16)
+        assert drawn["squared ReLU ÷ n²"][n] == pytest.approx(ratio * 16 / n)
         assert drawn["softmax"][n] == pytest.approx(1, abs=1e-5)
 
 
@@ -260,33 +231,30 @@ def drifting(**ends):
     return {name: spread([(16, 1.0), (64, end)]) for name, end in ends.items()}
 
 
-def test_drift_is_said_as_it_is():
+def test_the_sentence_lists_the_change_with_each_fixed_divisor():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
-    rows = drift.sentence(drifting(**ends), 16, "total")
-    assert rows.startswith(
-        "Trained at 16 tokens and used at 64, a row of squared ReLU sums to 0.80× what it did if it is divided by "
-        "**n**, 0.20× by **n²**, 3.2× by a **constant** and 1× by its **own sum**; softmax's, 1×."
+    assert drift.sentence(drifting(**ends), 16, "total") == (
+        "From 16 to 64 tokens, **squared ReLU**'s row sums change by ×0.80 (÷ n), ×0.20 (÷ n²) and ×3.2 (÷ constant). "
+        "The change is smallest with **÷ n**."
     )
-    assert "**n** drifts least" in rows
-    assert "the output of squared ReLU has 0.80× its size there" in drift.sentence(drifting(**ends), 16, "size")
-    assert "used at 16" in drift.sentence(drifting(**ends), 64, "total")
-    assert "**the constant** drifts least" in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
-    assert "**n²** drifts least" in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
-    assert "none drifts clearly least" in drift.sentence(drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total")
-    assert "**n** drifts least" in drift.sentence(drifting(**ends | {"squared": 0.0}), 16, "total")
-    assert "longer input" in drift.sentence({name: spread([(16, 1.0)]) for name in ends}, 16, "total")
+    assert drift.sentence(drifting(**ends), 16, "size").startswith(
+        "From 16 to 64 tokens, **squared ReLU**'s output size changes by ×0.80 (÷ n), ×0.20 (÷ n²) and ×3.2 "
+        "(÷ constant); softmax's by ×1."
+    )
+    assert drift.sentence(drifting(**ends), 64, "total").startswith("From 64 to 16 tokens,")
+    assert "with **÷ constant**." in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
+    assert "with **÷ n²**." in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
+    assert "No divisor has a clearly smallest change." in drift.sentence(
+        drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total"
+    )
+    assert "with **÷ n**." in drift.sentence(drifting(**ends | {"squared": 0.0}), 16, "total")
+    assert drift.sentence({name: spread([(16, 1.0)]) for name in ends}, 16, "total") == (
+        "A change needs at least two lengths. Use a longer input."
+    )
     nothing = {name: spread([]) for name in ends} | {"softmax": drifting(softmax=1.0)["softmax"]}
-    assert "nothing to drift from" in drift.sentence(nothing, 16, "total")
-
-
-def test_a_head_without_a_row_at_the_length_trained_at_is_left_out():
-    rows = [
-        DriftRow(normalizer=name, n=n, head=head, seed=None, total=total, size=total)
-        for name in drift.names()
-        for head, totals in enumerate(((0.0, 1.0), (2.0, 1.0)))
-        for n, total in zip((16, 64), totals, strict=True)
-    ]
-    assert drift.drifts(rows, 16, "total", mean=False)["length"].middle == (1.0, 0.5)
+    assert drift.sentence(nothing, 16, "total") == (
+        "At 16 tokens, no row has a positive logit, so squared ReLU's rows are empty."
+    )
 
 
 def test_the_length_trained_at_is_one_that_is_measured():
@@ -306,7 +274,7 @@ def test_a_single_length_is_drawn_and_asks_for_more(state, n, view):
     assert not at.error
     if view != "factor":
         assert "longer input" in spoken(at)
-        ends = "ends at 1 token." if n == 1 else f"ends at {n} tokens."
+        ends = "has 1 token." if n == 1 else f"has {n} tokens."
         assert ends in " ".join(c.value for c in at.caption)
 
 
@@ -395,7 +363,7 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     steep, alike = (np.polyfit(np.log(x), line, 1)[0] for line in (y, list(points(at)["uniform attention"].values())))
-    assert f"{unit}, {steep / alike:.2f}× as steeply as uniform attention's." in spoken(at)
+    assert f"{unit}: {percent(steep / alike)} of the uniform-attention slope." in spoken(at)
 
 
 def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():
@@ -405,12 +373,12 @@ def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():
     assert not [b for b in at.button if b.label == "a longer text"]
 
 
-def test_the_log_n_scale_is_told_by_its_own_slope():
+def test_log_n_scaling_is_described_by_its_own_slope():
     at = open_entropy(variants=chosen("softmax"), h_base=64)
     drawn = points(at)
     slopes = {name: np.polyfit(np.log(list(line)), list(line.values()), 1)[0] for name, line in drawn.items()}
     share = slopes["Softmax · log n, n₀ 64"] / slopes["uniform attention"]
-    assert f"; with the log n scale {share:.2f}×." in spoken(at)
+    assert f"slope ({percent(share)} with log n scaling)." in spoken(at)
 
 
 def test_the_sentence_on_a_factor_is_about_that_factor():
@@ -418,8 +386,8 @@ def test_the_sentence_on_a_factor_is_about_that_factor():
     drawn = points(at, 0)
     softmax = drawn["Softmax"]
     assert (
-        f"At λ = 2 **softmax**'s entropy goes from {softmax[1.0]:.2f} to {softmax[2.0]:.2f} bits. **Squared ReLU** "
-        f"divided by its row sum stays at {drawn['Squared ReLU / row sum'][2.0]:.2f}:"
+        f"At λ = 2, **softmax**'s entropy changes from {softmax[1.0]:.2f} to {softmax[2.0]:.2f} bits. **Squared ReLU** "
+        f"÷ row sum stays at {drawn['Squared ReLU ÷ row sum'][2.0]:.2f} bits:"
     ) in spoken(at)
 
 
@@ -427,8 +395,8 @@ def test_squared_relus_growth_is_judged_by_its_own_line():
     at = open_entropy(h_view="normalizer")
     line = points(at)["squared ReLU: Σ relu(x)²"]
     slope = np.polyfit(np.log(list(line)), np.log(list(line.values())), 1)[0]
-    assert f"**Squared ReLU**'s grows as n to the power {slope:.2f}: dividing by n" in spoken(at)
-    table = at.dataframe[0].value.set_index("total of a row")
+    assert f"**Squared ReLU**'s grows as n^{slope:.2f}, so dividing by n" in spoken(at)
+    table = at.dataframe[0].value.set_index("row sum")
     assert table["exponent"].iloc[1] == pytest.approx(slope)
     for n in (16, 128):
         qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=3))

@@ -29,9 +29,9 @@ def test_it_opens_on_the_default_text_with_a_line_per_variant():
     at = open_error(input="text")
     assert not at.exception
     drawn = traces(at)
-    assert {"Mean of v", "Linear", "Local · window", "Atrous · stride ↓", "Nyström · landmarks"} <= set(drawn)
+    assert {"Mean of values", "Linear", "Local · window", "Atrous · stride ↓", "Nyström · landmarks"} <= set(drawn)
     assert "Softmax" not in drawn
-    assert "multiply-adds" in spoken(at)
+    assert "Compared with softmax, " in spoken(at)
 
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
@@ -105,7 +105,7 @@ def test_the_average_of_heads_has_a_band():
     at = open_error(variants=chosen("softmax", "local"), head=-1)
     figure = charts(at)[0]
     assert any(t.get("fill") == "toself" for t in figure["data"])
-    assert any("middle half of 2 heads" in c.value for c in at.caption)
+    assert "middle half of 2 heads" in spoken(at)
 
 
 def test_cost_marks_the_front_from_the_mean_of_v_to_softmax():
@@ -114,7 +114,7 @@ def test_cost_marks_the_front_from_the_mean_of_v_to_softmax():
     front = list(zip(numbers(drawn["Pareto front"]["x"]), numbers(drawn["Pareto front"]["y"]), strict=True))
     assert front == sorted(front)
     assert [y for _x, y in front] == sorted((y for _x, y in front), reverse=True)
-    assert front[0][0] == numbers(drawn["Mean of v"]["x"])[0]
+    assert front[0][0] == numbers(drawn["Mean of values"]["x"])[0]
     assert front[-1][1] == pytest.approx(0, abs=1e-6)
     assert numbers(drawn["Softmax"]["x"]) == [2 * 24 * 24 * 32]
 
@@ -139,30 +139,28 @@ def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whol
     for count, told in ((points * ROUNDS - 1, True), (points, True), (points - 1, False)):
         measured.rows = rows[:count]
         at.run()
-        said = [c.value for c in at.caption if "The times are not complete" in c.value]
-        assert said == [f"The times are not complete: {count // points} of {ROUNDS} rounds are there."] * told
+        said = [c.value for c in at.caption if "The times are incomplete" in c.value]
+        assert said == [f"The times are incomplete: {count // points} of {ROUNDS} rounds."] * told
         assert bool(at.get("plotly_chart")) == told
         assert any("Measure times" in i.value for i in at.info) != told
     next(b for b in at.button if b.label == "Continue").click().run()
-    assert not [c for c in at.caption if "The times are not complete" in c.value]
+    assert not [c for c in at.caption if "The times are incomplete" in c.value]
     assert at.session_state["error.run"].rows[: points - 1] == rows[: points - 1]
     assert len(at.session_state["error.run"].rows) == points * ROUNDS
 
 
 def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():
     at = open_error(variants=chosen("softmax", "linear", "reformer", "local"))
-    captions = " ".join(c.value for c in at.caption)
-    assert "replace softmax rather than approximate it (Linear)" in captions
-    assert ac.get("reformer").variant.note in captions
+    assert "mark variants that replace softmax (Linear)" in spoken(at)
+    assert ac.get("reformer").variant.note in spoken(at)
     drawn = traces(at)
     assert drawn["Linear"]["line"]["dash"] == "dashdot"
     assert drawn["Reformer · rounds"]["line"]["dash"] != "dashdot"
-    assert "Mean of v beside shared-QK softmax" in drawn
-    told = spoken(at).split("At ")[1:]
-    assert len(told) == 2
-    assert "Reformer" not in told[0]
-    assert "shared-QK softmax" in told[1]
-    assert not any(name in told[1] for name in ("Linear", "Local"))
+    assert "Mean of values vs shared-QK softmax" in drawn
+    own, other = (text for text in spoken(at).split("Compared with ")[1:])
+    assert "Reformer" not in own
+    assert other.startswith("shared-QK softmax")
+    assert "Local" not in other.split("- ")[0]
 
 
 def test_what_cannot_be_causal_says_why_and_the_rest_is_drawn():
@@ -187,7 +185,7 @@ def test_softmax_alone_asks_for_another():
 
 
 def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
-    at = open_error(n=96, heads=1, head=0, variants=chosen("softmax", "local", "pooled"))
+    at = open_error(n=96, heads=1, head=0, against="cost", variants=chosen("softmax", "local", "pooled"))
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=96, heads=1))
     exact, half = ac.get("softmax").weights(qkv.q, qkv.k).double(), 96 * 96 * 32
     errors = {}
@@ -201,14 +199,15 @@ def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
                 error = float((one.weights(qkv.q, qkv.k).double() - exact).norm() / exact.norm())
                 errors[f"{one.title} · {knob} {value}"] = error
     winner = min(errors, key=errors.get)
-    assert f"**{winner}** comes closest to softmax at n = 96" in spoken(at)
-    assert f"of {errors[winner]:.2g}" in spoken(at)
+    text = f"**{winner}** is closest to softmax: relative error of the matrix {errors[winner]:.2g} at 96 tokens"
+    assert text in spoken(at)
 
 
 def test_the_sentence_says_that_none_is_worth_it():
-    flat = open_error(n=96, sharpness=0.0, variants=chosen("softmax", "local", "topk"))
-    assert "nothing beats the plain mean" in spoken(flat)
-    assert "needs only half of softmax's multiply-adds" in spoken(open_error(variants=chosen("softmax", "topk")))
+    flat = open_error(n=96, sharpness=0.0, against="cost", variants=chosen("softmax", "local", "topk"))
+    assert "**no variant is closer to softmax than the mean of values**" in spoken(flat)
+    expensive = open_error(against="cost", variants=chosen("softmax", "topk"))
+    assert "costs half of softmax's multiply-adds or less" in spoken(expensive)
 
 
 def test_the_front_holds_only_what_is_held_against_softmax():
@@ -217,7 +216,7 @@ def test_the_front_holds_only_what_is_held_against_softmax():
         [*zip(numbers(drawn[name]["x"]), numbers(drawn[name]["y"]), strict=True)]
         for name in ("Pareto front", "Reformer")
     )
-    assert [x for x, _y in front] == [numbers(drawn[name]["x"])[0] for name in ("Mean of v", "Softmax")]
+    assert [x for x, _y in front] == [numbers(drawn[name]["x"])[0] for name in ("Mean of values", "Softmax")]
     assert any(x < front[1][0] and y < front[0][1] for x, y in own)
 
 

@@ -38,38 +38,84 @@ def mean(middle, reference="softmax", **more):
     return point(middle, UNIFORM, UNIFORM, reference, setting=None, value=None, **more)
 
 
-def test_an_offer_is_ranked_only_among_those_with_its_reference():
+def test_variants_are_ranked_only_among_those_with_the_same_reference():
     """Check two references: Reformer's error is smaller than Local's, but the two errors are not comparable."""
     question = asked("reformer", "local")
     near = [point(0.1, "reformer", "reformer", "reformer"), mean(0.7, "reformer")]
     far = [point(0.5), mean(0.9)]
-    one, other = words.in_one_sentence(question, near + far).split("At half")[1:]
-    assert "**Local · window 4** comes closest to softmax" in one
-    assert "0.5; the plain mean of the values has 0.9" in one
-    assert "**Reformer · rounds 2** comes closest to shared-QK softmax" in other
-    assert "0.1; the plain mean of the values has 0.7" in other
-    assert "Reformer" not in words.in_one_sentence(question, far)
-    assert "Local" not in words.in_one_sentence(question, near)
+    one, other = words.against_cost(question, near + far).split("At half")[1:]
+    assert "**Local · window 4** is closest to softmax: relative error of the matrix 0.5 at 64 tokens" in one
+    assert "(mean of values: 0.9)." in one
+    assert "**Reformer · rounds 2** is closest to shared-QK softmax" in other
+    assert "0.1 at 64 tokens (mean of values: 0.7)." in other
+    assert "Reformer" not in words.against_cost(question, far)
+    assert "Local" not in words.against_cost(question, near)
 
 
-@pytest.mark.parametrize("reference", ["softmax", "shared-QK softmax"])
+@pytest.mark.parametrize("reference", ["softmax", "reformer"])
 @pytest.mark.parametrize(("middle", "better"), [(0.79, True), (0.8, False), (0.9, False)])
-def test_the_best_offer_is_judged_beside_its_own_reference(reference, middle, better):
-    told = words.verdict(
-        point(middle), n=64, zero=0.8, measure="relative error", reference=reference, cost="multiply-adds"
+def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, middle, better):
+    name = {"softmax": "softmax", "reformer": "shared-QK softmax"}[reference]
+    how = {"zero": 0.8, "question": asked("local"), "reference": reference, "cost": "multiply-adds"}
+    if better:
+        expected = (
+            f"At half of softmax's multiply-adds or less, **Local · window 4** is closest to {name}: relative error of "
+            f"the matrix {middle:.2g} at 64 tokens (mean of values: 0.8)."
+        )
+    else:
+        expected = (
+            f"At half of softmax's multiply-adds or less, **no variant is closer to {name} than the mean of "
+            f"values** (0.8). The best, Local · window 4, has an error of {middle:.2g}."
+        )
+    assert words.verdict(point(middle), **how) == expected
+    assert words.verdict(None, **how) == (
+        f"At 64 tokens, no variant compared with {name} costs half of softmax's multiply-adds or less."
     )
-    assert (f"**Local · window 4** comes closest to {reference} at n = 64" in told) == better
-    assert (f"**nothing beats the plain mean of the values** beside {reference}" in told) != better
-    assert f"{middle:.2g}" in told
-    none = words.verdict(None, n=64, zero=0.8, measure="relative error", reference=reference, cost="multiply-adds")
-    assert none == f"At n = 64 no variant compared with {reference} needs only half of softmax's multiply-adds."
 
 
-def test_the_sentence_is_about_the_greatest_length_and_in_terms_of_the_measure():
-    found = [point(0.1, n=8), mean(0.2, n=8), point(0.5, n=32), mean(0.7, n=32)]
-    told = words.in_one_sentence(asked("local", measure="output"), found)
-    assert "comes closest to softmax at n = 32, with a relative error of the output of 0.5;" in told
-    assert "has 0.7." in told
+BUDGETS = [
+    point(0.6, multiply_adds=4, word="local~window~4"),
+    point(0.4, multiply_adds=8, word="local~window~8"),
+    point(0.1, multiply_adds=16, word="local~window~16"),
+]
+
+
+def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
+    question = asked("local", "linear", "topk")
+    found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
+    assert words.against_budget(question, found) == (
+        "Compared with softmax, the error falls to half that of the mean of values (0.4) at **Local · window 8**. "
+        "Linear, Top-k do not reach it."
+    )
+    assert words.against_budget(question, found[:5]).endswith("Linear does not reach it.")
+    assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("(0.4) at **Local · window 8**.")
+    assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
+        "Compared with softmax, no setting has half the error of the mean of values (0.4)."
+    )
+    assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
+
+
+@pytest.mark.parametrize(
+    ("first", "trend"),
+    [
+        (0.25, "From 8 to 64 tokens, its error rises from 0.25 to 0.5."),
+        (0.75, "From 8 to 64 tokens, its error falls from 0.75 to 0.5."),
+        (0.5001, "From 8 to 64 tokens, its error stays at 0.5."),
+    ],
+)
+def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
+    question = asked("local", "linear")
+    found = [point(first, n=8), mean(0.6, n=8), point(0.5), point(0.6, "linear", "linear"), mean(0.7)]
+    text = words.against_length(question, found)
+    assert text == (
+        f"At 64 tokens, **Local · window 4** is closest to softmax: error 0.5 (mean of values: 0.7). {trend}"
+    )
+    assert words.against_length(question, found[2:]) == text.removesuffix(f" {trend}")
+    assert words.against_length(question, [*found[:4], mean(0.5)]) == (
+        "At 64 tokens, **no variant is closer to softmax than the mean of values** (0.5). The best, Local · "
+        f"window 4, has an error of 0.5. {trend}"
+    )
+    assert words.against_length(question, [point(math.inf), mean(0.5)]) == ""
 
 
 def test_the_matrix_that_is_offered_is_that_of_the_nearest_among_the_cheap_beside_softmax():
@@ -92,37 +138,38 @@ def test_a_point_leads_to_its_matrix_where_a_link_can_name_its_input(against, le
 @pytest.mark.parametrize(("causal", "spent", "cheap"), [(False, 32768, True), (False, 32769, False)])
 def test_half_of_softmaxs_price_is_still_cheap(causal, spent, cheap):
     assert ac.get("softmax").cost(64, 8).multiply_adds == 65536
-    told = words.in_one_sentence(asked("local", causal=causal), [point(0.1, multiply_adds=spent), mean(0.5)])
-    assert ("comes closest" in told) == cheap
-    assert ("no variant compared with softmax needs only half" in told) != cheap
+    text = words.against_cost(asked("local", causal=causal), [point(0.1, multiply_adds=spent), mean(0.5)])
+    assert ("is closest" in text) == cheap
+    assert ("no variant compared with softmax costs half" in text) != cheap
 
 
 @pytest.mark.parametrize(("ms", "cheap"), [(4.9, True), (5.1, False)])
 def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
     found = [point(0.0, "softmax", "softmax", setting=None, value=None), point(0.1, multiply_adds=10**9), mean(0.5)]
     question = asked("local", against="cost", price="ms")
-    told = words.in_one_sentence(question, found, {"softmax": 10.0, "local~window~4": ms})
-    assert ("At half of softmax's measured time or less, **Local · window 4** comes closest" in told) == cheap
-    assert ("no variant compared with softmax needs only half of softmax's measured time" in told) != cheap
-    assert words.in_one_sentence(question, found, {}) == ""
+    text = words.against_cost(question, found, {"softmax": 10.0, "local~window~4": ms})
+    assert ("At half of softmax's measured time or less, **Local · window 4** is closest" in text) == cheap
+    assert ("no variant compared with softmax costs half of softmax's measured time or less" in text) != cheap
+    assert words.against_cost(question, found, {}) == ""
 
 
 @pytest.mark.parametrize(("log", "error", "named"), [(True, 0.0, True), (True, 1e-9, False), (False, 0.0, False)])
 def test_a_logarithmic_axis_names_the_variants_that_it_cannot_show(log, error, named):
     found = [point(0.5), point(error, "softmax", "softmax", setting=None, value=None), mean(0.5)]
-    told = " ".join(words.captions(asked("local", log=log), found, [], above=0))
-    assert ("Not drawn: Softmax, with an error of 0, which a logarithmic axis cannot show." in told) == named
+    text = " ".join(words.notes(asked("local", log=log), found, [], above=0))
+    assert ("A log scale cannot show an error of 0: Softmax." in text) == named
 
 
 def test_softmax_with_other_settings_is_a_rival_and_softmax_as_it_is_is_none():
     plain = point(0.0, "softmax", "softmax", setting=None, value=None)
-    assert words.in_one_sentence(asked("softmax"), [plain]).startswith("Add a variant")
-    assert words.in_one_sentence(asked("softmax", "local"), [plain]) == ""  # its result has not arrived yet
+    for describe in (words.against_cost, words.against_budget, words.against_length):
+        assert describe(asked("softmax"), [plain]) == "Add a variant to compare it with softmax."
+        assert describe(asked("softmax", "local"), [plain]) == ""  # Its result has not arrived yet.
     warm = ac.get("softmax", temperature=2.0)
     question = asked()
     object.__setattr__(question, "attentions", [warm])
-    told = words.in_one_sentence(question, [point(0.2, "softmax", warm.word), mean(0.5)])
-    assert "**Softmax · temperature 2.0** comes closest" in told
+    text = words.against_cost(question, [point(0.2, "softmax", warm.word), mean(0.5)])
+    assert "**Softmax · temperature 2.0** is closest" in text
 
 
 def test_what_replaces_softmax_is_told_from_what_approximates_it_or_has_its_own_reference():
@@ -131,7 +178,7 @@ def test_what_replaces_softmax_is_told_from_what_approximates_it_or_has_its_own_
 
 
 def told_of(*found, above=0, of_view=(), heads=1, keys=("local",)):
-    return words.captions(asked(*keys, heads=heads), found, of_view, above=above)
+    return words.notes(asked(*keys, heads=heads), found, of_view, above=above)
 
 
 def test_nothing_is_said_where_there_is_nothing_to_know():
@@ -141,11 +188,14 @@ def test_nothing_is_said_where_there_is_nothing_to_know():
 def test_the_views_own_captions_stand_between_what_variants_and_what_points_need():
     linear, reformer = point(0.1, "linear", "linear"), point(math.inf, "reformer", "reformer", "reformer")
     told = told_of(linear, reformer, keys=("linear", "reformer"), of_view=["Of the view."], above=2)
-    assert told[0].startswith("Open circles and dash-dotted lines replace softmax rather than approximate it (Linear):")
+    assert told[0] == (
+        "Open circles and dash-dotted lines mark variants that replace softmax (Linear). For them, the distance from "
+        "softmax is not an error."
+    )
     assert told[1] == f"Reformer: {ac.get('reformer').variant.note}"
     assert told[2] == "Of the view."
     assert told[3].startswith("1 point is infinite and not drawn")
-    assert told[4] == "2 points lie above the axis; a double click on the chart shows them."
+    assert told[4] == "2 points lie above the axis. Double-click the chart to show them."
 
 
 @pytest.mark.parametrize(("n", "begins"), [(1, "1 point is infinite"), (2, "2 points are infinite")])
@@ -155,14 +205,14 @@ def test_infinite_points_of_variants_are_counted_and_those_of_the_mean_are_not(n
 
 
 def test_one_point_above_the_axis_is_one():
-    assert told_of(above=1) == ["1 point lies above the axis; a double click on the chart shows it."]
+    assert told_of(above=1) == ["1 point lies above the axis. Double-click the chart to show it."]
 
 
 @pytest.mark.parametrize(
     ("heads", "begins"),
     [
-        (1, f"Where chance plays a part, lines are medians and bands hold the middle half of {SEEDS} seeds."),
-        (2, f"Lines are medians and bands hold the middle half of 2 heads and, where chance plays a part, of {SEEDS}"),
+        (1, f"For random variants, lines are medians and bands the middle half of {SEEDS} seeds."),
+        (2, f"Lines are medians. Bands are the middle half of 2 heads and, for random variants, of {SEEDS} seeds."),
     ],
 )
 def test_a_band_is_explained_only_where_there_is_one(heads, begins):
@@ -176,8 +226,8 @@ def test_a_band_is_explained_only_where_there_is_one(heads, begins):
     [("matrix", 0.1, True), ("matrix", 0.0, False), ("matrix", None, False), ("output", 0.1, False)],
 )
 def test_floors_are_explained_where_one_is_above_nothing(measure, floor, said):
-    told = budget.captions(asked("local", measure=measure), [point(0.2, floor=floor)])
-    assert any("each variant's floor" in each for each in told) == said
+    told = budget.notes(asked("local", measure=measure), [point(0.2, floor=floor)])
+    assert any("floors of the matrix error" in each for each in told) == said
 
 
 @pytest.mark.parametrize(("floor", "drawn"), [(0.004, False), (0.006, True)])
@@ -201,7 +251,7 @@ def test_a_knob_that_saves_when_turned_up_has_an_arrow(dear, arrow):
         point(0.3, "pooled", "pooled~stride~2", setting="stride", value=2, multiply_adds=4),
     ]
     question = asked("pooled")
-    assert ("↓: turning the knob up makes it cheaper." in budget.captions(question, found)) == arrow
+    assert ("↓: a larger budget is cheaper." in budget.notes(question, found)) == arrow
     assert (budget.lines(question, found)[0].name == "Pooled keys · stride ↓") == arrow
 
 
@@ -217,11 +267,11 @@ def test_a_knob_that_is_dearer_on_the_way_has_no_arrow():
 def test_variants_without_a_knob_are_level_and_named():
     found = [point(0.4, "linear", "linear", setting=None, value=None), point(0.2, value=4), point(0.1, value=16)]
     question = asked("linear", "local")
-    assert budget.captions(question, found) == ["Level lines have no budget knob: Linear."]
+    assert budget.notes(question, found) == ["Flat lines have no budget setting: Linear."]
     level, local = budget.lines(question, found)
     assert (level.name, level.x, level.y) == ("Linear", [4, 16], [0.4, 0.4])
     assert (local.x, local.y) == ([4, 16], [0.2, 0.1])
-    assert budget.captions(asked("local"), found[1:]) == []
+    assert budget.notes(asked("local"), found[1:]) == []
 
 
 def test_a_budget_of_nothing_has_no_place_on_a_logarithmic_axis_and_is_named():
@@ -231,9 +281,9 @@ def test_a_budget_of_nothing_has_no_place_on_a_logarithmic_axis_and_is_named():
     ]
     [line] = budget.lines(asked("blocks"), found)
     assert (line.x, line.y) == ([4], [0.2])
-    told = "This axis has no zero: a budget of 0 is drawn against cost and stands among the numbers (Block selection)."
-    assert budget.captions(asked("blocks"), found) == [told]
-    assert budget.captions(asked("blocks"), found[1:]) == []
+    told = "This axis cannot show a budget of 0 (Block selection); the chart against cost does."
+    assert budget.notes(asked("blocks"), found) == [told]
+    assert budget.notes(asked("blocks"), found[1:]) == []
 
 
 def test_a_share_is_of_all_tokens_and_says_so():
@@ -243,7 +293,7 @@ def test_a_share_is_of_all_tokens_and_says_so():
 
 def test_over_length_each_variant_is_one_line_with_its_settings():
     zero, line = length.lines(asked("local"), [mean(0.9, n=8), point(0.1, n=8), mean(0.8), point(0.2)])
-    assert (zero.name, zero.x, zero.y) == ("Mean of v", [8, 64], [0.9, 0.8])
+    assert (zero.name, zero.x, zero.y) == ("Mean of values", [8, 64], [0.9, 0.8])
     assert (line.name, line.x, line.y) == ("Local · window 16", [8, 64], [0.1, 0.2])
 
 
@@ -258,7 +308,7 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     front, zero, line = cost.lines(question, found, None)
     assert (front.x, front.y) == ([2, 7, 9], [0.9, 0.5, 0.4])
     assert (zero.x, line.x) == ([2], [7, 9])
-    assert (zero.name, line.name) == ("Mean of v", "Local")
+    assert (zero.name, line.name) == ("Mean of values", "Local")
     plain = point(0.0, "softmax", "softmax", setting=None, value=None, multiply_adds=20)
     assert [(c.name, c.x, c.y) for c in cost.lines(question, [plain], None)][1:] == [("Softmax", [20], [0.0])]
     front, zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})
@@ -277,7 +327,7 @@ def test_the_front_is_of_what_is_held_against_softmax():
         ({}, "window 4<br>error 0.5<br>64 tokens · 9 multiply-adds"),
         ({"low": 0.4}, "window 4<br>error 0.5 (0.4 to 0.5)<br>64 tokens · 9 multiply-adds"),
         ({"setting": None}, "error 0.5<br>64 tokens · 9 multiply-adds"),
-        ({"reference": "reformer", "setting": None}, "error 0.5 beside shared-QK softmax<br>64 tokens"),
+        ({"reference": "reformer", "setting": None}, "error 0.5 vs shared-QK softmax<br>64 tokens"),
         ({"floor": 0.25, "floor_kind": "rank"}, "<br>floor 0.25: the best matrix of its rank<br>"),
         ({"floor": 0.25, "floor_kind": "keys"}, "<br>floor 0.25: the best choice of as many keys per row<br>"),
         ({"floor": 0.0, "floor_kind": ""}, "error 0.5<br>64 tokens"),

@@ -65,17 +65,17 @@ def pictures(at):
     return len(drawn) + len(at.main.dataframe) + len(at.main.get("plotly_chart")) + len(at.main.get("html"))
 
 
-def test_every_story_has_an_anatomy_to_tell():
+def test_every_story_shows_a_variant_with_an_anatomy():
     assert STORIES
     assert all(ac.get(key).variant.anatomy is not None for key in STORIES)
 
 
 @pytest.mark.parametrize(("attention", "given"), list(forms()), ids=lambda x: getattr(x, "word", str(x)))
-def test_every_step_says_and_draws_something(attention, given):
+def test_every_step_explains_and_draws_something(attention, given):
     at = open_step(attention, **given)
-    reason, told = attention.variant.causal_reason, [c.value for c in at.main.caption if "cannot be causal" in c.value]
-    assert bool(told) == bool(reason and given.get("causal"))
-    assert all(reason in words for words in told)
+    reason, notes = attention.variant.causal_reason, [c.value for c in at.main.caption if "cannot be causal" in c.value]
+    assert bool(notes) == bool(reason and given.get("causal"))
+    assert all(reason in words for words in notes)
     steps = at.segmented_control(key="step").options
     assert all(re.fullmatch(rf"{number} · \S.*", each) for number, each in enumerate(steps, 1)), steps
     for number in range(1, len(steps) + 1):
@@ -86,11 +86,11 @@ def test_every_step_says_and_draws_something(attention, given):
         assert at.main.latex[0].value
         assert pictures(at), number
         assert not re.search(r"\bnan\b|\binf\b", spoken(at, "caption", "html")), number
-    assert at.segmented_control(key="step").options[-1].startswith(f"{number} · Beside ")
+    assert at.segmented_control(key="step").options[-1] == f"{number} · Comparison"
 
 
 @pytest.mark.parametrize("key", STORIES)
-def test_the_last_step_tells_the_errors_of_the_core(key):
+def test_the_last_step_shows_the_errors_of_the_core(key):
     qkv = source().load()
     q, k = qkv.q.double(), qkv.k.double()
     attention = ac.get(key)
@@ -99,13 +99,11 @@ def test_the_last_step_tells_the_errors_of_the_core(key):
         full = attention.variant.reference(q, k, attention.params, causal=False)[1]
     at = open_step(attention)
     at = at.segmented_control(key="step").set_value(len(at.segmented_control(key="step").options)).run()
-    off, zero = said(
-        at, r"is off by ([\d.]+)% from .*softmax's, where looking everywhere alike would be off by ([\d.]+)%"
-    )
+    off, zero = said(at, r"Error against .*softmax: ([\d.]+)%. Equal weights would have an error of ([\d.]+)%")
     assert off == pytest.approx(100 * float((own - full).norm() / full.norm()), abs=0.51)
     assert zero == pytest.approx(100 * float((1 / SIZE["n"] - full).norm() / full.norm()), abs=0.51)
     if -own.clamp(max=0).sum() > 0.0005 * len(own) or (own.sum(-1) - 1).abs().max() > 0.005:
-        assert "of a row's mass" not in spoken(at)
+        assert "of a row's weight" not in spoken(at)
     else:
-        [wrong] = said(at, r"puts ([\d.]+)% of a row's mass")
+        [wrong] = said(at, r"On average, ([\d.]+)% of a row's weight is on other keys")
         assert wrong == pytest.approx(100 * float((own - full).abs().sum(-1).mean() / 2), abs=0.51)

@@ -28,25 +28,19 @@ def steps(at):
     return at.segmented_control(key="step").options
 
 
-def test_previous_and_next_lead_through_the_steps_and_end():
+def test_every_step_has_its_own_formula():
     at = open_inside(inside=["nystrom"])
-    count = len(steps(at))
-    assert at.button(key="inside_by_back").disabled
-    seen = [at.main.latex[0].value]
-    for number in range(2, count + 1):
-        at = at.button(key="inside_by_on").click().run()
+    formulas = set()
+    for number in range(1, len(steps(at)) + 1):
+        at = at.segmented_control(key="step").set_value(number).run()
         assert at.session_state["step"] == number
-        seen.append(at.main.latex[0].value)
-    assert len(set(seen)) == count
-    assert at.button(key="inside_by_on").disabled
-    at = at.button(key="inside_by_back").click().run()
-    assert at.session_state["step"] == count - 1
+        formulas.add(at.main.latex[0].value)
+    assert len(formulas) == len(steps(at))
 
 
 def test_another_variant_begins_at_its_first_step():
     at = open_inside(inside=["nystrom"], step=["3"])
-    family = ac.get("linear").variant.family
-    at = at.button_group(key=f"inside.menu.{family}").set_value("linear").run()
+    at = at.selectbox(key="inside.variant").set_value("linear").run()
     assert not at.exception
     assert at.session_state["inside"].key == "linear"
     assert at.session_state["step"] == 1
@@ -56,7 +50,7 @@ def test_another_variant_begins_at_its_first_step():
 def test_a_link_opens_the_variant_with_its_settings_at_its_step():
     at = open_inside(inside=["nystrom~landmarks~4~method~kmeans"], step=["2"])
     assert at.select_slider(key="inside.knob.nystrom.landmarks").value == 4
-    assert "L = [11, 4]" in told(at)
+    assert "L = [11, 4]" in at.main.latex[0].help
     assert at.query_params["step"] == "2"
 
 
@@ -64,7 +58,7 @@ def test_a_knob_moves_only_what_is_taken_apart():
     at = open_inside(inside=["nystrom~landmarks~4"], variants=["softmax", "nystrom"])
     at = at.select_slider(key="inside.knob.nystrom.landmarks").set_value(8).run()
     assert at.query_params["inside"] == "nystrom~landmarks~8"
-    assert "tilde Q = [8, 8]" in told(at).replace("\\", "")
+    assert r"\tilde Q = [8, 8]" in at.main.latex[0].help
     assert [a.word for a in at.session_state["variants"]] == ["softmax", "nystrom"]
 
 
@@ -76,13 +70,12 @@ def test_a_link_that_does_not_fit_is_named_and_the_default_shown(name, word):
     assert at.session_state["inside"].key == "nystrom"
 
 
-def test_a_step_that_this_variant_lacks_is_named_and_the_first_shown():
+def test_a_step_beyond_the_last_opens_the_last():
     last = len(steps(open_inside(inside=["nystrom"])))
-    at = open_inside(inside=["nystrom"], step=[str(last)])
-    assert (at.session_state["step"], list(at.warning)) == (last, [])
-    at = open_inside(inside=["nystrom"], step=[str(last + 1)])
-    assert at.session_state["step"] == 1
-    assert f"step is “1”, not “{last + 1}”" in at.warning[0].value
+    for step in (last, last + 1):
+        at = open_inside(inside=["nystrom"], step=[str(step)])
+        assert (at.session_state["step"], list(at.warning)) == (last, [])
+        assert (f"This variant has {last} steps; the last one is shown." in told(at)) == (step > last)
 
 
 def test_a_link_carries_any_channel_that_can_be_chosen_and_no_other():
@@ -97,10 +90,10 @@ def test_a_link_carries_any_channel_that_can_be_chosen_and_no_other():
 
 
 def test_the_average_of_heads_is_shown_by_its_first():
-    average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["5"], head=[head]) for head in ("-1", "0"))
-    assert "this is head 0" in told(average)
-    assert "this is head 0" not in told(first)
-    sentence = [[m.value for m in at.main.markdown if "off by" in m.value] for at in (average, first)]
+    average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["4"], head=[head]) for head in ("-1", "0"))
+    assert "Showing head 0" in told(average)
+    assert "Showing head 0" not in told(first)
+    sentence = [[m.value for m in at.main.markdown if "Error against" in m.value] for at in (average, first)]
     assert sentence[0] == sentence[1] != []
 
 
@@ -138,24 +131,23 @@ def test_what_is_taken_away_is_what_was_shown():
     assert "left (11, 4)" in printed.getvalue()
 
 
-def test_a_variant_that_cannot_be_causal_says_why_and_what_its_model_hides():
+def test_a_variant_that_cannot_be_causal_is_explained():
     attention = ac.get("nystrom")
     told = refusal(attention, None, 0)
-    assert told == f"Nyström cannot be causal: {attention.variant.causal_reason} It is shown without."
+    assert told == f"Nyström cannot be causal: {attention.variant.causal_reason} It is shown without the mask."
     assert refusal(attention, 0.256, 5) == (
-        f"{told} The model hides the future: 26% of softmax's mass in head 5 then lies on later tokens, "
-        "which it never sees."
+        f"{told} The model masks later tokens; without the mask, they get 26% of softmax's weight in head 5."
     )
 
 
 @pytest.mark.parametrize(("model", "hides"), [("smollm2", True), ("minilm", False)])
-def test_the_future_that_a_model_hides_is_told_where_it_does(model, hides):
+def test_the_weight_on_tokens_that_a_model_masks_is_reported(model, hides):
     at = open_page("inside", {"text": "@english", "model": model, "layer": "1", "head": "0", "causal": "1"})
-    assert ("The model hides the future: " in told(at)) == hides
+    assert ("The model masks later tokens; without" in told(at)) == hides
 
 
 def test_a_query_picker_begins_with_the_last_word_and_not_with_a_special_token():
-    for key in ("linear", "entmax"):
+    for key in ("linear", "pooled"):
         at = open_page("inside", {"text": ["@english"], "inside": [key]})
         picked = []
         for number in range(1, len(steps(at)) + 1):
@@ -172,7 +164,7 @@ def test_a_query_picker_begins_with_the_last_word_and_not_with_a_special_token()
 def test_a_recurrent_variant_is_taken_apart_with_the_causal_mask(key, causal):
     at = open_inside(inside=["nystrom"])
     assert at.session_state["causal"] is False
-    at = at.button_group(key=f"inside.menu.{ac.variant(key).family}").set_value(key).run()
+    at = at.selectbox(key="inside.variant").set_value(key).run()
     assert not at.exception
     assert at.session_state["inside"].key == key
     assert at.session_state["causal"] is causal

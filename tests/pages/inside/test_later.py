@@ -6,32 +6,32 @@ from concurrent.futures import ThreadPoolExecutor
 from pages.inside.story import Later, Step, later
 
 
-def step(sentence):
-    return Step(formula="", shapes={}, sentence=sentence, draw=lambda key: None)
+def step(findings):
+    return Step(mechanism="", formula="", shapes={}, findings=findings, draw=lambda key: None)
 
 
-def test_its_title_is_known_before_and_the_rest_is_told_once():
-    told = []
+def test_its_title_is_known_before_and_the_rest_is_built_once():
+    built = []
 
     @later("Much")
     def much(word):
-        told.append(word)
+        built.append(word)
         return step(word)
 
     found = much("work")
     assert found.title == "Much"
-    assert not told
-    assert found.sentence == "work"
+    assert not built
+    assert found.findings == "work"
     assert found.formula == ""
-    assert told == ["work"]
+    assert built == ["work"]
 
 
-def test_two_visitors_are_told_theirs_at_once():
+def test_two_sessions_build_their_steps_at_the_same_time():
     met = threading.Barrier(2, timeout=10)
 
-    def tell():
+    def build():
         met.wait()
         return step("met")
 
     with ThreadPoolExecutor(2) as visitors:
-        assert list(visitors.map(lambda each: each.sentence, [Later("", tell), Later("", tell)])) == ["met", "met"]
+        assert list(visitors.map(lambda each: each.findings, [Later("", build), Later("", build)])) == ["met", "met"]

@@ -13,12 +13,14 @@ UNIT = np.array([1 - strength for strength in STRENGTHS])
 
 
 def sentences(attention, **given):
-    return [step.sentence for step in deltanet.steps(seen(attention, **given))]
+    return [step.findings for step in deltanet.steps(seen(attention, **given))]
 
 
 def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
-    assert "takes back 25% on average, without the sign, and 40% at most" in overlap_sentence(np.array([-0.4, 0.1]))
-    assert overlap_sentence(np.array([])) == "There is one token only: its key finds nothing written."
+    assert "retrieves 25% of an earlier write on average, in absolute value, and 40% at most." in overlap_sentence(
+        np.array([-0.4, 0.1])
+    )
+    assert overlap_sentence(np.array([])) == "There is only one token, so nothing has been written before it."
 
 
 @pytest.mark.parametrize(
@@ -34,16 +36,16 @@ def test_what_is_written_is_least_where_the_key_reads_the_value_already():
     written = np.ones((n, 8), np.float32)
     written[3], written[5] = 1e-4, 1e4
     told = sentences(ac.get("deltanet"), parts={"written": written})[2]
-    assert "least for “t3”" in told
-    assert "most for “t5”" in told
+    assert "shortest is at “t3”" in told
+    assert "longest at “t5”" in told
 
 
 def test_unit_keys_explode_beyond_a_strength_of_two():
     told = growth_sentence(STRENGTHS, np.where(UNIT < -1, 5e6, 3.0), UNIT, exact=False)
-    assert "below −1 from β = 2.1 on" in told
-    assert "at most 3 times a value's mean length before, and 5" in told
+    assert "From β = 2.1, λ is below −1" in told
+    assert "at most 3 times as long as the mean value; at β = 3.0, it is 5" in told
     beyond = np.where(UNIT < -1, np.inf, 3.0)
-    assert "beyond every number, over 10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
+    assert "more than 10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
 
 
 def test_a_state_that_fades_fast_enough_cannot_explode():
@@ -51,15 +53,15 @@ def test_a_state_that_fades_fast_enough_cannot_explode():
     assert "stays above −1 up to β = 3.0" in told
     assert "at most 7 times" in told
     [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.3)))
-    assert "cannot grow without end" in growth.sentence
+    assert "cannot diverge" in growth.findings
     assert r"\alpha" in growth.formula
     [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.9)))
-    assert "below −1 from β = 2.2 on" in growth.sentence  # 0.9 (1 - 2.2) = -1.08
+    assert "From β = 2.2, λ is below −1" in growth.findings  # 0.9 (1 - 2.2) = -1.08
 
 
 def test_the_exact_step_is_said_to_hold_at_every_rate():
     told = growth_sentence(STRENGTHS, np.linspace(2, 4, 30), np.zeros(30), exact=True)
-    assert "from η = 0.1 to 3.0 the state stays between 2 and 4 times" in told
+    assert "From η = 0.1 to 3.0, the state is 2 to 4 times" in told
     assert "between 0 and 1 at every rate" in told
 
 
@@ -73,22 +75,26 @@ def test_formulas_fade_where_the_state_does(attention, fades):
 
 def test_the_share_of_negative_weights_is_that_of_the_pairs_that_may_look():
     told = sentences(ac.get("deltanet"), causal=True, parts={"weights": np.where(np.eye(24) > 0, -1.0, 1.0)})[-1]
-    assert "8% of its weights are negative" in told  # 24 of 300
+    assert "8% of the weights are negative" in told  # 24 of 300
 
 
 def test_what_is_tried_is_told_with_its_range_and_where_it_ends():
     told = tried_sentence(2.5, np.array([-1.5, -1.2]), np.array([1.0, 7.0]), exact=False)
-    assert told == "At β = 2.5 λ lies between −1.5 and −1.2, and the last state is 7 times a value's mean length."
-    assert tried_sentence(2.5, np.array([-1.5, -1.5]), np.array([7.0]), exact=False).startswith("At β = 2.5 λ is −1.5,")
-    assert "over 10³⁰⁸ times" in tried_sentence(3.0, np.array([-2.0]), np.array([np.inf]), exact=False)
-    assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("At η = 2.5 ")
+    assert told == (
+        "At β = 2.5, λ lies between −1.5 and −1.2, and the final state is 7 times as long as the mean value."
+    )
+    assert tried_sentence(2.5, np.array([-1.5, -1.5]), np.array([7.0]), exact=False).startswith(
+        "At β = 2.5, λ is −1.5,"
+    )
+    assert "more than 10³⁰⁸ times" in tried_sentence(3.0, np.array([-2.0]), np.array([np.inf]), exact=False)
+    assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("At η = 2.5, ")
 
 
 def test_a_strength_is_tried_beyond_what_the_variant_allows():
     at = open_step(ac.get("deltanet"), 4)
     at.select_slider(key="i_write").set_value(30).run()
     assert not at.exception
-    assert any("At β = 3.0 λ is −2" in words.value for words in at.markdown)
+    assert any("At β = 3.0, λ is −2" in words.value for words in at.markdown)
 
 
 def test_channels_that_fade_each_by_itself_have_no_one_eigenvalue():

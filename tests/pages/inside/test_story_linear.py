@@ -28,8 +28,8 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
     [share] = said(at, r"([\d.]+)% of the entries of queries and keys are negative")
     assert share == pytest.approx(100 * float((torch.stack([q, k]) < 0).double().mean()), abs=0.51)
     middle = torch.stack([q, k]).quantile(torch.tensor([0.25, 0.75]).double()).tolist()
-    assert curves(at)["middle half of the entries"][0] == pytest.approx(middle)
-    assert said(at, r"lies between (\S+) and (\S+) \(shaded\)") == pytest.approx(middle, abs=0.051)
+    assert curves(at)["middle 50% of the entries"][0] == pytest.approx(middle)
+    assert said(at, r"\(shaded\) lie between (\S+) and (\S+)\.") == pytest.approx(middle, abs=0.051)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -48,7 +48,7 @@ def test_the_kernel_is_drawn_beside_the_exponential(causal):
 @pytest.mark.parametrize("n", [3, 24])
 def test_the_cheaper_order_is_counted(n):
     at = open_step(ac.get("linear"), 4, n=n)
-    own, exact, cheaper = said(at, r"tokens ([\d,]+) multiply-adds instead of ([\d,]+)\. .* from n = (\d+) on")
+    own, exact, cheaper = said(at, r"tokens it takes ([\d,]+) multiply-adds instead of ([\d,]+)\. .* from n = (\d+)\.")
     # Softmax: 2 n² d. Linear: φ(k)ᵀv and φ(q) times it, n d² each, and the normalizer's sum and product, n d each.
     assert exact == 2 * n * n * 8
     assert own == 2 * n * 64 + 2 * n * 8
@@ -77,8 +77,8 @@ def test_the_normaliser_is_one_product_per_query():
     q, k, _ = head()
     z = (torch.nn.functional.elu(q) + 1) @ (torch.nn.functional.elu(k) + 1).sum(0)
     assert curves(at)["normaliser"][1] == pytest.approx(z.tolist(), rel=1e-4)
-    assert "up to the factor" not in spoken(at)
-    assert "up to the factor" in spoken(open_step(ac.get("linear", feature_map="exp"), 5))
+    assert "rescaled to avoid overflow" not in spoken(at)
+    assert "rescaled to avoid overflow" in spoken(open_step(ac.get("linear", feature_map="exp"), 5))
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_the_normaliser_is_one_product_per_query():
 def test_a_kernel_is_flatter_where_the_heaviest_lose_most(middle, heavy, flatter):
     told = kernel_sentence(middle, heavy)
     assert told.startswith(f"The median pair gets {middle:.2g}× its softmax weight, the heaviest 5% of pairs")
-    assert f" {heavy:.2g}× theirs" in told
-    assert ("the kernel is flatter, weight moves" in told) == flatter
+    assert f" {heavy:.2g}×." in told
+    assert ("The kernel is flatter than the exponential." in told) == flatter
     assert ("not flatter than the exponential here" in told) != flatter
 
 
@@ -98,33 +98,32 @@ def test_one_vector_divides_every_row_or_the_next(causal):
     q, k, _ = head()
     q, k = (torch.nn.functional.elu(x) + 1 for x in (q, k))
     z = (q * (k.cumsum(0) if causal else k.sum(0))).sum(-1)
-    told = linear.steps(seen(ac.get("linear"), causal=causal))[4].sentence
-    low, high = figures(told, r"by (\S+) for .* up to (\S+) for")
+    told = linear.steps(seen(ac.get("linear"), causal=causal))[4].findings
+    low, high = figures(told, r"from (\S+) for .* to (\S+) for")
     assert (low, high) == (pytest.approx(float(z.min()), rel=1e-3), pytest.approx(float(z.max()), rel=1e-3))
-    assert f"for “t{int(z.argmin())}” up to" in told
-    assert f"for “t{int(z.argmax())}”." in told
-    assert ("so far, divides the next row" in told) == causal
-    assert ("all key features, divides every row" in told) != causal
+    assert f"for “t{int(z.argmin())}” to" in told
+    assert f"for “t{int(z.argmax())}”;" in told
+    assert ("each comes from a running sum of 8 numbers." in told) == causal
+    assert ("all come from one sum of 8 numbers." in told) != causal
 
 
-def test_a_sum_that_grows_is_called_a_state_and_sizes_that_differ_are_told():
-    plain, causal = (linear.steps(seen(ac.get("linear"), causal=way))[3].sentence for way in (False, True))
-    state = "While causal is on, the sum grows from token to token: a state."
-    assert causal.endswith(f" on. {state}")
+def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
+    plain, causal = (linear.steps(seen(ac.get("linear"), causal=way))[3].findings for way in (False, True))
+    state = "With Causal on, the sum grows token by token: it is a recurrent state."
+    assert causal.endswith(f". {state}")
     assert state not in plain
     given = seen(ac.get("linear"))
     wide = replace(given.qkv, v=torch.ones(2, 24, 3))
-    told = linear.steps(replace(given, qkv=wide))[3].sentence
-    assert told.endswith("Counted are values as long as keys, of 8 entries.")
-    assert "The 8 × 3 sum" in told
-    assert "Counted" not in plain
+    told = linear.steps(replace(given, qkv=wide))[3].findings
+    assert told.endswith("The counts assume values of 8 entries, as long as the keys.")
+    assert "The counts" not in plain
 
 
 def test_features_that_are_zero_and_their_angle_are_counted():
     q, k, _ = head()
     q, k = q.relu(), k.relu()
-    told = linear.steps(seen(ac.get("linear", feature_map="relu")))[1].sentence
-    zero, cosine = figures(told, r"and ([\d.]+)% are zero.* is ([\d.]+), and nothing")
+    told = linear.steps(seen(ac.get("linear", feature_map="relu")))[1].findings
+    zero, cosine = figures(told, r"([\d.]+)% of the features are zero.* is ([\d.]+); it")
     assert zero == pytest.approx(100 * float((torch.cat([q, k]) == 0).double().mean()), abs=0.51)
     angles = torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).mT
     assert cosine == pytest.approx(float(angles.mean()), abs=0.0051)
@@ -133,5 +132,5 @@ def test_features_that_are_zero_and_their_angle_are_counted():
 def test_the_last_step_tells_how_wide_rows_are():
     q, k, _ = head()
     own, exact = (ac.metrics.entropy(ac.get(key).weights(q, k)).exp().quantile(0.5) for key in ("linear", "softmax"))
-    told = linear.steps(seen(ac.get("linear")))[-1].sentence
-    assert f"like {float(own):.0f} equally weighted keys, softmax's like {float(exact):.0f}." in told
+    told = linear.steps(seen(ac.get("linear")))[-1].findings
+    assert f"as wide as {float(own):.0f} equally weighted keys, softmax's as {float(exact):.0f}." in told

@@ -6,36 +6,35 @@ from stories import open_step, said, seen, source
 
 import attention_core as ac
 from pages.inside.stories import mla
-from pages.inside.stories.mla import kept_sentence, kept_share, rank_sentence
+from pages.inside.stories.mla import cache_sentence, kept_share, rank_sentence
 
 
 def test_the_story_tells_the_singular_values_of_all_heads():
     qkv = source().load()
     keys, values = (np.concatenate(list(x.double().numpy()), -1) for x in (qkv.k, qkv.v))
     at = open_step(ac.get("mla", rank=4))
-    heads, n, width, rank, of_keys, of_values = said(
-        at,
-        r"all (\d+) heads.* of (\d+) rows and (\d+) columns\. Its (\d+) .*\*\*([\d.]+)%\*\*.* values' hold ([\d.]+)%",
+    rank, of_keys, of_values = said(
+        at, r"The (\d+) largest singular values hold \*\*([\d.]+)%\*\* .* and ([\d.]+)% of that"
     )
-    assert (heads, n, width, rank) == (2, 24, 16, 4)
+    assert rank == 4
     for told, rows in ((of_keys, keys), (of_values, values)):
         squares = np.linalg.svd(rows, compute_uv=False) ** 2
         assert told == pytest.approx(100 * squares[:4].sum() / squares.sum(), abs=0.051)
     at = open_step(ac.get("mla", rank=4), 3, again=at)
-    assert said(at, r"\*\*(\d+) numbers\*\* are kept in place of (\d+), and once (\d+)") == (8, 32, 2 * 4 * 16)
+    assert said(at, r"\*\*(\d+) numbers\*\* to the cache instead of (\d+). With (\d+) fixed") == (8, 32, 128)
 
 
 def test_the_error_of_a_rank_is_this_heads_and_the_full_one_loses_nothing():
     steps = mla.steps(seen(ac.get("mla", rank=16)))
-    assert steps[1].sentence.startswith("At rank 16 nothing is lost: it is the full one.")
+    assert steps[1].findings.startswith("At the full rank of 16, nothing is lost.")
     given = seen(ac.get("mla", rank=3))
     off = np.linalg.norm(given.weights - given.reference) / np.linalg.norm(given.reference)
-    assert f"At rank 3 of 16 this head's weights err by **{off:.1%}**" in mla.steps(given)[1].sentence
+    assert f"At rank 3 of 16, the error of this head is **{off:.1%}**." in mla.steps(given)[1].findings
 
 
 def test_the_smallest_rank_measured_that_would_do_is_named():
     told = rank_sentence(np.array([1, 4, 8]), np.array([0.5, 0.1, 0.0]), 1, 0.4)
-    assert "Of the ranks measured, 4 is the smallest at which the weights of all heads err by 10% at most." in told
+    assert "The smallest measured rank with an error of at most 10% over all heads is 4." in told
 
 
 def test_zeros_lose_nothing():
@@ -44,8 +43,8 @@ def test_zeros_lose_nothing():
 
 
 def test_what_latents_save_depends_on_the_length():
-    assert kept_sentence(32, 10, 32, 5) == "Latents of 32 numbers are no fewer than the 32 of the keys and values."
-    short, long = kept_sentence(8, 128, 32, 5), kept_sentence(8, 128, 32, 6)
-    assert "fewer from 6 tokens on." in short
-    assert short.endswith("share it among all texts.")
-    assert long.endswith("from 6 tokens on.")
+    assert cache_sentence(32, 10, 32, 5) == "Latents of 32 numbers save nothing over the 32 numbers of keys and values."
+    short, long = cache_sentence(8, 128, 32, 5), cache_sentence(8, 128, 32, 6)
+    assert "the cache is smaller from 6 tokens." in short
+    assert short.endswith("use it for all texts.")
+    assert long.endswith("smaller from 6 tokens.")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 from driver import board, curves, spoken
-from stories import figures, head, open_step, said, seen, source
+from stories import head, open_step, said, seen, source
 
 import attention_core as ac
-from attention_core.analysis.state.gau import UnitAnalysis, analyse_unit, block_price, unit_price
+from attention_core.analysis.state.gau import UnitAnalysis, analyse_unit
 from pages.inside.stories import relu2
-from pages.inside.stories.relu2 import gate_sentence, matrix_sentence, price_sentence
+from pages.inside.stories.relu2 import gate_sentence, matrix_sentence
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -19,7 +19,7 @@ def test_squares_and_normalisers(causal):
     q, k, _ = head()
     logits = q @ k.mT / 8**0.5
     allowed = torch.ones(24, 24, dtype=torch.bool).tril() if causal else torch.ones(24, 24, dtype=torch.bool)
-    [negative] = said(open_step(ac.get("relu2"), 1, causal=causal), r"and ([\d.]+)% of them are negative")
+    [negative] = said(open_step(ac.get("relu2"), 1, causal=causal), r"([\d.]+)% are negative: softmax")
     assert negative == pytest.approx(100 * float((logits[allowed] < 0).double().mean()), abs=0.51)
     at = open_step(ac.get("relu2"), 3, causal=causal)
     drawn = curves(at)
@@ -30,27 +30,17 @@ def test_squares_and_normalisers(causal):
     assert set(drawn["fixed n₀"][1]) == {512}
 
 
-def test_a_factor_moves_softmax_alone():
+def test_a_factor_changes_normalised_rows_of_softmax_only():
     at = open_step(ac.get("relu2"), 4)
-    drawn = curves(at, 0)
-    x, y = drawn["softmax"]
     q, k, _ = head()
-    for factor in (0.25, 1.0, 8.0):
-        wanted = ac.metrics.entropy(ac.get("softmax").weights(factor * q, k)).mean()
-        assert y[x.index(factor)] == pytest.approx(float(wanted), abs=1e-4)
-    assert np.ptp(drawn["over the row sum"][1]) < 1e-5
-    [one, two] = said(at, r"largest weight, (\S+), becomes (\S+) when all logits double")
+    [one, two] = said(at, r"largest weight rises from (\S+) to (\S+) when all logits double")
     squares = (q @ k.mT / 8**0.5).relu().square()
     largest = float(squares.max() / 24)
     assert (one, two) == (pytest.approx(largest, rel=0.01), pytest.approx(4 * largest, rel=0.01))
-    [low, high] = figures(spoken(at, "caption"), r"Over the length a row sums to (\S+) … (\S+) at these factors")
-    totals = squares.sum(-1) / 24
-    assert low == pytest.approx(float(totals.min()) / 16, rel=0.06)
-    assert high == pytest.approx(float(totals.max()) * 64, rel=0.06)
-    x, y = (tops := curves(at, 1))["over the length"]
+    x, y = (tops := curves(at))["divided by the length"]
     assert y == pytest.approx([largest * factor**2 for factor in x], rel=1e-4)
     steady = float((squares / squares.sum(-1, keepdim=True)).max())
-    assert tops["over the row sum"][1] == pytest.approx([steady] * len(x), rel=1e-4)
+    assert tops["divided by the row sum"][1] == pytest.approx([steady] * len(x), rel=1e-4)
     wanted = [float(ac.get("softmax").weights(factor * q, k).max()) for factor in x]
     assert tops["softmax"][1] == pytest.approx(wanted, rel=1e-4)
 
@@ -72,7 +62,7 @@ def test_one_matrix_stands_beside_the_heads(normalizer, causal):
         expected = np.where(np.tri(24) > 0, matrix, np.nan) if causal else matrix
         np.testing.assert_allclose(values, expected, rtol=2e-3, atol=1e-3 * np.nanmax(abs(expected)))
     assert "untrained" in spoken(at)
-    [apart] = said(at, r"([\d.]+)% of a row's mass")
+    [apart] = said(at, r"([\d.]+)% of a row's weight")
     assert apart == pytest.approx(100 * found.apart, abs=0.51)
     formula = at.latex[0].value
     assert ("{n_i}" in formula) == (normalizer == "length")
@@ -88,35 +78,19 @@ def test_the_gate_is_drawn_and_a_channel_has_its_own_matrix():
     (_, shared), (_, own) = board(at, "inside.relu2.6.own")[1].values()
     np.testing.assert_allclose(shared, found.weights, rtol=2e-3, atol=1e-4)
     np.testing.assert_allclose(own, np.diag(found.gate[:, 11]) @ found.weights, rtol=4e-3, atol=1e-3)
-    [away] = said(at, r"lies ([\d.]+)% of its length away")
+    [away] = said(at, r"by at least ([\d.]+)% of its length")
     assert away == pytest.approx(100 * found.distance, abs=0.51)
 
 
-def test_the_price_is_drawn_for_both():
-    at = open_step(RELU2, 7)
-    width, heads = 8 * source().load().heads, source().load().heads
-    x, y = curves(at, 0)["two gated units"]
-    assert y == [2 * unit_price(n, width).multiply_adds for n in x]
-    x, y = curves(at, 1)["attention and feed-forward"]
-    assert y == [heads * n * n for n in x]
-
-
-def test_the_formula_on_screen_is_the_price():
-    n, width = 100, 384
-    s = 128
-    assert block_price(n, width, 12).multiply_adds == 12 * width**2 * n + 2 * width * n**2
-    assert unit_price(n, width).multiply_adds == (6 * width**2 + width * s) * n + (2 * width + s) * n**2
-
-
-def test_one_head_and_many_are_told_apart():
-    assert "one head, so softmax has a single matrix too" in matrix_sentence(1, 16, 0.0)
+def test_one_head_and_many_are_described():
+    assert "one head, so softmax has one matrix too" in matrix_sentence(1, 16, 0.0)
     many = matrix_sentence(12, 768, 0.314)
-    assert "all its 768 channels share one matrix" in many
-    assert "each of the 12 heads: 31% of a row's mass" in many
-    assert "single matrix" not in many
+    assert "All 768 channels share one matrix." in many
+    assert "each of the 12 heads. On average, 31% of a row's weight" in many
+    assert "one head" not in many
 
 
-def test_what_the_gate_does_is_said_as_it_is():
+def test_the_effect_of_the_gate_is_described():
     plain = UnitAnalysis(
         weights=np.eye(2),
         gate=np.array([[0.05, -0.2], [2.0, -0.01]]),
@@ -126,27 +100,13 @@ def test_what_the_gate_does_is_said_as_it_is():
         distance=0.42,
     )
     told = gate_sentence(plain)
-    assert "50% of these untrained gates are all but shut (between −0.1 and 0.1), 50% are negative" in told
-    assert "the widest is 2." in told
-    assert "lies 42% of its length away from every multiple of A V." in told
-    assert "They only scale" in gate_sentence(dataclasses.replace(plain, distance=0.004))
+    assert "50% of these untrained gates are nearly closed (between −0.1 and 0.1), and 50% are negative." in told
+    assert "The largest is 2." in told
+    assert "differs from every multiple of A V by at least 42% of its length." in told
+    assert "The gated output is a multiple of A V." in gate_sentence(dataclasses.replace(plain, distance=0.004))
     nothing = gate_sentence(dataclasses.replace(plain, distance=None))
-    assert "Nothing comes through" in nothing
+    assert "The gated output is zero." in nothing
     assert "multiple" not in nothing
-
-
-def test_prices_in_words():
-    told = price_sentence(56, 384, 12)
-    d, s = 384, 128
-    # 12 D² + 2 D s + 8 s divided by 12 D².
-    assert "have 1.06× as many parameters" in told
-    here, far = (
-        2 * (n * (6 * d * d + d * s) + n * n * (2 * d + s)) / (n * 12 * d * d + 2 * n * n * d) for n in (56, 32_768)
-    )
-    assert f"on 56 tokens they take {here:.2f}× as many multiply-adds" in told
-    assert f"at 32,768 tokens {far:.2f}×" in told
-    assert 1 < here < 1.2 < 2 < far
-    assert "hold 6,272 numbers, the layer's 37,632" in told
 
 
 def test_the_first_steps_count_what_is_negative_and_what_is_kept():
@@ -155,10 +115,9 @@ def test_the_first_steps_count_what_is_negative_and_what_is_kept():
     squares = np.maximum(logits, 0) ** 2
     given = seen(RELU2, parts={"logits": logits, "squares": squares})
     first, second, *_ = relu2.steps(given)
-    assert first.sentence.startswith("The logits run from −3 to 2, and 76% of them are negative")
-    assert second.sentence == (
-        "76% of the entries are exactly zero: the median query keeps 6 of 24 keys, and 1 query keeps none. Softmax "
-        "never gives a zero."
+    assert first.findings.startswith("Logits range from −3 to 2. 76% are negative")
+    assert second.findings == (
+        "76% of the entries are exactly zero. The median query keeps 6 of 24 keys. 1 query keeps none."
     )
 
 
@@ -167,12 +126,13 @@ def test_the_divisor_in_use_is_named_with_what_rows_sum_to(normalizer, name):
     given = seen(ac.get("relu2", normalizer=normalizer))
     steps = relu2.steps(given)
     total = np.median(given.weights.sum(-1))
-    assert steps[2].sentence.endswith(f"divided by the {name}, so that the median row sums to {total:.2g}.")
+    assert steps[2].findings.endswith(f"Divided by the {name}, the median row sums to {total:.2g}.")
     low, high = given.weights.sum(-1).min(), given.weights.sum(-1).max()
-    assert steps[-1].sentence.endswith(f"A row sums to {low:.2g} … {high:.2g}; softmax's to 1.")
+    assert steps[-1].findings.endswith(f"Rows sum to {low:.2g} … {high:.2g}.")
 
 
-def test_one_query_without_keys_is_told_from_several():
-    one, none = (relu2.zeros_sentence(0.5, np.array(kept)) for kept in ([0, 2, 2], [1, 2, 2]))
-    assert "keeps 2 of 3 keys, and 1 query keeps none." in one
-    assert "keeps 2 of 3 keys, and 0 queries keep none." in none
+def test_queries_without_keys_are_counted():
+    two, one, none = (relu2.zeros_sentence(0.5, np.array(counts)) for counts in ([0, 0, 2], [0, 2, 2], [1, 2, 2]))
+    assert two.endswith("2 queries keep none.")
+    assert one.endswith("keeps 2 of 3 keys. 1 query keeps none.")
+    assert none.endswith("keeps 2 of 3 keys. Every query keeps at least one.")

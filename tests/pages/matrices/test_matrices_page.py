@@ -398,7 +398,7 @@ def test_an_open_page_holds_no_matrix_beyond_what_the_caches_do(monkeypatch):
     monkeypatch.setattr(comparison, "matrix_board", lambda *args, redraw, **settings: kept.append(redraw))
     assert not open_matrices(input="synthetic", n=24, seed=41).exception
     for cache in cached._caches:
-        for key in list(cache._kept):
+        for key in list(cache._entries):
             cache.drop(key)
     gc.collect()
     assert kept

@@ -1,11 +1,13 @@
 """Tests that recorded results equal computed results, and contain everything a first visit shows."""
 
+from dataclasses import replace
+
 import pytest
 from driver import open_page
 
 from app.jobs.scheduler import FairScheduler
 from app.state import presets
-from attention_core.experiments import swap
+from attention_core.experiments import continuation, swap
 from attention_core.experiments.swap import CopyTask, OutputErrorTask, ReadingTask, run
 from pages.model import record
 
@@ -32,7 +34,19 @@ def test_what_ships_as_recorded_is_what_is_computed(task, monkeypatch):
 def test_all_that_a_first_visit_sees_ships_as_recorded(monkeypatch):
     monkeypatch.undo()
     lacking = [task for task in record.wanted() if swap.known(task) is None]
+    lacking += [task for task in record.continuations() if continuation.known(task) is None]
     assert not lacking, "run python -m pages.model.record"
+
+
+def test_a_recorded_continuation_is_what_is_computed(monkeypatch):
+    monkeypatch.undo()
+    task = record.continuations()[1]
+    [found], true = continuation.run(task), continuation.compute(task)
+    assert found.recorded
+    assert (found.word, found.layers, found.prompt, found.ids) == (true.word, true.layers, true.prompt, true.ids)
+    assert (found.written, found.held) == (true.written, true.held)
+    assert continuation.known(replace(task, steps=3)) is None
+    assert continuation.known(replace(task, text="Another text.")) is None
 
 
 @pytest.mark.parametrize(
@@ -44,6 +58,8 @@ def test_all_that_a_first_visit_sees_ships_as_recorded(monkeypatch):
         ("layers", {"m_text": "chinese", "m_edge": "single"}),
         ("budget", {"m_text": "repeats"}),
         ("predicts", {"m_text": "chinese"}),
+        ("continuation", {}),
+        ("continuation", {"m_text": "chinese"}),
     ],
 )
 def test_a_first_visit_waits_in_no_line_on_any_text(view, how, monkeypatch):

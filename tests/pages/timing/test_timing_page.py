@@ -19,7 +19,7 @@ from attention_core.formatting import formatted
 
 TINY = {"t_from": 16, "t_to": 32, "t_heads": 1, "t_d": 4, "t_rounds": 2}
 PAIR = (ac.get("softmax"), ac.get("local"))
-MASKED = "Local · window 16, only masked"
+MASKED = "Local · window 16, as a mask"
 open_timing = partial(open_page, "timing")
 
 
@@ -35,7 +35,7 @@ def gathered(at):
 
 
 def sentence(at):
-    return next(m.value for m in at.markdown if m.value.startswith("On "))
+    return next(m.value for m in at.markdown if m.value.startswith("On ")).split("  \n")[0]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -76,12 +76,12 @@ def test_a_press_measures_here_beside_the_recorded_run():
     table = at.dataframe[0].value
     assert list(table["run"]) == ["live", "live", "live", "recorded", "recorded"]
     own, masked = (ratios(live, word)[-1] for word in ("local", "fused.local"))
-    told = next(m.value for m in at.markdown if "laid on the full matrix" in m.value)
+    told = next(m.value for m in at.markdown if "as a mask (" in m.value)
     own_ratio, masked_ratio = (formatted(each.middle, ".2g") for each in (own, masked))
-    assert f"takes {masked_ratio}× softmax's time at 32 tokens" in told
-    assert f"the pattern's own algorithm takes {own_ratio}×" in told
+    assert f"At 32 tokens, Local · window 16 as a mask (torch's fused kernel) takes {masked_ratio}× softmax's" in told
+    assert f"and its own algorithm {own_ratio}×." in told
     assert "Local" not in sentence(at).replace("Local · window 16", "")
-    assert "only masked" not in sentence(at)
+    assert "as a mask" not in sentence(at)
     assert at.button(key="timing.button").label == "Run on this machine"
     assert not at.session_state["timing.run"].is_running
 
@@ -105,7 +105,7 @@ def test_one_chosen_variants_mask_is_laid_on_the_full_matrix(state, word):
     assert not at.exception
     timed = {p.variant for p in gathered(at).points}
     assert {w for w in timed if "." in w} == ({word} if word else set())
-    shown = [s.label for s in at.selectbox if s.label.startswith("Mask on the full matrix")]
+    shown = [s.label for s in at.selectbox if s.label.startswith("Apply mask of")]
     assert bool(shown) == (word is not None or state.get("t_masked") == "none")
 
 
@@ -122,7 +122,7 @@ def test_a_mask_too_large_is_named_with_its_reason(monkeypatch):
     at.button(key="timing.button").click().run()
     assert not at.exception
     assert any(MASKED in c.value.replace("\\", "") and "MiB" in c.value for c in at.caption)
-    assert not any("laid on the full matrix" in m.value for m in at.markdown)
+    assert not any("as a mask (" in m.value for m in at.markdown)
 
 
 def test_what_was_measured_stays_when_the_page_is_drawn_again_and_leaves_for_another_question():
@@ -193,7 +193,7 @@ def test_a_variant_without_a_step_is_left_out_with_its_reason():
     at.button(key="timing.button").click().run()
     assert not at.exception
     assert list(lines(charts(at)[0], "solid")) == ["Softmax", "Linear"]
-    assert any("Nyström" in c.value and "no step" in c.value for c in at.caption)
+    assert any("Nyström" in c.value and "no incremental decoding" in c.value for c in at.caption)
 
 
 def test_a_run_from_a_file_is_drawn_in_place_of_the_recorded_one():
@@ -234,3 +234,13 @@ def test_lengths_are_measured_whichever_end_is_named_first():
     assert not at.exception
     assert at.session_state["timing.run"].request.sizes == (16, 32)
     assert {row.n for row in at.session_state["timing.run"].rows} == {16, 32}
+
+
+def test_the_table_is_at_the_longest_common_length_unless_another_is_chosen():
+    at = open_timing(variants=PAIR)
+    assert "ms at n = 4,096" in at.dataframe[0].value.columns
+    run = next(run for run in recorded().values() if run.spec.mode == "forward" and not run.spec.causal)
+    at.selectbox(key="timing.at").set_value(256).run()
+    expected = [next(p for p in of_variant(run, word) if p.n == 256).quartiles[1] for word in ("softmax", "local")]
+    assert list(at.dataframe[0].value["ms at n = 256"]) == pytest.approx(expected)
+    assert at.query_params["t_at"] == "256"

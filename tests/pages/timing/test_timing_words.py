@@ -15,7 +15,7 @@ from attention_core.benchmarking.summary import Ratio, of_variant, ratios
 from attention_core.benchmarking.timing import TimingSpec
 from pages.timing import results
 from pages.timing.recorded_run import title
-from pages.timing.words import mask_in_words, masking
+from pages.timing.words import least_memory, mask_in_words, masking
 
 STAMP = Stamp(device="A GPU", cpu="A CPU", cores=8, threads=2, torch="2.13.0", date="2026-01-31T12:00:00Z")
 RUN = Run(
@@ -43,21 +43,55 @@ def line(word, **more):
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "said"),
+    ("low", "high", "effect"),
     [
-        (1.1, 1.3, "**A mask saves nothing:**"),
-        (1.0, 1.3, "**A mask saves nothing:**"),
-        (0.99, 1.3, "**Whether a mask saves time cannot be told here:**"),
-        (0.9, 1.0, "**Whether a mask saves time cannot be told here:**"),
-        (0.8, 0.99, "**Here even a mask saves time:**"),
+        (1.1, 1.3, "**Masking alone saves no time.**"),
+        (1.0, 1.3, "**Masking alone saves no time.**"),
+        (0.99, 1.3, "**Masking alone has no clear effect.**"),
+        (0.9, 1.0, "**Masking alone has no clear effect.**"),
+        (0.8, 0.99, "**Masking alone saves time.**"),
     ],
 )
-def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, said):
+def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, effect):
     masked = Ratio(n=4096, low=low, middle=(low + high) / 2, high=high)
     assert mask_in_words("Local*", "kernel", masked, Ratio(n=4096, low=0.1, middle=0.125, high=0.2)) == (
-        rf"{said} that of Local\*, laid on the full matrix (kernel), takes {masked.middle:.2g}× softmax's time at "
-        "4,096 tokens; the pattern's own algorithm takes 0.12×."
+        rf"{effect} At 4,096 tokens, Local\* as a mask (kernel) takes {masked.middle:.2g}× softmax's time, and its own "
+        "algorithm 0.12×."
     )
+
+
+def held(word, *peaks, mode="forward"):
+    run = replace(RUN, spec=replace(RUN.spec, mode=mode))
+    own = [
+        Point(variant=word, n=n, ms=(1.0,), multiply_adds=1, promised=None, peak_bytes=peak)
+        for n, peak in zip((16, 64), peaks, strict=False)
+    ]
+    return line(word, run=run, points=own)
+
+
+@pytest.mark.parametrize(
+    ("peak", "expected"),
+    [
+        (3 * 2**20, "**softmax's fused kernel needs the least memory**: 2.0 MiB beyond its inputs. The next, "),
+        (2 * 2**20, "**softmax's fused kernel needs the least memory**: 2.0 MiB beyond its inputs. The next, "),
+        (2**20, "**Local · window 16 needs the least memory**: 1.0 MiB beyond its inputs. Softmax's fused kernel "),
+    ],
+)
+def test_the_variant_with_the_least_memory_is_read_from_the_rows(peak, expected):
+    softmax = held("softmax", 2**19, 2 * 2**20)
+    text = least_memory([softmax, held("linear", 9 * 2**20, 9 * 2**20), held("local", 2**10, peak)])
+    assert text.startswith(f"At 64 tokens, {expected}")
+    assert text.endswith("needs 2.0 MiB." if peak < 2 * 2**20 else f"Local · window 16, needs {peak / 2**20:.1f} MiB.")
+
+
+def test_memory_is_compared_at_the_longest_length_of_all():
+    softmax = held("softmax", 2**19, 2 * 2**20)
+    assert least_memory([softmax, held("local", 2**20)]).startswith("At 16 tokens, **softmax's fused kernel needs")
+    assert least_memory([softmax]) == ""
+    assert least_memory([held("local", 1), held("linear", 1)]) == ""
+    assert least_memory([softmax, held("fused.local", 2**20, 1)]) == ""
+    decoded = [held(word, 2**20, 2**20, mode="decode") for word in ("softmax", "local")]
+    assert least_memory(decoded).endswith("needs 1.0 MiB. The cache of a decode step is one of its inputs.")
 
 
 @pytest.mark.parametrize(
@@ -66,10 +100,10 @@ def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, said):
 def test_a_mask_is_set_beside_its_variants_own_algorithm_at_the_longest_length_of_both(word, form):
     told = masking([line("softmax"), line("local"), line(word)])
     assert f"({form})" in told
-    assert "that of Local · window 16, laid" in told
-    assert "at 64 tokens; the pattern's own algorithm takes 0.5×" in told
+    assert told.startswith("**Masking alone saves no time.** At 64 tokens, Local · window 16 as a mask")
+    assert told.endswith("and its own algorithm 0.5×.")
     shorter = line("local", ratios=ratios(RUN, "local")[:1])
-    assert "at 16 tokens" in masking([shorter, line(word)])
+    assert "At 16 tokens" in masking([shorter, line(word)])
 
 
 def test_nothing_is_said_of_masks_without_one_or_without_its_variants_own_algorithm():
@@ -91,19 +125,19 @@ def test_a_bound_is_filled_into_the_sentence_that_names_it_and_into_no_other(rea
 @pytest.mark.parametrize(("live", "run"), [(True, "live"), (False, "recorded")])
 def test_only_what_is_chosen_is_said_to_be_left_out(live, run):
     told = results.left_out(RUN, {"softmax": "Softmax", "local": "Local*"}, live=live)
-    assert told == [rf"Local\* ({run}) is left out from 2,048 tokens on: Too \*slow\*."]
+    assert told == [rf"Local\* ({run}) is not measured from 2,048 tokens on. Too \*slow\*."]
     assert results.left_out(RUN, {"softmax": "Softmax"}, live=live) == []
     both = replace(RUN, left_out=(RUN.left_out[0], replace(RUN.left_out[0], variant="linear"), RUN.left_out[1]))
     told = results.left_out(both, {"local": "Local", "linear": "Linear"}, live=live)
     assert told == [
-        rf"Local, Linear ({run}) are left out from 2,048 tokens on: Too \*slow\*.",
-        f"Linear ({run}) is left out from 16 tokens on: No step.",
+        rf"Local, Linear ({run}) are not measured from 2,048 tokens on. Too \*slow\*.",
+        f"Linear ({run}) is not measured from 16 tokens on. No step.",
     ]
 
 
 def test_a_mask_is_told_from_the_algorithm_by_its_name():
     assert results.name(ac.get("local")) == "Local · window 16"
-    assert results.name(attention_from_word("fused.local")) == "Local · window 16, only masked"
+    assert results.name(attention_from_word("fused.local")) == "Local · window 16, as a mask"
 
 
 def test_a_run_is_told_from_others_by_machine_set_up_and_day():
@@ -123,17 +157,19 @@ def test_the_file_holds_every_sample_with_its_machine_and_set_up():
     assert read[0] | {"multiply-adds by formula": "", "causal": "False", "peak bytes": str(2**24)} == read[0]
 
 
-def test_the_table_reads_off_the_longest_length():
-    told = results.row(line("local"))
-    assert told == {
-        **{"variant": "Local · window 16", "run": "live", "faster from": "below 16", "at n": 64, "ms": 128.0},
+def test_every_row_of_the_table_is_at_the_same_length():
+    assert results.row(line("local"), 64) == {
+        **{"variant": "Local · window 16", "run": "live", "faster from": "below 16", "ms at n = 64": 128.0},
         **{"time ∝ n^": pytest.approx(1), "R²": pytest.approx(1), "work ∝ n^": pytest.approx(1), "× softmax": 0.5},
-        **{"quartiles (ms)": "96 … 160", "peak MiB": 64.0, "multiply-adds": 64, "by its formula": None},
+        **{"quartiles (ms)": "96 … 160", "peak MiB": 64.0, "multiply-adds": 64, "by formula": None},
         "per second": 500.0,
     }
-    softmax = results.row(line("softmax", live=False))
+    assert results.row(line("local"), 16)["ms at n = 16"] == 32.0
+    softmax = results.row(line("softmax", live=False), 64)
     assert (softmax["run"], softmax["faster from"], softmax["× softmax"]) == ("recorded", "—", 1.0)
-    assert results.row(line("local", ratios=ratios(RUN, "local")[:1]))["× softmax"] is None
+    assert results.row(line("local", ratios=ratios(RUN, "local")[:1]), 64)["× softmax"] is None
+    missing = results.row(line("local"), 32)
+    assert [missing[name] for name in ("ms at n = 32", "× softmax", "peak MiB", "quartiles (ms)")] == [None] * 4
 
 
 @pytest.mark.parametrize(
@@ -195,7 +231,7 @@ def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side()
     assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
     assert (mark.colour, mark.group, mark.name_at_end) == (3, "Local · window 16", False)
     assert mark.notes == [
-        "Local · window 16 overtakes softmax at 130 tokens"
+        "Local · window 16 is faster than softmax from 130 tokens"
         "<br>64 tokens: 8 ms, softmax 4 ms<br>256 tokens: 32 ms, softmax 64 ms"
     ]
 
@@ -213,19 +249,28 @@ def test_a_lines_end_says_whether_its_run_is_complete():
     assert results.end_name(overtaken()) == "Local"
     cut = replace(OVERTAKEN, points=OVERTAKEN.points[:-1])
     assert results.end_name(overtaken(run=cut)) == "Local, so far"
-    assert results.end_name(line("fused.local", run=OVERTAKEN)) == "Local, masked"
+    assert results.end_name(line("fused.local", run=OVERTAKEN)) == "Local, as a mask"
 
 
-def test_empty_cells_say_why_in_one_sentence_of_the_columns_on_screen():
-    decoded, softmax = results.row(line("local")), results.row(line("softmax"))
-    assert results.empty_cells([decoded], results.first_columns()) == ""
-    assert results.empty_cells([softmax], results.first_columns()) == ""
-    told = results.empty_cells([decoded], list(decoded))
-    assert told == "Empty cells: by its formula: the formula of a variant's cost is that of a forward pass."
-    alone = results.row(line("local", points=of_variant(RUN, "local")[:1], ratios=[]))
-    assert "time ∝ n^, R², work ∝ n^: an exponent needs two lengths;" in results.empty_cells([alone], list(alone))
-    assert "faster from: softmax was not measured; × softmax: softmax was not measured at the" in results.empty_cells(
-        [alone], list(alone)
+def test_empty_cells_have_their_reason():
+    decoded, softmax, first = (
+        results.row(line("local"), 64),
+        results.row(line("softmax"), 64),
+        results.first_columns(64),
+    )
+    assert results.empty_cells([decoded], first, 64) == ""
+    assert results.empty_cells([softmax], first, 64) == ""
+    assert results.empty_cells([decoded], list(decoded), 64) == (
+        "Empty cells: by formula (known for a forward pass only)."
+    )
+    alone = results.row(line("local", points=of_variant(RUN, "local")[:1], ratios=[]), 16)
+    assert results.empty_cells([alone], list(alone), 16) == (
+        "Empty cells: faster from (needs softmax); × softmax (needs softmax at this length); time ∝ n^, R², work ∝ n^ "
+        "(needs two lengths); by formula (known for a forward pass only)."
+    )
+    missing = results.row(line("local"), 32)
+    assert results.empty_cells([missing], results.first_columns(32), 32) == (
+        "Empty cells: ms at n = 32 (not measured at this length); × softmax (needs softmax at this length)."
     )
 
 
@@ -240,8 +285,8 @@ def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypa
     assert results.otherwise(RUN, live=True) == []
 
 
-def test_the_table_begins_with_the_columns_that_a_reader_needs_and_its_length_is_one():
-    first = results.first_columns()
+def test_the_table_begins_with_the_columns_that_a_reader_needs():
+    first = results.first_columns(64)
     assert len(first) == 6
-    assert "at n" in first
-    assert set(first) < set(results.row(line("local")))
+    assert "ms at n = 64" in first
+    assert set(first) < set(results.row(line("local"), 64))

@@ -1,8 +1,7 @@
 """Claim: attention that pools tokens before attending leaks the future, and a mask applied afterwards does not help."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -64,22 +63,17 @@ def measure(inputs: ExperimentInput) -> Iterator[LeakRow]:
         )
     pooled = [pooling(variant, qkv.n) for variant in registry.all_variants() if variant.family == "low_rank"]
     for attention in (*pooled, *(registry.get(key) for key in OTHERS)):
-        ways: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = {
-            OPEN: partial(outputs, attention),
-            CUT: partial(masked_weights_output, attention),
-        }
-        if attention in pooled:
-            ways[HIDDEN] = partial(masked_pools_output, attention)
-        for mask, way in ways.items():
-            (own, blind), (changed, _) = way(*before), way(*after)
-            first = first_moved(own, changed)
+        pools = attention in pooled
+        for mask in (OPEN, CUT, HIDDEN) if pools else (OPEN, CUT):
+            own, changed = (masked_matrix(attention, mask, *tensors) for tensors in (before, after))
+            first = first_moved(own @ before[2], changed @ after[2])
             yield LeakRow(
                 variant=attention.title,
                 mask=mask,
-                pools=attention in pooled,
+                pools=pools,
                 inverts=inverts(attention),
                 back=0 if first is None else qkv.n - 1 - first,
-                blind=int(blind.any(0).sum()),
+                blind=int((own == 0).all(-1).any(0).sum()),
                 n=qkv.n,
             )
 
@@ -97,24 +91,19 @@ def inverts(attention: Attention) -> bool:
     return hasattr(attention.params, "inverse")
 
 
-def outputs(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``A v``, ``[..., n, d_v]``, and which rows have no weight, ``bool [..., n]``."""
-    return apply_weights(attention.weights(q, k), v)
+def masked_matrix(attention: Attention, mask: str, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Return the attention matrix under a mask, ``[..., n, n]``.
 
+    ``CUT`` sets weights on the future to zero and divides each row by the sum of the rest. ``HIDDEN`` hides each pool,
+    in each factor of the matrix, from queries before its last token. Pools are the queries or keys of a factor. A token
+    attends to the pools that end with it or before it, and a pool attends to the tokens and pools up to its own end.
 
-def masked_weights_output(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``outputs`` with all weights on the future set to zero and each row divided by the sum of the rest."""
-    return apply_weights(rows_over_sum(attention.weights(q, k).tril()), v)
-
-
-def masked_pools_output(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``outputs`` with each pool hidden, in each factor of the matrix, from queries before its last token.
-
-    Pools are the queries or keys of a factor. A token attends to the pools that end with it or before it, and a pool
-    attends to the tokens and pools up to its own end. The landmarks' matrix and its inverse are then triangular. The
-    iterations that replace the inverse begin with the transpose, divided by norms of the whole matrix. Until they
-    converge, they carry late landmarks into early rows.
+    The landmarks' matrix and its inverse are then triangular. The iterations that replace the inverse begin with the
+    transpose, divided by norms of the whole matrix. Until they converge, they carry late landmarks into early rows.
     """
+    if mask != HIDDEN:
+        weights = attention.weights(q, k)
+        return rows_over_sum(weights.tril()) if mask == CUT else weights
     parts = attention.anatomy(q, k, v)
     left, right = parts["left"], parts["right"]
     n, m = left.shape[-2:]
@@ -127,12 +116,7 @@ def masked_pools_output(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -
         middle = rows_over_sum(parts["middle"] * (ends <= ends[:, None]))
         *_, inverse = inverse_steps(middle, getattr(attention.params, "iterations"))  # noqa: B009
         right = inverse @ right
-    return apply_weights(left @ right, v)
-
-
-def apply_weights(weights: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the output, and which rows have no weight at all."""
-    return weights @ v, (weights == 0).all(-1)
+    return left @ right
 
 
 def first_moved(before: Tensor, after: Tensor) -> int | None:

@@ -36,8 +36,8 @@ CLAIM = Claim(
     rule="Holds if the error and the loss of copying have a rank correlation of at least {holds}. Holds partly if it "
     "is at least {partly}.",
     bounds=CORRELATION_BOUNDS,
-    finding="On 48 of SmolLM2's first {tokens} tokens, read twice, the output errors of {n} replacements and their "
-    "loss of copying have a rank correlation of {rho} (Kendall's τ {tau}).",
+    finding="The output errors of {n} replacements and their loss of copying have a rank correlation of {rho} "
+    "(Kendall's τ {tau}). They are measured on 48 of SmolLM2's first {tokens} tokens, read twice.",
     quantities=(
         Quantity("rho", "rank correlation"),
         Quantity("tau", "Kendall's τ"),

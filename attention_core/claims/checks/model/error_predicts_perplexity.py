@@ -34,8 +34,8 @@ CLAIM = Claim(
     rule="Holds if error and perplexity have a rank correlation of at least {holds}. Holds partly if it is at least "
     "{partly}.",
     bounds=CORRELATION_BOUNDS,
-    finding="On {tokens} of SmolLM2's tokens, the output errors of {n} replacements and the perplexity have a rank "
-    "correlation of {rho} (Kendall's τ {tau}).",
+    finding="The output errors of {n} replacements and the perplexity have a rank correlation of {rho} (Kendall's "
+    "τ {tau}). They are measured on {tokens} of SmolLM2's tokens.",
     quantities=(
         Quantity("rho", "rank correlation"),
         Quantity("tau", "Kendall's τ"),

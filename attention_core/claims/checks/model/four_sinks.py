@@ -98,7 +98,8 @@ CLAIM = Claim(
     "{little}%. Holds partly if only one of the two is true.",
     bounds={"fails": 1.5, "near": 1.1, "little": LIMIT},
     finding="On {tokens} of SmolLM2's tokens, a window alone has {window}× the perplexity of rereading the window. "
-    "Four sinks have {four}×, and {whole}× that of the unchanged model. They lose {lost}% of the gain from copying.",
+    "With four sinks it has {four}×, and {whole}× that of the unchanged model. Four sinks lose {lost}% of the gain "
+    "from copying.",
     notes=(
         Case(
             finding="Eight sinks lower the perplexity by {gain}%, {margin} percentage points above the limit.",

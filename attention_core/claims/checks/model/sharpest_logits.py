@@ -56,9 +56,9 @@ CLAIM = Claim(
     "perplexity by at most {survives}. Holds if all that keep them work and no other does. Holds partly if more than a "
     "share of {half} of the former work, and less than that share of the latter.",
     bounds={"keeps": KEEPS, "survives": SURVIVES, "half": 0.5},
-    finding="On {tokens} of SmolLM2's tokens, {alive} of the {keepers} replacements that keep the largest logits work, "
-    "and {spared} of the {others} others. At least half of the gain from copying is left in {copying} of the former "
-    "and {others_copying} of the latter. The kept weight and perplexity have a rank correlation of {rho}.",
+    finding="{alive} of the {keepers} replacements that keep the largest logits work on {tokens} of SmolLM2's tokens. "
+    "Among the {others} others, {spared} work. At least half of the gain from copying is left in {copying} of the "
+    "former and {others_copying} of the latter. The kept weight and perplexity have a rank correlation of {rho}.",
     quantities=(
         Quantity("alive", "keep the largest logits and work"),
         Quantity("keepers", "keep the largest logits"),

@@ -1,0 +1,188 @@
+"""The parts that all views of the Entropy page share: the sweep, its sentence, chart, table, definition and export."""
+
+import pprint
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import streamlit as st
+
+from app.figures.curves import Curve, curves
+from app.jobs import runs
+from app.state import presets
+from app.state.session import SharedOptions
+from app.ui import chart, export
+from app.ui.lazy import lazy_expander
+from app.ui.scope import Scope
+from app.words.i18n import _, _n, paragraph, sentence
+from attention_core.experiments.task import OfHead
+from attention_core.formatting import between
+from pages.entropy.options import EntropyOptions, Question, lengths
+
+HEIGHT = 362
+"""Height of a chart in pixels; with the sentence above, the chart fits a projector's screen."""
+SHORT = 256
+"""Tokens below which a text shows little growth, so that the page offers a longer one."""
+
+RowT = TypeVar("RowT", bound=OfHead)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """The lines of a view, with the arguments of ``curves`` that describe their axes, and a description in words."""
+
+    lines: Sequence[Curve]
+    axes: Mapping[str, Any]
+    alt: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(Generic[RowT]):
+    """One view: an experiment, and what the page shows of its rows.
+
+    Attributes:
+        experiment: module with ``tasks`` and ``run``.
+        variants: returns the words of the variants measured.
+        arguments: returns the arguments of ``tasks`` after the source.
+        settings: returns its keyword arguments, except ``causal``.
+        controls: draws the view's own controls.
+        sweeps: whether the view measures several lengths, up to one that the visitor chooses.
+        describe: returns the sentence about the rows of the chosen heads.
+        chart: returns the chart of the rows.
+        table: returns the lines of the table, each a cell by column.
+        formula: definition in LaTeX.
+        notes: Markdown below the definition.
+    """
+
+    experiment: ModuleType
+    variants: Callable[[Question], Sequence[str]]
+    arguments: Callable[[Question], tuple[object, ...]] = lambda question: ()
+    settings: Callable[[Question], dict[str, Any]] = lambda question: {
+        "longest": question.longest,
+        "seeds": question.seeds,
+    }
+    controls: Callable[[Question], object] | None = None
+    sweeps: bool = True
+    describe: Callable[[Sequence[RowT], Question], str]
+    chart: Callable[[Sequence[RowT], Question], Chart]
+    table: Callable[[Sequence[RowT], Question], list[dict[str, object]]]
+    formula: str
+    notes: Callable[[Question], str]
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return self.experiment.__name__.rpartition(".")[2]
+
+    def scope(self, question: Question) -> Scope:
+        """Return the scope of the numbers of this view."""
+        return question.scope(self.settings(question), self.variants(question))
+
+    def show(self, question: Question) -> None:
+        """Draw the controls, the sweep and its results."""
+        if self.sweeps or self.controls:
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                if self.controls:
+                    self.controls(question)
+                if self.sweeps:
+                    _show_extent(question)
+        if self.sweeps:
+            show_hint(question)
+
+        def draw(rows: list[RowT], key: str) -> None:
+            found = self.chart(question.of_heads(rows), question)
+            chart.show(curves(found.lines, **found.axes, height=HEIGHT), key=key, name=self.name, alt=found.alt)
+
+        tasks = self.experiment.tasks(
+            question.source, *self.arguments(question), causal=question.causal, **self.settings(question)
+        )
+        rows: list[RowT] = runs.run_immediately(
+            self.name,
+            tasks,
+            draw,
+            key=f"entropy.{self.name}",
+            effort=_effort if self.sweeps else lambda task: 1.0,
+            describe=lambda rows: self.describe(question.of_heads(rows), question),
+            height=HEIGHT,
+        )
+        if rows:
+            lines = self.table(question.of_heads(rows), question)
+            numbers = {name for line in lines for name, cell in line.items() if isinstance(cell, float)}
+            two = st.column_config.NumberColumn(format="%.2f")
+            st.dataframe(lines, hide_index=True, column_config=dict.fromkeys(numbers, two))
+            notes = [self.notes(question), *([f"- {how_lengths_are_made(question)}"] if self.sweeps else [])]
+            export.formula_expander(_("Definition"), self.formula, "\n".join(notes), key="entropy.method")
+            lazy_expander(
+                _("Export"), lambda: self._export(question, rows), key="entropy.files", icon=":material/download:"
+            )
+
+    def _export(self, question: Question, rows: Sequence[RowT]) -> None:
+        """Draw the download of the rows as CSV, and the Python code that measures them again."""
+        own = question.of_heads(rows)
+        export.download(_("Numbers (CSV)"), lambda: export.csv_of(own, entropy="nats"), f"{self.name}.csv")
+        arguments = "".join(f", {pprint.pformat(value, width=100)}" for value in self.arguments(question))
+        arguments += "".join(f", {name}={value!r}" for name, value in self.settings(question).items())
+        only = "" if question.head is None else f" if row.head == {question.head}"
+        export.snippet(
+            "import attention_core as ac\n"
+            f"from attention_core.experiments import {self.name}\n\n"
+            f"source = {question.source.code}\n"
+            f"tasks = {self.name}.tasks(source{arguments}, causal={question.causal})\n"
+            f"rows = [row for task in tasks for row in {self.name}.run(task){only}]\n"
+        )
+
+
+def _effort(task: Any) -> float:  # noqa: ANN401 - a task with a length
+    """Return the relative work of a task: its number of token pairs plus a constant part."""
+    effort: float = task.n**2 + 10_000
+    return effort
+
+
+def how_lengths_are_made(question: Question) -> str:
+    """Return how the sequences of other lengths are made."""
+    return paragraph(
+        sentence(question.source.lengths_notice(question.record)),
+        _("With a causal mask, query i attends to i + 1 keys, so the average includes short rows.")
+        if question.causal
+        else "",
+    )
+
+
+def _show_extent(question: Question) -> None:
+    """Draw the choice of the longest length and, for a synthetic source, of the seeds."""
+    room, known = question.room, lengths()
+    if room > known[0]:
+        last = max(question.options.longest, next(n for n in known if n >= room))
+        EntropyOptions.longest.draw(
+            options=[*(n for n in known if n < room), last],
+            format_func=lambda n: _("{n} (all)", n=room) if n >= room else str(n),
+        )
+    if question.source.made:
+        EntropyOptions.seeds.draw()
+
+
+def hint(room: int, *, written: bool) -> str:
+    """Return the message that a written text ends early; empty for other sources and longer texts."""
+    if room >= SHORT or not written:
+        return ""
+    return _n("This text has {n} token. Measure", "This text has {n} tokens. Measure", n=room)
+
+
+def show_hint(question: Question) -> None:
+    """Draw the message that a text ends early, with buttons that choose a longer input."""
+    if not (text := hint(question.room, written=question.source.written)):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(text, width="content")
+        for label, icon, option, value in (
+            (_("a longer text"), ":material/notes:", SharedOptions.text, presets.texts()["long"]),
+            (_("a synthetic sequence"), ":material/ssid_chart:", SharedOptions.input, "synthetic"),
+        ):
+            st.button(label, type="tertiary", icon=icon, on_click=option.set, args=(value,))
+
+
+def quartiles(values: Sequence[float]) -> str | None:
+    """Return the lower and upper quartile of some numbers as text; None if there are no numbers."""
+    return between(*np.quantile(values, (0.25, 0.75)).tolist(), ".2f") if values else None

@@ -1,0 +1,129 @@
+"""The story of a variant without its own module: one step for each of its declared intermediates."""
+
+from functools import partial
+
+import numpy as np
+
+from app.words.i18n import _, paragraph
+from app.words.labels import label
+from attention_core.analysis.low_rank.factors import rank
+from attention_core.formatting import number
+from attention_core.metrics.passport import rows_are_distributions
+from attention_core.variant import Intermediate
+from pages.inside import pictures
+from pages.inside.pooling import block_names, pool_names
+from pages.inside.reference import compare_with_reference
+from pages.inside.story import Later, Seen, Step
+
+STEEP = 8
+"""Multiple of the median from which the bars of positive numbers have a logarithmic axis."""
+
+
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
+    """Build one step for each intermediate, and the comparison with the reference."""
+    declared = seen.attention.variant.intermediates
+    return *(Later(_(each.title), partial(_step, seen, each)) for each in declared), compare_with_reference(seen)
+
+
+def _step(seen: Seen, declared: Intermediate) -> Step:
+    values = seen.parts[declared.name]
+    vector = values.ndim == 1 or values.shape[-1] == 1
+    values = values.reshape(-1) if vector else _visible(seen, declared, values)
+    return Step(
+        mechanism=_(declared.mechanism),
+        formula=declared.formula.replace(declared.symbol, pictures.symbol(0, declared.symbol), 1),
+        shapes={declared.symbol: values.shape},
+        findings=vector_findings(values, seen) if vector else matrix_findings(values),
+        draw=partial(_draw_vector if vector else _draw_matrix, seen, declared, values),
+    )
+
+
+def _visible(seen: Seen, declared: Intermediate, values: np.ndarray) -> np.ndarray:
+    """Return the matrix with NaN where a row cannot concern a column."""
+    if declared.columns == "earlier token":
+        return np.where(np.tri(len(values), k=-1, dtype=bool), values, np.nan)
+    if (declared.rows, declared.columns) == ("token", "token"):
+        return np.where(np.tri(len(values), dtype=bool), values, np.nan)
+    if (declared.rows, declared.columns) == ("query", "key"):
+        return seen.masked(values)
+    return values
+
+
+def matrix_findings(values: np.ndarray) -> str:
+    """Return the sentences about the range, the signs, the row sums and the rank of a matrix, NaN where masked."""
+    shown = values[~np.isnan(values)]
+    if not shown.size:
+        return _("There is only one token, so there is no pair to show.")
+    entries = np.nan_to_num(values)
+    sums = entries.sum(-1)
+    negative, zero = (shown < 0).mean(), (shown == 0).mean()
+    size = min(values.shape)
+    return paragraph(
+        _("Entries range from {low} to {high}.", low=number(shown.min()), high=number(shown.max()))
+        if shown.min() < shown.max()
+        else _("Every entry is {value}.", value=number(shown.min())),
+        _("{share:.0%} are negative.", share=negative) if negative else _("None is negative."),
+        _("{share:.0%} are exactly zero.", share=zero) if zero else "",
+        _("Every row sums to one.")
+        if not negative and rows_are_distributions(sums.min(), sums.max(), 0.0)
+        else _("Rows sum to {low} … {high}.", low=number(sums.min()), high=number(sums.max())),
+        _("The rank is {rank} of {size}.", rank=rank(entries), size=size),
+    )
+
+
+def vector_findings(values: np.ndarray, seen: Seen) -> str:
+    """Return the sentences about the range of one number per token, ``[n]``, and the token with the largest."""
+    if values.min() == values.max():
+        return _("The value is {value} for every token.", value=number(values[0]))
+    return _(
+        "Values range from {low} to {high}, largest for “{token}”.",
+        low=number(values.min()),
+        high=number(values.max()),
+        token=seen.token(values.argmax()),
+    )
+
+
+def _draw_vector(seen: Seen, declared: Intermediate, values: np.ndarray, key: str) -> None:
+    title, x_title = _(declared.title), _axis(declared.rows)
+    log = bool(values.min() > 0 and values.max() > STEEP * np.median(values))
+    pictures.bars({title: values}, seen.labels, key=key, x_title=x_title, y_title=title, alt=title, log=log)
+
+
+def _draw_matrix(seen: Seen, declared: Intermediate, values: np.ndarray, key: str) -> None:
+    shown = pictures.panel(
+        _(declared.title),
+        values,
+        _labels(seen, declared.rows),
+        _labels(seen, declared.columns),
+        row=_axis(declared.rows),
+        column=_axis(declared.columns),
+        mark=0,
+    )
+    panels = [shown]
+    if not np.array_equal(np.nan_to_num(values), seen.weights):
+        panels.append(pictures.pairs(seen, label(seen.attention), seen.weights, _("the resulting matrix")))
+    pictures.board(key, *panels, unit=_("entry"), scale="panel")
+
+
+def _axis(kind: str) -> str:
+    names = {
+        "query": _("query"),
+        "key": _("key"),
+        "token": _("token"),
+        "earlier token": _("earlier token"),
+        "entry": _("entry"),
+        "channel": _("channel"),
+        "block": _("block"),
+        "pool": _("pool"),
+        "landmark": _("landmark"),
+    }
+    return names[kind]
+
+
+def _labels(seen: Seen, kind: str) -> list[str] | tuple[str, ...] | None:
+    """Return the labels of an axis; None numbers it."""
+    if kind == "pool":
+        return pool_names(seen)
+    if kind == "block":
+        return block_names(seen)
+    return seen.labels if kind in ("query", "key", "token", "earlier token") else None

@@ -1,0 +1,67 @@
+"""Tests of the story that is made from the declared intermediates of a variant."""
+
+import numpy as np
+import pytest
+from driver import board, curves
+from stories import open_step, seen
+
+import attention_core as ac
+from pages.inside.pictures import COLOURS, colour
+from pages.inside.stories import discover
+from pages.inside.stories.generic import matrix_findings, vector_findings
+
+DECLARED = [v for v in ac.all_variants() if v.intermediates]
+
+
+@pytest.mark.parametrize("variant", DECLARED, ids=lambda v: v.key)
+def test_each_intermediate_is_a_step_with_its_own_panel(variant):
+    steps = discover()[variant.key](seen(ac.get(variant.key)))
+    assert [step.title for step in steps] == [*(each.title for each in variant.intermediates), "Comparison"]
+    for each, step in zip(variant.intermediates, steps, strict=False):
+        assert step.mechanism == each.mechanism
+        assert rf"\textcolor{{{colour(0)}}}{{{each.symbol}}}" in step.formula
+
+
+def test_the_declared_part_is_drawn():
+    given = seen(ac.get("path"))
+    at = open_step(ac.get("path"), 3)
+    (panel, values), (_, result) = board(at, "inside.path.3")[1].values()
+    np.testing.assert_allclose(result, given.weights, rtol=2e-3, atol=1e-3)
+    assert (panel["title"], panel["mark"]) == ("Corrections", colour(0))
+    np.testing.assert_array_equal(np.isnan(values), ~np.tri(24, dtype=bool))
+    np.testing.assert_allclose(values[5, :6], given.parts["inverse"][5, :6], rtol=2e-3, atol=1e-4)
+    at = open_step(ac.get("power_bert"), 1, again=at)
+    received = seen(ac.get("power_bert")).parts["significance"]
+    assert curves(at)["Attention received"][1] == pytest.approx(received.tolist(), rel=1e-4)
+
+
+def test_a_matrix_is_described_by_range_signs_sums_and_rank():
+    assert matrix_findings(np.eye(3)) == (
+        "Entries range from 0 to 1. None is negative. 67% are exactly zero. Every row sums to one. The rank is 3 of 3."
+    )
+    assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]])) == (
+        "Entries range from −2 to 2. 50% are negative. Rows sum to −1 … 1. The rank is 1 of 2."
+    )
+    masked = np.where(np.tri(2, dtype=bool), 0.5, np.nan)
+    assert matrix_findings(masked).startswith("Every entry is 0.50. None is negative. Rows sum to 0.50 … 1.")
+    assert matrix_findings(np.full((1, 1), np.nan)) == "There is only one token, so there is no pair to show."
+
+
+def test_a_vector_is_described_by_its_range_and_largest_token():
+    given = seen(ac.get("power_bert"))
+    values = np.ones(24)
+    assert vector_findings(values, given) == "The value is 1 for every token."
+    values[7] = 3.0
+    assert vector_findings(values, given) == "Values range from 1 to 3, largest for “t7”."
+
+
+@pytest.mark.parametrize(("theme", "page"), [("light", "#ffffff"), ("dark", "#0e1117")])
+def test_symbols_are_readable_on_the_page(theme, page):
+    def luminance(colour):
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return np.dot(linear, (0.2126, 0.7152, 0.0722))
+
+    for each in COLOURS[theme]:
+        bright, dark = sorted((luminance(each), luminance(page)), reverse=True)
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5
