@@ -65,7 +65,7 @@ def at_every_budget(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
     """
     kept = torch.tensor([not special for special in qkv.special])
     if int(kept.sum()) < 2:
-        raise InputError("One token has nothing else to look at; type at least two words.")
+        raise InputError("A single token has no other token to attend to. Type at least two words.")
     exact = registry.get(SOFTMAX)
     full = exact.weights(qkv.q, qkv.k)[head]  # [n, n]
     tokens = tuple(token for token, special in zip(qkv.tokens, qkv.special, strict=True) if not special)
