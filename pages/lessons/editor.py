@@ -211,14 +211,15 @@ def _measure(step: Step, place: int, kind: str) -> None:
 def _curve(step: Step, place: int) -> None:
     """Draw the choice of the curve to draw, and of its variant."""
     name, _space, key = step.draw.partition(" ")
-    curves, take = discover()[step.page].curves, {"on_change": _take_curve, "args": (place,)}
+    curves = discover()[step.page].curves
+    pick = partial(st.selectbox, on_change=_take_curve, args=(place,))
     with st.container(horizontal=True):
         st.session_state["lessons.curve"] = name
         titles = {each: _(curve.title, name=_("a variant")) for each, curve in curves.items()}
-        st.selectbox(_("Curve"), list(titles), format_func=titles.__getitem__, key="lessons.curve", **take)
+        pick(_("Curve"), list(titles), format_func=titles.__getitem__, key="lessons.curve")
         st.session_state["lessons.curve_of"] = key
         names = {each: _(ac.variant(each).title) for each in (*_keys(step), key)}
-        st.selectbox(_("Variant"), list(names), format_func=names.__getitem__, key="lessons.curve_of", **take)
+        pick(_("Variant"), list(names), format_func=names.__getitem__, key="lessons.curve_of")
 
 
 def _take_curve(place: int) -> None:
