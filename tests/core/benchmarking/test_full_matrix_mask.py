@@ -7,8 +7,8 @@ import attention_core as ac
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.device import Stamp
 from attention_core.benchmarking.full_matrix_mask import FORMS, Masked, attention_from_word
-from attention_core.benchmarking.records import Sample, gather
 from attention_core.benchmarking.run_file import from_json, to_json
+from attention_core.benchmarking.run_records import Sample, gather
 from attention_core.benchmarking.timing import TimingSpec, prepare, unsupported_reason
 from attention_core.errors import LabError
 
