@@ -31,11 +31,7 @@ class BlocksParams(Params):
 
     block: int = param(8, low=1, high=1024, scale="log", help="Tokens per block, counted from the first.")
     blocks: int = param(
-        2,
-        low=0,
-        high=256,
-        budget=True,
-        help="Number m of selected blocks besides the query's own; all blocks give softmax.",
+        2, low=0, high=256, budget=True, help="Blocks m selected in addition to the query's own; all give softmax."
     )
     score: str = param(
         key_blocks.MEAN,

@@ -35,7 +35,7 @@ class NsaParams(Params):
     """Settings of native sparse attention."""
 
     block: int = param(8, low=1, high=1024, scale="log", help="Tokens per block, counted from the first.")
-    blocks: int = param(2, low=0, high=256, help="Number of selected blocks besides the query's own.")
+    blocks: int = param(2, low=0, high=256, help="Number of selected blocks in addition to the query's own.")
     window: int = param(
         16,
         low=1,
