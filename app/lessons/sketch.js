@@ -1,5 +1,5 @@
 // A small chart on which a visitor draws a curve by moving its points, before the measured curve appears in it.
-/** @import { SketchHeader, SketchSettings } from "./types" */
+/** @import { SketchHeader, SketchSettings } from "./sketch_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
 import { clamp, make, perform } from "../matrix_board/drawing/elements.js";

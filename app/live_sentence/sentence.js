@@ -1,6 +1,6 @@
 // One sentence under several variants. Pointer, finger or keys choose the query word, and sliders set the budgets. All
 // of it is drawn from matrices that were sent in advance.
-/** @import { SentenceHeader, SentenceSettings, WordBox } from "./types" */
+/** @import { SentenceHeader, SentenceSettings, WordBox } from "./sentence_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
 import { HALF } from "../matrix_board/drawing/color.js";

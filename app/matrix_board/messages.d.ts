@@ -1,7 +1,7 @@
 // The types shared by the board's modules, and the data that Python sends them (board.py and thumbnails.py).
 
-import type { SketchHeader, SketchSettings } from "../lessons/types";
-import type { SentenceHeader, SentenceSettings } from "../live_sentence/types";
+import type { SketchHeader, SketchSettings } from "../lessons/sketch_messages";
+import type { SentenceHeader, SentenceSettings } from "../live_sentence/sentence_messages";
 import type { ReadingHeader, ReadingSettings } from "../reading_board/types";
 import type { SvgPen } from "./drawing/export.js";
 import type { CanvasPen } from "./drawing/pen.js";

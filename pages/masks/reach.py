@@ -8,8 +8,8 @@ import streamlit as st
 
 import attention_core as ac
 from app.figures.categories import steps
-from app.figures.curves import Curve, curves
 from app.figures.front import front
+from app.figures.lines.curves import Curve, curves
 from app.figures.theme import GREY
 from app.jobs import cached
 from app.jobs.cached import View

@@ -17,12 +17,12 @@ from plotly.io import to_json
 
 from app.figures import theme
 from app.figures.bars import row_multiples
-from app.figures.curves import Curve, curves
 from app.figures.front import front
 from app.figures.heat import Row, heat
-from app.figures.measurements import measurements
+from app.figures.lines.curves import Curve, curves
+from app.figures.lines.measurements import measurements
+from app.figures.lines.spread import spread
 from app.figures.picture import picture
-from app.figures.spread import spread
 from app.figures.whiskers import whiskers
 from app.ui.chart import RawFigure
 

@@ -89,7 +89,7 @@ def _leaking(at, attention):
 
 
 def _moved(at, attention):
-    found = re.search(re.escape(label(attention)) + r" \((\d+) move\)", spoken(at))
+    found = re.search(re.escape(label(attention)) + r" \((\d+) change\)", spoken(at))
     return float(found[1]) if found else 0.0
 
 
@@ -117,7 +117,7 @@ def _chosen_line(at):
 
 
 def _forecast(at, attention):
-    return float(re.search(r"perplexity in order, with a rank correlation of ([\d.]+)", spoken(at))[1])
+    return float(re.search(r"\(rank correlation ([\d.]+) over", spoken(at))[1])
 
 
 SHOWN = {

@@ -27,7 +27,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
         legend(page)
     )
     press(page, "How to read the chart")
-    expect(page.get_by_text("not softmax of q·k")).to_be_visible()
+    expect(page.get_by_text("Queries also serve as keys")).to_be_visible()
     page.keyboard.press("Escape")
 
     page.get_by_role("radio", name="cost").or_(page.get_by_text("cost", exact=True)).first.click()

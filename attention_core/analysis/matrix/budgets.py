@@ -9,7 +9,7 @@ from attention_core.analysis.matrix.compare import keep_tokens, visible
 from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
 from attention_core.inputs.record import QKV
-from attention_core.metrics.error import relative_error
+from attention_core.metrics.approximation import relative_error
 from attention_core.variant import SOFTMAX, Attention
 
 FAR = 3
