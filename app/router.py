@@ -129,8 +129,10 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
     ):
         with st.container(width="content", gap=None, key="question"):
             st.markdown(f"# {_(page.question)}", anchors=False)
-            if subtitle:
-                st.caption(f"[{subtitle}](#input)")  # app/page_script/navigation/to_input.js follows the link.
+            if page.uses_input:
+                st.caption(
+                    f"[{subtitle or _('Choose the input')}](#input)"
+                )  # app/page_script/navigation/to_input.js follows the link.
         with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
             if page.has_causal_switch:
                 SharedOptions.causal.draw(width="content")

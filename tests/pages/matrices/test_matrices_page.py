@@ -404,3 +404,9 @@ def test_an_open_page_holds_no_matrix_beyond_what_the_caches_do(monkeypatch):
     assert kept
     assert seen
     assert not any(each() for each in seen)
+
+
+def test_without_an_input_a_link_opens_the_folded_sidebar():
+    at = open_matrices(input="upload")
+    assert not at.exception
+    assert "[Choose the input](#input)" in [each.value for each in at.main.caption]
