@@ -513,6 +513,6 @@ def current_query() -> dict[str, list[str]]:
     }
 
 
-def query_string(link: Mapping[str, list[str]]) -> str:
+def query_string(link: Mapping[str, Sequence[str]]) -> str:
     """Return a query as a string, with its question mark; "" for an empty query."""
     return "?" + urlencode(link, doseq=True) if link else ""

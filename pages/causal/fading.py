@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.figures.curves import Curve
+from app.figures.lines.curves import Curve
 from app.figures.theme import GREY
 from app.jobs import cached
 from app.state.controls import Options, choice, listed_whole, several, switch

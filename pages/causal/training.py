@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 import attention_core as ac
-from app.figures.curves import Curve
+from app.figures.lines.curves import Curve
 from app.figures.theme import GREY
 from app.jobs import runs
 from app.state.controls import Options, choice, selection

@@ -71,7 +71,7 @@ def _hand_out(found: Lesson) -> None:
     export.download(_("Download lesson"), partial(_file, whole), f"{name}.toml")
     if lesson.pack(whole):
         there = (st.context.url or "").split("?")[0].rpartition("/")[0]
-        st.code(f"{there}/{card.address(whole, 1, present=False).removeprefix('./')}", language=None, wrap_lines=True)
+        st.code(f"{there}/{card.address(whole, 1, present=False).removeprefix('./')}", language=None)
     else:
         st.caption(_("This lesson is too long for a link. Hand out the file instead."))
     with st.container(horizontal=True):
@@ -211,14 +211,15 @@ def _measure(step: Step, place: int, kind: str) -> None:
 def _curve(step: Step, place: int) -> None:
     """Draw the choice of the curve to draw, and of its variant."""
     name, _space, key = step.draw.partition(" ")
-    curves, take = discover()[step.page].curves, {"on_change": _take_curve, "args": (place,)}
+    curves = discover()[step.page].curves
+    pick = partial(st.selectbox, on_change=_take_curve, args=(place,))
     with st.container(horizontal=True):
         st.session_state["lessons.curve"] = name
         titles = {each: _(curve.title, name=_("a variant")) for each, curve in curves.items()}
-        st.selectbox(_("Curve"), list(titles), format_func=titles.__getitem__, key="lessons.curve", **take)
+        pick(_("Curve"), list(titles), format_func=titles.__getitem__, key="lessons.curve")
         st.session_state["lessons.curve_of"] = key
         names = {each: _(ac.variant(each).title) for each in (*_keys(step), key)}
-        st.selectbox(_("Variant"), list(names), format_func=names.__getitem__, key="lessons.curve_of", **take)
+        pick(_("Variant"), list(names), format_func=names.__getitem__, key="lessons.curve_of")
 
 
 def _take_curve(place: int) -> None:

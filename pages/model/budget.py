@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
 from app.ui import chart
 from app.words.i18n import _, paragraph
 from app.words.labels import readable

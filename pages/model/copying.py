@@ -6,7 +6,7 @@ from statistics import mean
 
 import streamlit as st
 
-from app.figures.curves import Curve, curves, guide
+from app.figures.lines.curves import Curve, curves, guide
 from app.ui import chart
 from app.ui.export import formula_expander
 from app.words.i18n import _, paragraph

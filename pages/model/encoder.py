@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
 from app.figures.theme import GREY
 from app.jobs import runs
 from app.ui import chart, export, palette

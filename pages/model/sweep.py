@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from app.figures.curves import Curve, curves, guide
+from app.figures.lines.curves import Curve, curves, guide
 from app.figures.theme import GREY
 from app.jobs import dispatch, runs
 from app.ui import chart, palette

@@ -29,15 +29,9 @@ from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Var
 class BlocksParams(Params):
     """Settings of block selection."""
 
-    block: int = param(
-        8, low=1, high=1024, scale="log", help="Tokens per block; blocks are counted from the first token."
-    )
+    block: int = param(8, low=1, high=1024, scale="log", help="Tokens per block, counted from the first.")
     blocks: int = param(
-        2,
-        low=0,
-        high=256,
-        budget=True,
-        help="Number m of selected blocks in addition to the query's own; with all blocks it is softmax.",
+        2, low=0, high=256, budget=True, help="Blocks m selected in addition to the query's own; all give softmax."
     )
     score: str = param(
         key_blocks.MEAN,

@@ -34,9 +34,7 @@ from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCas
 class NsaParams(Params):
     """Settings of native sparse attention."""
 
-    block: int = param(
-        8, low=1, high=1024, scale="log", help="Tokens per block; blocks are counted from the first token."
-    )
+    block: int = param(8, low=1, high=1024, scale="log", help="Tokens per block, counted from the first.")
     blocks: int = param(2, low=0, high=256, help="Number of selected blocks in addition to the query's own.")
     window: int = param(
         16,
