@@ -53,7 +53,6 @@ class TrainingOptions(Options, prefix="c_"):
 
     size = choice(lambda: {d: str(d) for d in sizes()}, N_("Head size d"), default=16)
     counted = selection(lambda: {key: _(ac.variant(key).title) for key in summable()}, N_("Variant"), link="c_form")
-    cost = choice({"work": N_("multiply-adds"), "time": N_("time")}, N_("Cost"))  # Only former links carry “time”.
 
 
 def show(chosen: ChosenInput) -> None:
@@ -61,8 +60,6 @@ def show(chosen: ChosenInput) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         TrainingOptions.counted.draw(width=180)
         TrainingOptions.size.draw()
-    if TrainingOptions.cost.value == "time":
-        st.info(_("Times of these algorithms are no longer measured. The chart of multiply-adds replaces them."))
     rows = [*_algorithms(chosen), *_gradient(chosen)]
     _explain()
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -73,7 +73,7 @@ def test_an_upload_and_an_empty_text(open_view, view, shapes, factor):
 
 
 def test_what_links_carry_and_in_which_order():
-    words = "view token size form cost state at early decays map log gate gate_decay gate_seed"
+    words = "view token size form state at early decays map log gate gate_decay gate_seed"
     assert list(CausalOptions.fields()) == [f"c_{word}" for word in words.split()]
 
 
@@ -89,8 +89,9 @@ def test_an_address_with_tokens_beyond_the_input_is_refused_whichever_view_is_dr
 def test_links_carry_the_views_and_refuse_what_does_not_fit():
     at = visit("causal", {"c_view": "algorithms", "c_size": "7", "c_form": "softmax", "c_cost": "time"})
     assert not at.exception
-    assert [at.session_state[name] for name in ("c_size", "c_form", "c_cost")] == [16, "linear", "time"]
+    assert [at.session_state[name] for name in ("c_size", "c_form")] == [16, "linear"]
     assert "c_size is “16”, not “7”: it takes 8, 16, 32, 64; c_form is “linear”, not “softmax”" in at.warning[0].value
+    assert "Unknown on this page: “c\\_cost”." in at.warning[0].value, "times are no longer measured"
 
 
 @pytest.mark.parametrize("words", ["softmax", "nystrom~landmarks~4", "retention~decay~7", "x"])

@@ -56,15 +56,6 @@ def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_vie
     assert next(iter(pays)) == pytest.approx(16 * 17, rel=0.2)
 
 
-def test_a_former_link_to_times_opens_the_multiply_adds_with_a_notice(open_view):
-    at = open_view("algorithms", c_cost="time")
-    assert [each.value for each in at.info] == [
-        "Times of these algorithms are no longer measured. The chart of multiply-adds replaces them."
-    ]
-    assert len(charts(at)) == 3
-    assert not open_view("algorithms").info
-
-
 def test_a_link_to_the_gradient_opens_the_same_chapter(open_view):
     at = open_view("gradient")
     assert at.button_group(key="causal.chapter").formatted_values == ["Training"]
