@@ -391,7 +391,9 @@ def test_performer_runs_as_the_input_attends_and_nystrom_is_said_not_to(causal):
     outs = [ac.get("performer", seed=seed).attend(*tensors, causal=causal).double().numpy() for seed in range(5)]
     changes = [100 * error(out, outs[0]) for out in outs[1:]]
     assert found.numbers["performer"] == pytest.approx(np.median(changes), rel=1e-5)
-    assert ("Nyström has no causal form and was measured without one" in noted("nystrom_deterministic", found)) == causal
+    assert (
+        "Nyström has no causal form and was measured without one" in noted("nystrom_deterministic", found)
+    ) == causal
 
 
 def noted(key, found):
