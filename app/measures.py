@@ -1,8 +1,8 @@
-"""Numbers that a page shows and a lesson can ask about, and the comparison of a visitor's guess with them."""
+"""Numbers and curves that a page shows and a lesson can ask about, and the comparison of a number with a guess."""
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,35 +15,50 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Measure(ABC):
-    """A number that a page shows, computed by the same functions as the page uses.
+class Quantity:
+    """A quantity with a unit that a lesson can ask about.
 
     Attributes:
-        title: name of the number, to be translated; ``{name}`` is replaced by the variant's name.
-        find: function that returns the number in the unit shown. It returns None where the number does not exist and
-            raises a ``LabError`` where it cannot be computed.
-        unit: unit written after the number, to be translated.
-        low: smallest possible guess.
-        high: largest possible guess; a function of the screen where the input or its options limit the number.
+        title: name of the quantity, to be translated; ``{name}`` is replaced by the variant's name.
+        unit: unit written after a number, to be translated.
         step: step between two guesses.
         digits: digits after the decimal point.
         tolerance: largest error of a guess that still counts as close.
+    """
+
+    title: str
+    _: KW_ONLY
+    unit: str = ""
+    step: float = 1
+    digits: int = 0
+    tolerance: float
+
+    def format(self, value: float) -> str:
+        """Return a number with its unit."""
+        text = formatted(value, f",.{self.digits}f")
+        return text + self.unit if self.unit in ("", "%") else f"{text}\N{NO-BREAK SPACE}{_(self.unit)}"
+
+
+@dataclass(frozen=True)
+class Measure(Quantity, ABC):
+    """A number that a page shows, computed by the same functions as the page uses.
+
+    Attributes:
+        find: function that returns the number in the unit shown. It returns None where the number does not exist and
+            raises a ``LabError`` where it cannot be computed.
+        low: smallest possible guess.
+        high: largest possible guess; a function of the screen where the input or its options limit the number.
         in_table: whether the page shows the number only in a table; a lesson then scrolls to that table.
         missing_message: sentence shown where the number does not exist, to be translated.
     """
 
     of_variant: ClassVar[bool]
-    """Whether the number belongs to one variant."""
+    """True if the number belongs to one variant."""
 
-    title: str
     find: Callable[..., float | None]
     _: KW_ONLY
-    unit: str = ""
     low: float = 0.0
     high: "float | Callable[[Screen], float]" = 100
-    step: float = 1
-    digits: int = 0
-    tolerance: float
     in_table: bool = False
     missing_message: str = ""
 
@@ -58,11 +73,6 @@ class Measure(ABC):
         """
         high = self.high(screen) if callable(self.high) else self.high
         return self.low + max(1, math.floor((high - self.low) / self.step + 1e-9)) * self.step
-
-    def format(self, value: float) -> str:
-        """Return a number with its unit."""
-        text = formatted(value, f",.{self.digits}f")
-        return text + self.unit if self.unit in ("", "%") else f"{text}\N{NO-BREAK SPACE}{_(self.unit)}"
 
     def difference(self, value: float) -> str:
         """Return a difference of two numbers with its unit; percentages differ by percentage points."""
@@ -97,6 +107,33 @@ class VariantMeasure(Measure):
 
 Measures = Mapping[str, Measure]
 """The measures of a page, keyed by the names that lessons use for them."""
+
+
+@dataclass(frozen=True)
+class CurveMeasure(Quantity):
+    """A variant's curve on a page, which the visitor of a lesson draws before the page shows it.
+
+    Attributes:
+        find: function of a screen and the variant that returns the measured height at each position. It raises a
+            ``LabError`` where they cannot be computed.
+        positions: function of a screen and the variant that returns the positions on the logarithmic horizontal axis
+            at which the page measures, without measuring. It raises a ``LabError`` if the screen has no such curve.
+        x_title: title of the horizontal axis, to be translated.
+        y_title: title of the vertical axis, to be translated.
+        high: function of a screen that returns the upper end of the vertical axis, which starts at 0. It must not
+            depend on the measured heights, because the visitor sees it before the answer.
+    """
+
+    find: Callable[["Screen", "ac.Attention"], Sequence[float]]
+    _: KW_ONLY
+    positions: Callable[["Screen", "ac.Attention"], Sequence[float]]
+    x_title: str
+    y_title: str
+    high: Callable[["Screen"], float]
+
+
+CurveMeasures = Mapping[str, CurveMeasure]
+"""The curves of a page that a visitor can draw, keyed in the same way."""
 
 
 def verdict(measure: Measure, truth: float | None, guess: float | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from app.measures import Measures
+from app.measures import CurveMeasures, Measures
 from app.state.controls import Options
 from app.ui.scope import Scope
 from app.words.i18n import N_
@@ -37,6 +37,7 @@ class Page(Generic[Q]):
         header: draws the page's own controls next to the question; None if the page has none.
         has_causal_switch: whether the header has the causal switch; a page about causal forms does not need it.
         uses_input: whether the page uses the shared input, which the visitor chooses in the sidebar.
+        folds_input: whether the sidebar is folded when the page opens; the line below the question opens it.
         open_heads: callback that opens the large view of all heads; None except on the page that has this view.
         runs_as_fragment: whether the page draws fast enough to run as a fragment (``app.ui.partial_rerun``): a widget
             change then redraws only the page and does not interrupt an earlier rerun.
@@ -44,6 +45,7 @@ class Page(Generic[Q]):
         scope: returns the heads, tokens and variants behind the numbers on screen. Its argument is the chosen input; a
             page that uses no input calls it without an argument. None means the chosen head on the whole input.
         measures: numbers on the page that a lesson can ask about, keyed by the names that lessons use.
+        curves: curves on the page that a lesson can ask a visitor to draw, keyed in the same way.
     """
 
     title: str
@@ -59,11 +61,13 @@ class Page(Generic[Q]):
     header: Callable[[], None] | None = None
     has_causal_switch: bool = True
     uses_input: bool = True
+    folds_input: bool = False
     open_heads: Callable[[], None] | None = None
     runs_as_fragment: bool = False
     hides_special: bool = False
     scope: Callable[..., Scope] | None = None
     measures: Measures = field(default_factory=dict)
+    curves: CurveMeasures = field(default_factory=dict)
 
     def draw(self) -> None:
         """Draw the page below its header."""

@@ -7,8 +7,7 @@ of it. Analyses of long inputs wait for one lock, so that light pages stay fast.
 """
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, wraps
@@ -64,36 +63,10 @@ class View:
     special: bool
 
 
-class Uploads:
-    """The uploaded files of all visitors, by digest. Sessions would hold files long after their visitors have left.
-
-    Args:
-        most_bytes: the largest total size of the files.
-    """
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most, self._lock, self._files = most_bytes, threading.Lock(), OrderedDict[str, bytes]()
-
-    def keep(self, digest: str, data: bytes) -> None:
-        """Store a file, and evict the least recently used files if the total exceeds the limit."""
-        with self._lock:
-            self._files[digest] = data
-            self._files.move_to_end(digest)
-            while sum(map(len, self._files.values())) > self._most:
-                self._files.popitem(last=False)
-
-    def get(self, digest: str) -> bytes | None:
-        """Return a file, or None if it was evicted."""
-        with self._lock:
-            if digest in self._files:
-                self._files.move_to_end(digest)
-            return self._files.get(digest)
-
-
 @cached_singleton
-def uploads() -> Uploads:
-    """Return this process's store of uploaded files."""
-    return Uploads(current().uploads_bytes)
+def uploads() -> ByteLRUCache[bytes]:
+    """Return all visitors' uploaded files, by digest. A session would hold files after its visitor has left."""
+    return ByteLRUCache(current().uploads_bytes, len)
 
 
 @cached_singleton
@@ -156,20 +129,20 @@ def spinner(words: str) -> Iterator[None]:
         words: the text, which says what is computed.
     """
     with ExitStack() as shown:
-        around = getattr(_spinner_state, "tell", None)
-        _spinner_state.tell = lambda: shown.enter_context(st.spinner(words, show_time=True))
+        around = getattr(_spinner_state, "show", None)
+        _spinner_state.show = lambda: shown.enter_context(st.spinner(words, show_time=True))
         try:
             yield
         finally:
-            _spinner_state.tell = around
+            _spinner_state.show = around
 
 
 def show_spinner() -> None:
     """Show the surrounding ``spinner``, if there is one: a result is not cached and must be computed."""
-    tell = getattr(_spinner_state, "tell", None)
-    if tell is not None:
-        _spinner_state.tell = None
-        tell()
+    show = getattr(_spinner_state, "show", None)
+    if show is not None:
+        _spinner_state.show = None
+        show()
 
 
 def _bytes(parts: int) -> int:
@@ -247,17 +220,24 @@ def _cached_analysis(
         key = _key((source.canonical, args, *kwargs.items()))
         if (known := kept.known(key)) is not None:
             return known.value
-
-        def find() -> Frozen[T]:
-            with _compute_turn(qkv.n):
-                return Frozen(of(qkv, *args, **kwargs))
-
-        show_spinner()
         qkv = record(source)
-        with _release_page(qkv.n):
-            return kept.get(key, find).value
+        return _get_in_turn(kept, key, lambda: of(qkv, *args, **kwargs), qkv.n)
 
     return look
+
+
+def _get_in_turn(kept: ByteLRUCache[Frozen[T]], key: Hashable, find: Callable[[], T], tokens: int) -> T:
+    """Return a cached result, or compute it once it is its turn. A long input does not keep other pages waiting."""
+
+    def find_in_turn() -> Frozen[T]:
+        with _compute_turn(tokens):
+            return Frozen(find())
+
+    if (known := kept.known(key)) is not None:
+        return known.value
+    show_spinner()
+    with _release_page(tokens):
+        return kept.get(key, find_in_turn).value
 
 
 _compared = _cached_analysis(compare, 8, 6)
@@ -295,16 +275,7 @@ def _shown(source: Source, special: bool) -> bool:
 def ranks(view: View, attention: ac.Attention) -> Ranks:
     """Return the ranks of that matrix, which take longer to compute than its other metrics."""
     found, key = matrix(view, attention), _key((_settled(view), attention))
-
-    def find() -> Frozen[Ranks]:
-        with _compute_turn(len(found.weights)):
-            return Frozen(ranks_of(found))
-
-    if (known := _ranks.known(key)) is not None:
-        return known.value
-    show_spinner()
-    with _release_page(len(found.weights)):
-        return _ranks.get(key, find).value
+    return _get_in_turn(_ranks, key, partial(ranks_of, found), len(found.weights))
 
 
 def most_informative_row(view: View, attention: ac.Attention) -> int | None:
@@ -337,26 +308,31 @@ def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Re
 
 def head_miniatures(source: Source, causal: bool, special: bool = True, size: int = 24) -> np.ndarray:
     """Return softmax in every layer and head of a source as shades ``[L, H, s, s]``; L is 1 without a model."""
-
-    def find() -> Frozen[np.ndarray]:
-        layers = every_layer(source)
-        with _compute_turn(layers[0].n):
-            return Frozen(shades(miniatures(layers, causal=causal, special=special, size=size).numpy()))
-
-    source, special = source.canonical, _shown(source, special)
-    return _get_slow(_miniatures, _key((source, causal, special, size)), find).value
+    draw = partial(miniatures, causal=causal, special=_shown(source, special), size=size)
+    return _of_every_layer(_miniatures, source, lambda layers: shades(draw(layers).numpy()), draw.keywords)
 
 
 def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scores.HeadScores, ...]:
     """Return the scores that describe each layer and head of a source, as in ``head_miniatures``."""
+    score = partial(_head_scores.head_scores, causal=causal, special=_shown(source, special))
+    return _of_every_layer(_scores, source, score, score.keywords)
 
-    def find() -> Frozen[tuple[_head_scores.HeadScores, ...]]:
+
+def _of_every_layer(
+    kept: ByteLRUCache[Frozen[T]],
+    source: Source,
+    find: Callable[[Sequence[ac.inputs.QKV]], T],
+    settings: Mapping[str, Hashable],
+) -> T:
+    """Return a cached result about all layers of a source; ``settings`` distinguish results about the same source."""
+    source = source.canonical
+
+    def find_in_turn() -> Frozen[T]:
         layers = every_layer(source)
         with _compute_turn(layers[0].n):
-            return Frozen(_head_scores.head_scores(layers, causal=causal, special=special))
+            return Frozen(find(layers))
 
-    source, special = source.canonical, _shown(source, special)
-    return _get_slow(_scores, _key((source, causal, special)), find).value
+    return _get_slow(kept, _key((source, *settings.values())), find_in_turn).value
 
 
 def _get_slow(kept: ByteLRUCache[T], key: Hashable, find: Callable[[], T]) -> T:

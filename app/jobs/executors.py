@@ -10,8 +10,9 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from app.jobs.fair_lock import FairLock
 from app.jobs.scheduler import Place
@@ -119,7 +120,7 @@ class WorkerExecutor:
                 return connection
 
 
-class Worker:
+class Worker(Place):
     """A worker process, started with its first task.
 
     Args:
@@ -227,7 +228,7 @@ class ClusterExecutor:
         return ClusterPlace(self)
 
 
-class ClusterPlace:
+class ClusterPlace(Place):
     """A place that runs one task at a time on a cluster. The cluster chooses the worker, and replaces a lost one."""
 
     def __init__(self, cluster: ClusterExecutor) -> None:
@@ -267,24 +268,21 @@ class ClusterPlace:
             future.cancel(force=True)
         return True
 
-    def close(self) -> None:
-        """Do nothing: this place holds no resources."""
 
-
+@dataclass(frozen=True, eq=False)
 class ThreadExecutor:
     """An executor that runs tasks in threads of this process, with the same priority as the pages.
 
     Timed tasks run alone in this process. Heavy work that is waiting runs between two timed tasks.
 
-    Args:
+    Attributes:
         gate: the lock for all heavy work of this process.
         load: turns a source into a record.
     """
 
-    max_in_flight = 1
-
-    def __init__(self, gate: FairLock, load: Load) -> None:
-        self._gate, self._load = gate, load
+    gate: FairLock
+    load: Load
+    max_in_flight: ClassVar[int] = 1
 
     def places(self) -> int:
         """Return the number of heavy computations that the lock admits at a time."""
@@ -292,19 +290,14 @@ class ThreadExecutor:
 
     def place(self) -> "ThreadPlace":
         """Return a place that runs one task at a time."""
-        return ThreadPlace(self._gate, self._load)
+        return ThreadPlace(self)
 
 
-class ThreadPlace:
-    """A place that runs one task at a time in a thread of this process. A thread can only be asked to stop.
+class ThreadPlace(Place):
+    """A place that runs one task at a time in a thread of this process. A thread can only be asked to stop."""
 
-    Args:
-        gate: as in ``ThreadExecutor``.
-        load: as in ``ThreadExecutor``.
-    """
-
-    def __init__(self, gate: FairLock, load: Load) -> None:
-        self._gate, self._load = gate, load
+    def __init__(self, executor: "ThreadExecutor") -> None:
+        self._executor = executor
         self._stop = threading.Event()
 
     def run(
@@ -316,10 +309,11 @@ class ThreadPlace:
             LabError: if the task cannot be run.
             StoppedError: if the task was asked to stop and checked for it.
         """
-        turn = self._gate.exclusive() if getattr(task, "timed", False) else self._gate.acquired()
+        gate = self._executor.gate
+        turn = gate.exclusive() if getattr(task, "timed", False) else gate.acquired()
         try:
             with turn, watched(on_step, self._stop.is_set):
-                return execute(experiment, task, self._load)
+                return execute(experiment, task, self._executor.load)
         finally:
             self._stop.clear()
 
@@ -327,6 +321,3 @@ class ThreadPlace:
         """Ask the task to stop at its next step. A task without steps runs to its end."""
         self._stop.set()
         return False
-
-    def close(self) -> None:
-        """Do nothing: this place holds no resources."""

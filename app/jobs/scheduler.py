@@ -35,7 +35,8 @@ class Place(Protocol):
         """End the running task, from another thread. Returns False if the task can only be asked to stop."""
 
     def close(self) -> None:
-        """Release the resources of the place."""
+        """Release the resources of the place. By default it has none."""
+        return
 
 
 class Executor(Protocol):

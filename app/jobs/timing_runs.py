@@ -10,8 +10,8 @@ from app.jobs import runs
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.full_matrix_mask import Masked
-from attention_core.benchmarking.records import Observed, Point, Run, Skipped, gather
-from attention_core.benchmarking.summary import REFERENCE, Crossing, Ratio, crossing
+from attention_core.benchmarking.run_records import Observed, Point, Run, Skipped, gather
+from attention_core.benchmarking.run_summary import REFERENCE, Crossing, Ratio, crossing
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
 from attention_core.experiments.timing_length import unfinished
@@ -19,13 +19,6 @@ from attention_core.formatting import format_interpolated
 
 KEY = "timing"
 """The key of the run, which is shared by the pages that measure time."""
-FRAMES = {
-    (True, True): N_("On this machine, {findings}."),
-    (True, False): N_("On this machine, so far, {findings}."),
-    (False, True): N_("On {device}, {findings}."),
-    (False, False): N_("On {device}, so far, {findings}."),
-}
-"""Sentence frames for the findings of a run, by whether the run is live and whether it is complete."""
 FINDINGS = {
     "below": N_("faster than softmax at every length, from {n:,} tokens on: {names}"),
     "at": N_("faster than softmax from: {names}"),
@@ -34,16 +27,12 @@ FINDINGS = {
 }
 """Phrases for the variants that are faster than softmax from some length on, by ``Crossing.where``."""
 FASTER = {
-    ("at", True): N_("{n} tokens ({range})"),
-    ("at", False): N_("{n} tokens ({range}), so far"),
-    ("below", True): N_("below {n}"),
-    ("below", False): N_("below {n}, so far"),
-    ("beyond", True): N_("not within the measured lengths"),
-    ("beyond", False): N_("not within the measured lengths, so far"),
-    ("even", True): N_("no clear difference"),
-    ("even", False): N_("no clear difference, so far"),
+    "at": N_("{n} tokens ({range})"),
+    "below": N_("below {n}"),
+    "beyond": N_("not within the measured lengths"),
+    "even": N_("no clear difference"),
 }
-"""Texts for where a variant becomes faster than softmax, by ``Crossing.where`` and whether the run is complete."""
+"""Texts for where a variant becomes faster than softmax, by ``Crossing.where``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +139,7 @@ def summary_text(found: Sequence[Series]) -> str:
         if kind in where
     ]
     line, missing = found[0], missing_text(found[0].run)
-    frame = FRAMES[line.live, not missing]
+    device = _("this machine") if line.live else escape_markdown(line.run.stamp.device)
     certain = ""
     if "at" in where:
         certain = _n(
@@ -159,7 +148,13 @@ def summary_text(found: Sequence[Series]) -> str:
             n=min(len(point.ms) for point in line.points),
         )
     return paragraph(
-        _(frame, device=escape_markdown(line.run.stamp.device), findings="; ".join(sentences)), certain, missing
+        _(
+            "On {device}, so far, {findings}." if missing else "On {device}, {findings}.",
+            device=device,
+            findings="; ".join(sentences),
+        ),
+        certain,
+        missing,
     )
 
 
@@ -191,9 +186,9 @@ def crossing_text(line: Series) -> str:
     at = crossing(line.ratios)
     if at is None:
         return ""
-    if at.where != "at":
-        return _(FASTER[at.where, unfinished(line.run) is None], n=f"{at.tokens:,.0f}")
-    return _(FASTER["at", unfinished(line.run) is None], n=format_interpolated(at.tokens), range=_range(at))
+    n = format_interpolated(at.tokens) if at.where == "at" else f"{at.tokens:,.0f}"
+    text = _(FASTER[at.where], n=n, range=_range(at))
+    return _("{text}, so far", text=text) if unfinished(line.run) else text
 
 
 def stamp_lines(run: Run, *, live: bool) -> list[str]:

@@ -1,11 +1,11 @@
-"""The answer to a step's question: a number, or the variant with the smallest or the largest number."""
+"""The answer to a step's question: a number, the variant with the smallest or the largest number, or a curve."""
 
 from dataclasses import dataclass
 
 import attention_core as ac
 from app.lessons.lesson import Step
 from app.lessons.screen import Screen
-from app.measures import Measure
+from app.measures import CurveMeasure, Measure
 from app.page import discover
 from app.state.session import REFERENCE
 from app.words.i18n import _
@@ -58,6 +58,23 @@ def find(step: Step) -> Answer | None:
     if len(words) not in (1, 2) or (measure := measures.get(words[0])) is None:
         return None
     key = words[1] if len(words) == 2 else ""
-    if measure.of_variant != bool(key) or (key and key not in [each.key for each in ac.all_variants()]):
+    if measure.of_variant != bool(key) or (key and not _is_variant(key)):
         return None
     return Answer(measure, key)
+
+
+def find_curve(step: Step) -> tuple[CurveMeasure, str] | None:
+    """Return the curve that a step asks to draw and its variant's key, or None if its page shows no such curve."""
+    name, _space, key = step.draw.partition(" ")
+    curve = discover()[step.page].curves.get(name)
+    return (curve, key) if curve is not None and _is_variant(key) else None
+
+
+def variant_of(step: Step) -> str:
+    """Return the key of the variant whose number or curve a step asks for; empty if it asks for no single variant."""
+    found, curve = find(step), find_curve(step)
+    return curve[1] if curve else found.key if found else ""
+
+
+def _is_variant(key: str) -> bool:
+    return any(each.key == key for each in ac.all_variants())

@@ -47,7 +47,7 @@ def answer_lines(step: Step, said: Callable[[str], str], guess: float | None, no
 def _ranked(found: Answer, asked: Screen, now: Screen, chosen: str | None) -> list[str]:
     first, leader = found.winner(asked), found.winner(now)
     if first is None:
-        return [_("There is no variant here to choose from.")]
+        return [_("This screen has no variant to choose from.")]
     lines = [choice_verdict(_(ac.variant(first).title), chosen), numbers(found, asked)]
     return lines if leader in (None, first) else [*lines, own_settings_text(_(ac.variant(str(leader)).title))]
 
@@ -85,4 +85,4 @@ def numbers(found: Answer, screen: Screen) -> str:
 
 def own_settings_text(answered: str) -> str:
     """Return the answer on the screen with the visitor's own settings."""
-    return _("With your settings: {told}.", told=answered)
+    return _("With your settings: {answer}.", answer=answered)

@@ -1,4 +1,4 @@
-"""The card of the current lesson above the page: the step, its question, and the answer on request.
+"""The card of the current lesson: the step, its question, and the answer on request.
 
 The answer is drawn after the page, which has then computed it.
 """
@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app.lessons import answer
+from app.lessons import answer, sketch
 from app.lessons.answer_text import answer_lines, choices
 from app.lessons.lesson import Lesson, Step, query, write
 from app.lessons.options import LessonOptions, write_lesson
@@ -47,18 +47,20 @@ def show(page: str) -> Callable[[], None]:
     key = f"lesson.{zlib.crc32(write(lesson).encode())}.{place}"
     with st.container(border=True, key="lesson", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.html(_head(lesson, place, said), width="stretch")
+            answered = key in st.session_state.get(ANSWERED, {})
+            pending = page == step.page and bool(step.ask) and not answered
+            st.html(_head(lesson, place, said, pending=pending), width="stretch")
             st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave)
         found = answer.find(step)
-        st.html(_told(step, said, table=found is not None and found.measure.in_table))
+        st.html(_text(step, said, answered=answered, table=found is not None and found.measure.in_table))
         with st.container(gap="xsmall"):
             if page != step.page:
                 elsewhere = html.escape(_("This step is on another page."))
-                st.html(f"<p>{elsewhere} {_way(lesson, place, _('Go there'))}</p>")
+                st.html(f"<p>{elsewhere} {_way(lesson, place, _('Go to the step'))}</p>")
             elif step.ask:
                 st.html(f'<p class="ask">{html.escape(said(step.ask))}</p>')
-                if key in st.session_state.get(ANSWERED, {}):
-                    return partial(_reveal, step, said, st.session_state[ANSWERED][key], st.empty())
+                if answered:
+                    return partial(_reveal, step, said, key, st.empty())
                 try:
                     _question(step, said, key)
                 except ac.LabError as error:
@@ -93,31 +95,45 @@ def begin(lesson: Lesson) -> None:
     navigation.go(*link(lesson, 1, present=LessonOptions.present.value))
 
 
-def _way(lesson: Lesson, place: int, label: str, kind: str = "") -> str:
+def _way(lesson: Lesson, place: int, label: str, kind: str = "", *, name: str = "") -> str:
+    """Return a link to a step; ``name`` is the accessible name of a label without words."""
     there = html.escape(address(lesson, place, present=LessonOptions.present.value))
-    return f'<a class="way {kind}" target="_self" href="{there}">{html.escape(label)}</a>'
+    named = f' title="{html.escape(name)}" aria-label="{html.escape(name)}"' if name else ""
+    return f'<a class="way {kind}" target="_self" href="{there}"{named}>{html.escape(label)}</a>'
 
 
-def _head(lesson: Lesson, place: int, said: Callable[[str], str]) -> str:
-    """Return the head of the card: the lesson's title, its progress, and links to the previous and next step."""
+def _head(lesson: Lesson, place: int, said: Callable[[str], str], *, pending: bool) -> str:
+    """Return the head of the card: the lesson's title, its progress, and links to the previous and next step.
+
+    Args:
+        lesson: the lesson.
+        place: the step's number.
+        said: translates the lesson's text.
+        pending: whether the step's question has no answer yet; the page's controls are hidden until then.
+    """
     count, present = len(lesson.steps), LessonOptions.present.value
+    kinds = ["lesson-head", *(["present"] if present else []), *(["pending"] if pending else [])]
     pips = "".join(f'<i class="{"done" if i <= place else ""}"></i>' for i in range(1, count + 1))
     ways = [
         _way(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
         _way(lesson, place + 1, _("Next") + " →", "after") if place < count else "",
-        _way(lesson, place, "↺ " + _("Reset")),
+        _way(lesson, place, "↺", name=_("Reset the screen of this step")),
     ]
     return (
-        f'<div class="lesson-head{" present" if present else ""}"><b>{html.escape(said(lesson.title))}</b>'
+        f'<div class="{" ".join(kinds)}"><b>{html.escape(said(lesson.title))}</b>'
         f"<span>{html.escape(_('Step {place} of {count}', place=place, count=count))}</span>"
         f'<span class="pips" aria-hidden="true">{pips}</span>{" ".join(filter(None, ways))}</div>'
     )
 
 
-def _told(step: Step, said: Callable[[str], str], *, table: bool) -> str:
-    """Return a step's text and task. ``app/lessons/figure.js`` scrolls the step's figure or table into view."""
-    parts = [f'<p class="told" data-figure="{"table" if table else "chart"}">{html.escape(said(step.say))}</p>']
-    parts += [f'<p class="do"><b>{html.escape(_("Do"))}</b> {html.escape(said(step.do))}</p>' if step.do else ""]
+def _text(step: Step, said: Callable[[str], str], *, answered: bool, table: bool) -> str:
+    """Return a step's text and, until its question is answered, its task.
+
+    ``app/lessons/figure.js`` scrolls the step's figure or table into view.
+    """
+    parts = [f'<p data-figure="{"table" if table else "chart"}">{html.escape(said(step.say))}</p>']
+    if step.do and not answered:
+        parts.append(f'<p class="do"><b>{html.escape(_("Task"))}</b> {html.escape(said(step.do))}</p>')
     return "".join(parts)
 
 
@@ -125,6 +141,11 @@ def _question(step: Step, said: Callable[[str], str], key: str) -> None:
     """Draw the widget for a guess, a button that checks it, and a button that shows the answer without a guess."""
     found, guess, ready = answer.find(step), f"{key}.guess", True
     names = list(map(escape_markdown, choices(step, said)))
+    if curve := answer.find_curve(step):
+        screen = Screen.of(step.at, step.reveal)
+        take = partial(_guesses().__setitem__, key)
+        sketch.show(*curve, screen, mount_key=guess, drawn=_guesses().get(key), on_draw=take)
+        ready = key in _guesses()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if names:
             label, places, format_func = _("Your guess"), range(len(names)), names.__getitem__
@@ -135,7 +156,7 @@ def _question(step: Step, said: Callable[[str], str], key: str) -> None:
             ready = key in _guesses()
         check, show_it = partial(_take, step, key, guessed=True), partial(_take, step, key, guessed=False)
         st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not ready, on_click=check)
-        st.button(_("Show it"), key=f"{key}.show", type="tertiary", on_click=show_it)
+        st.button(_("Show answer"), key=f"{key}.show", type="tertiary", on_click=show_it)
 
 
 def _slider(measure: Measure, screen: Screen, key: str) -> None:
@@ -158,8 +179,8 @@ def _slider(measure: Measure, screen: Screen, key: str) -> None:
     )
 
 
-def _guesses() -> dict[str, float | None]:
-    found: dict[str, float | None] = st.session_state.setdefault(GUESSED, {})
+def _guesses() -> dict[str, Any]:
+    found: dict[str, Any] = st.session_state.setdefault(GUESSED, {})
     return found
 
 
@@ -182,14 +203,36 @@ def _leave() -> None:
     LessonOptions.lesson_step.set(1)
 
 
-def _reveal(step: Step, said: Callable[[str], str], guess: float | None, place: DeltaGenerator) -> None:
+def _reveal(step: Step, said: Callable[[str], str], key: str, place: DeltaGenerator) -> None:
     """Draw the answer, how close the guess was, and the step's conclusion."""
-    try:
-        lines = answer_lines(step, said, guess, Screen.now(step.page))
-    except ac.LabError as error:
-        lines = [sentence(error)]
-    first, *more = [*lines, *([said(step.then)] if step.then else [])]
-    place.html(f'<p class="answer">{html.escape(first)}</p>' + "".join(f"<p>{html.escape(each)}</p>" for each in more))
+    guess = st.session_state[ANSWERED][key]
+    with place.container(gap="xsmall"):
+        try:
+            lines = (
+                _compare_curves(step, key, guess)
+                if step.draw
+                else answer_lines(step, said, guess, Screen.now(step.page))
+            )
+        except ac.LabError as error:
+            lines = [sentence(error)]
+        first, *more = [*lines, *([said(step.then)] if step.then else [])]
+        rest = "".join(f"<p>{html.escape(each)}</p>" for each in more)
+        st.html(f'<p class="answer">{html.escape(first)}</p>{rest}')
+
+
+def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> list[str]:
+    """Draw the measured curve and the visitor's, and return the sentence that compares them.
+
+    Raises:
+        LabError: if the page has not measured the curve.
+    """
+    found, screen = answer.find_curve(step), Screen.of(step.at, step.reveal)
+    assert found is not None
+    curve, variant = found
+    attention = screen.variant(variant)
+    measured = list(zip(curve.positions(screen, attention), curve.find(screen, attention), strict=True))
+    sketch.show(curve, variant, screen, mount_key=f"{key}.measured", drawn=drawn, measured=measured)
+    return [sketch.score(curve, drawn, sketch.positions(curve, variant, screen), measured)]
 
 
 def contents() -> str:

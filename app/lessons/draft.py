@@ -36,13 +36,13 @@ def screen(page: str) -> str:
     """
     if SharedOptions.input.value == "upload":
         raise LessonError(
-            N_("A screen with an uploaded file cannot be a step: the people who take the lesson do not have the file.")
+            N_("A screen with an uploaded file cannot be a step, because a lesson does not contain the file.")
         )
     words = url.query_string(
         {name: each for name, each in url.current_query().items() if name not in LESSON_PARAMETERS}
     )
     if len(page + words) > LENGTHS["at"]:
-        raise LessonError(N_("This screen's text is too long for a step; take a shorter one."))
+        raise LessonError(N_("This screen's text is too long for a step. Use a shorter text."))
     return page + words
 
 
@@ -56,7 +56,7 @@ def add(at: str) -> None:
     Args:
         at: a screen from ``screen``.
     """
-    found = draft() or Lesson(title="A lesson of mine")
+    found = draft() or Lesson(title="My lesson")
     if len(found.steps) < MOST_STEPS:
         keep(replace(found, steps=(*found.steps, Step(at=at))))
         st.session_state[OPEN] = len(found.steps)
@@ -78,27 +78,30 @@ def shows_answer(step: Step) -> bool:
 
     This is so if showing the answer changes nothing, or only adds variants that the question is not about.
     """
-    found = answer.find(step)
-    if found is None:
+    found, curve = answer.find(step), answer.find_curve(step)
+    if found is None and curve is None:
         return False
     asked, revealed = Screen.of(step.at), Screen.of(step.at, step.reveal)
     if any(asked.values[name] != revealed.values[name] for name in asked.values if name != SharedOptions.variants.name):
         return False
     before, after = asked.visit.variants, revealed.visit.variants
-    if not found.measure.of_variant:
+    if curve:
+        keys = [curve[1]]
+    elif found and found.measure.of_variant:
+        keys = found.candidates(revealed) if found.rank else [found.key]
+    else:
         return before == after
-    keys = found.candidates(revealed) if found.rank else [found.key]
     return all(each in before for each in after if each.key in keys)
 
 
 def remove_asked_variant(place: int) -> None:
     """Remove the variant that a step asks for from its screen; showing the answer adds it again."""
     found = draft()
-    if found is None or (asked := answer.find(found.steps[place])) is None:
+    if found is None or not (key := answer.variant_of(found.steps[place])):
         return
     step = found.steps[place]
     words = [each.word for each in Screen.of(step.at, step.reveal).visit.variants]
-    left = [each.word for each in Screen.of(step.at).visit.variants if each.key != asked.key]
+    left = [each.word for each in Screen.of(step.at).visit.variants if each.key != key]
     name, at = SharedOptions.variants.name, query(step.at.partition("?")[2])
     update_step(
         place,

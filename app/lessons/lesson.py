@@ -10,17 +10,18 @@ A file is TOML, version 1::
     at = "matrices?text=@story&variants=softmax"   # a state of the lab: the end of its address
     say = "One sentence."
     do = "One thing to do."
-    ask = "What is asked before the answer is seen?"
+    ask = "The question."
     answer = "output_error local"                  # a number that the page shows: see `app.lessons.answer`
     reveal = "variants=softmax&variants=local"     # what changes on screen when the answer is shown
-    then = "One sentence more."
+    then = "One sentence, shown with the answer."
 
-A question has one of four forms:
+A question has one of five forms:
 
 - It asks for a number: ``answer = "output_error local"``.
 - It asks between which ``bounds`` the number lies; each interval is one of the ``choices``.
 - It asks which variant has the ``least`` or ``most`` of a measure: ``answer = "least output_error"``.
 - It offers ``choices``, of which the author marks one as ``right``, counted from 1.
+- It asks to draw a curve of the page: ``draw = "entropy softmax"``, a name among the page's ``curves`` and a variant.
 """
 
 import base64
@@ -45,7 +46,17 @@ MOST_BYTES = 2**16
 MOST_STEPS = 40
 MOST_MINUTES = 600
 MOST_CHOICES = 8
-LENGTHS = {"title": 100, "at": 14_000, "say": 600, "do": 300, "ask": 300, "answer": 120, "reveal": 4_000, "then": 600}
+LENGTHS = {
+    "title": 100,
+    "at": 14_000,
+    "say": 600,
+    "do": 300,
+    "ask": 300,
+    "answer": 120,
+    "draw": 120,
+    "reveal": 4_000,
+    "then": 600,
+}
 """The largest number of characters of each string in a file; a link may contain a text."""
 CHOICE = 100
 """The largest number of characters of a choice."""
@@ -71,6 +82,7 @@ class Step:
         do: one thing to do.
         ask: the question.
         answer: the measure that answers the question (see ``app.lessons.answer``).
+        draw: the curve that the question asks to draw, as the name of a curve and the key of a variant.
         choices: the answers to choose from.
         bounds: the numbers that separate the choices.
         right: the right choice, from 1, as set by the author; 0 if the page's number decides.
@@ -83,6 +95,7 @@ class Step:
     do: str = ""
     ask: str = ""
     answer: str = ""
+    draw: str = ""
     choices: tuple[str, ...] = ()
     bounds: tuple[float, ...] = ()
     right: int = 0
@@ -121,21 +134,21 @@ def read(data: bytes, key: str = "") -> Lesson:
         LessonError: if the file is not valid; the message says what is wrong, and where.
     """
     if len(data) > MOST_BYTES:
-        raise LessonError(N_("A lesson is at most {most:,} bytes long; this file is longer."), most=MOST_BYTES)
+        raise LessonError(N_("A lesson file has at most {most:,} bytes. This file is larger."), most=MOST_BYTES)
     try:
         values = tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise LessonError(
-            N_("This is no lesson file. One is text in TOML, made on the Lessons page or by hand.")
+            N_("This is not a lesson file. A lesson file is TOML text, from the Lessons page or written by hand.")
         ) from error
     if type(values.get("lesson")) is not int or values["lesson"] != VERSION:
-        raise LessonError(N_("This file is no lesson of version {version}: it must say “lesson = 1”."), version=VERSION)
+        raise LessonError(N_("This file is not a lesson of version {version}. Add “lesson = 1”."), version=VERSION)
     _refuse_others(values, {"lesson", "title", "minutes", "step"}, 0)
     steps = values.get("step", [])
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise LessonError(N_("Each step of a lesson begins with “[[step]]”."))
     if not 1 <= len(steps) <= MOST_STEPS:
-        raise LessonError(N_("A lesson has 1 to {most} steps; this one has {n}."), most=MOST_STEPS, n=len(steps))
+        raise LessonError(N_("A lesson has 1 to {most} steps. This lesson has {n}."), most=MOST_STEPS, n=len(steps))
     return Lesson(
         title=_words(values, "title", 0),
         minutes=_whole(values, "minutes", 0, MOST_MINUTES),
@@ -144,26 +157,25 @@ def read(data: bytes, key: str = "") -> Lesson:
     )
 
 
-def _step(told: Mapping[str, Any], place: int) -> Step:
+def _step(given: Mapping[str, Any], place: int) -> Step:
     names = {field.name for field in fields(Step)}
-    _refuse_others(told, names, place)
+    _refuse_others(given, names, place)
     step = Step(
-        **{name: _words(told, name, place) for name in names & set(LENGTHS)},
-        choices=tuple(_clean(each, "choices", CHOICE, place) for each in _listed(told, "choices", str, place)),
-        bounds=tuple(map(float, _listed(told, "bounds", (int, float), place))),
-        right=_whole(told, "right", place, MOST_CHOICES),
+        **{name: _words(given, name, place) for name in names & set(LENGTHS)},
+        choices=tuple(_clean(each, "choices", CHOICE, place) for each in _listed(given, "choices", str, place)),
+        bounds=tuple(map(float, _listed(given, "bounds", (int, float), place))),
+        right=_whole(given, "right", place, MOST_CHOICES),
     )
     queries = (step.at.partition("?")[2], step.reveal)
     if step.page not in discover() or not all(map(QUERY.fullmatch, queries)):
         raise LessonError(
-            N_("Step {place} is on no screen of this lab: “at” is the end of its address, such as “matrices?layer=2”."),
-            place=place,
+            N_("Step {place}: “at” must be the end of an address of this app, such as “matrices?layer=2”."), place=place
         )
     try:
         for words in queries:
             query(words)
     except ValueError as error:
-        raise LessonError(N_("Step {place} has a link that cannot be read."), place=place) from error
+        raise LessonError(N_("Step {place}: the link cannot be read."), place=place) from error
     check(step, place)
     return step
 
@@ -172,19 +184,32 @@ def check(step: Step, place: int) -> None:
     """Raise an error for an invalid question.
 
     Raises:
-        LessonError: if choices, bounds, right choice and answer do not form one of the four kinds of questions.
+        LessonError: if the step's fields do not form one of the five kinds of questions.
     """
     from app.lessons import answer  # imported here, as it imports all pages
 
     many = len(step.choices)
     own, between = bool(step.right), bool(step.bounds)
     if not step.ask:
+        if step.answer or step.draw or many or own or between:
+            raise LessonError(N_("Step {place} has an answer but no question. Add “ask”."), place=place)
+        return
+    if step.draw:
         if step.answer or many or own or between:
-            raise LessonError(N_("Step {place} has an answer but asks nothing: give it “ask”."), place=place)
+            raise LessonError(
+                N_("Step {place}: “draw” cannot be combined with “answer”, “choices”, “bounds” or “right”."),
+                place=place,
+            )
+        if answer.find_curve(step) is None:
+            raise LessonError(
+                N_("Step {place}: “draw” must name a curve of its page and a variant. Curves: {known}."),
+                place=place,
+                known=", ".join(discover()[step.page].curves) or "–",
+            )
         return
     if own and (step.answer or between or not many >= 2 or step.right > many):
         raise LessonError(
-            N_("Step {place}: “right” is the number of one of two or more “choices”, and stands without “answer”."),
+            N_("Step {place}: “right” must be the number of one of at least two “choices”, without “answer”."),
             place=place,
         )
     if own:
@@ -192,7 +217,7 @@ def check(step: Step, place: int) -> None:
     found = answer.find(step)
     if found is None:
         raise LessonError(
-            N_("Step {place}: “answer” names no number that its page shows: {known}.")
+            N_("Step {place}: “answer” must name a number of its page: {known}.")
             if step.answer
             else N_("Step {place} asks a question without an answer. Choose a number of its page: {known}."),
             place=place,
@@ -201,27 +226,27 @@ def check(step: Step, place: int) -> None:
     rising = all(math.isfinite(b) for b in step.bounds) and [*step.bounds] == sorted({*step.bounds})
     if (many or between) and (found.rank or len(step.bounds) != many - 1 or many < 2 or not rising):
         raise LessonError(
-            N_("Step {place}: “bounds” are rising numbers, one fewer than “choices”, and go with a number."),
+            N_("Step {place}: “bounds” must be rising numbers, one fewer than “choices”, with a number as “answer”."),
             place=place,
         )
 
 
-def _refuse_others(told: Mapping[str, Any], known: set[str], place: int) -> None:
-    for name in told:
+def _refuse_others(given: Mapping[str, Any], known: set[str], place: int) -> None:
+    for name in given:
         if name not in known:
             shown = name[:30]
             if place:
-                raise LessonError(N_("Step {place} holds “{name}”, which no step has."), place=place, name=shown)
-            raise LessonError(N_("This file holds “{name}”, which no lesson has."), name=shown)
+                raise LessonError(N_("Step {place}: “{name}” is not a field of a step."), place=place, name=shown)
+            raise LessonError(N_("“{name}” is not a field of a lesson."), name=shown)
 
 
-def _words(told: Mapping[str, Any], name: str, place: int) -> str:
-    found = told.get(name, "")
+def _words(given: Mapping[str, Any], name: str, place: int) -> str:
+    found = given.get(name, "")
     words = _clean(found, name, LENGTHS[name], place) if isinstance(found, str) else None
     if words is None or (not words and name in ("title", "at")):
         if place:
-            raise LessonError(N_("Step {place}: “{name}” must be words in quotes."), place=place, name=name)
-        raise LessonError(N_("A lesson has a “title” in quotes."))
+            raise LessonError(N_("Step {place}: “{name}” must be text in quotes."), place=place, name=name)
+        raise LessonError(N_("A lesson needs a “title” in quotes."))
     return words
 
 
@@ -240,25 +265,28 @@ def _clean(words: str, name: str, most: int, place: int) -> str:
     return kept
 
 
-def _listed(told: Mapping[str, Any], name: str, kind: Any, place: int) -> list[Any]:  # noqa: ANN401 - a type or some
-    found = told.get(name, [])
+def _listed(given: Mapping[str, Any], name: str, kind: Any, place: int) -> list[Any]:  # noqa: ANN401 - a type or some
+    found = given.get(name, [])
     if not isinstance(found, list) or len(found) > MOST_CHOICES:
         raise LessonError(
-            N_("Step {place}: “{name}” is a list of at most {most}."), place=place, name=name, most=MOST_CHOICES
+            N_("Step {place}: “{name}” must be a list of at most {most} entries."),
+            place=place,
+            name=name,
+            most=MOST_CHOICES,
         )
     if not all(isinstance(each, kind) and not isinstance(each, bool) for each in found):
-        raise LessonError(N_("Step {place}: “{name}” holds something else than it must."), place=place, name=name)
+        raise LessonError(N_("Step {place}: “{name}” has an entry of the wrong type."), place=place, name=name)
     return found
 
 
-def _whole(told: Mapping[str, Any], name: str, place: int, most: int) -> int:
-    found = told.get(name, 0)
+def _whole(given: Mapping[str, Any], name: str, place: int, most: int) -> int:
+    found = given.get(name, 0)
     if type(found) is not int or not 0 <= found <= most:
         if place:
             raise LessonError(
-                N_("Step {place}: “{name}” is a whole number up to {most}."), place=place, name=name, most=most
+                N_("Step {place}: “{name}” must be a whole number up to {most}."), place=place, name=name, most=most
             )
-        raise LessonError(N_("A lesson's “{name}” is a whole number up to {most}."), name=name, most=most)
+        raise LessonError(N_("A lesson's “{name}” must be a whole number up to {most}."), name=name, most=most)
     return found
 
 

@@ -39,5 +39,5 @@ class LessonOptions(Options, shared=2):
         lambda: replace(url.switch(False), presentation_only=True),
         N_("Present"),
         widget=st.toggle,
-        help=N_("For a class: larger type, no panel on the left; the arrow keys go through the steps of a lesson."),
+        help=N_("Larger type and no sidebar, for a class. The arrow keys move between the steps of a lesson."),
     )

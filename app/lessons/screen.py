@@ -69,7 +69,7 @@ class Screen:
         """
         found = input_panel.read_input(self.visit)
         if found is None:
-            raise InputError(N_("There is no file yet; upload one in the panel on the left."))
+            raise InputError(N_("There is no file yet. Upload one in the sidebar."))
         return found
 
     @property

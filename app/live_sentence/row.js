@@ -1,13 +1,13 @@
 // The sentence under one variant: its words, the arcs above them, its slider, and its cost.
-/** @import { Looks, SentenceWords, SentRow, WordBox } from "./types" */
+/** @import { Looks, SentenceWords, SentRow, WordBox } from "./sentence_messages" */
 
-import { clamp, make } from "../matrix_board/page.js";
+import { clamp, make } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
 import { path, stroke } from "./arcs.js";
 import { percent } from "./story.js";
 
 const DRAWN_IN = "http://www.w3.org/2000/svg";
-const WRITTEN = 0.01; // the smallest weights with a number below the word
+const WRITTEN = 0.03; // the smallest weights with a number below the word
 
 export class Row {
   step = 0; // the slider's position
@@ -17,24 +17,24 @@ export class Row {
    * @param {Float64Array} matrices
    * @param {string[]} tokens
    * @param {string[]} labels the tokens, with numbered repeats
-   * @param {boolean} asks whether keys choose among its words; one row does this for all
+   * @param {boolean} first whether it is the reference, whose words the keys choose among
    */
-  constructor(sent, matrices, tokens, labels, asks) {
+  constructor(sent, matrices, tokens, labels, first) {
     this.sent = sent;
     this.matrices = matrices;
-    this.asks = asks;
+    this.first = first;
     this.size = tokens.length;
     this.numbers = tokens.map(() => make("span", { class: "number", "aria-hidden": "true" }));
     this.words = tokens.map((token, place) => {
       /** @type {Record<string, string>} */
-      const role = asks ? { role: "radio", "aria-label": labels[place] } : { "aria-hidden": "true" };
+      const role = first ? { role: "radio", "aria-label": labels[place] } : { "aria-hidden": "true" };
       return make("span", { class: "word", "data-word": String(place), ...role }, token, this.numbers[place]);
     });
     this.arcs = tokens.map(() => document.createElementNS(DRAWN_IN, "path"));
     const drawing = document.createElementNS(DRAWN_IN, "svg");
     drawing.setAttribute("aria-hidden", "true");
     drawing.append(...this.arcs);
-    const text = make("div", { class: "text", dir: "auto", ...(asks ? { role: "radiogroup" } : {}) }, ...this.words);
+    const text = make("div", { class: "text", dir: "auto", ...(first ? { role: "radiogroup" } : {}) }, ...this.words);
     this.text = make("div", { class: "place" }, drawing, text);
     text.style.setProperty("--tokens", String(tokens.length));
     text.style.setProperty("--letters", String(tokens.join("").length));
@@ -84,13 +84,16 @@ export class Row {
     this.slider.value = String(this.step);
   }
 
-  /** @param {SentenceWords} words */
-  tell(words) {
+  /**
+   * Write the setting, the error and the cost.
+   * @param {SentenceWords} words
+   */
+  write(words) {
     const { settings, errors, costs } = this.sent;
     const [error, share] = [percent(errors[this.step]), percent(costs[this.step])];
     this.setting.textContent = String(settings[this.step]);
     this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${fill(words.error, { error })}`);
-    if (this.asks) this.counts.replaceChildren(words.reference);
+    if (this.first) this.counts.replaceChildren(words.reference);
     else this.counts.replaceChildren(count(words.error, error), count(words.cost, share), make("small", {}, words.length));
     this.text.querySelector("[role=radiogroup]")?.setAttribute("aria-label", words.help);
   }
@@ -114,8 +117,8 @@ export class Row {
     this.arcs.forEach((arc, target) => arc.setAttribute("d", path(boxes[word], boxes[target])));
     this.words.forEach((each, place) => {
       each.classList.toggle("looking", place === word);
-      if (this.asks) each.setAttribute("aria-checked", String(place === word));
-      if (this.asks) each.tabIndex = place === word ? 0 : -1;
+      if (this.first) each.setAttribute("aria-checked", String(place === word));
+      if (this.first) each.tabIndex = place === word ? 0 : -1;
     });
   }
 

@@ -1,12 +1,13 @@
 // One sentence under several variants. Pointer, finger or keys choose the query word, and sliders set the budgets. All
 // of it is drawn from matrices that were sent in advance.
-/** @import { SentenceHeader, SentenceSettings, WordBox } from "./types" */
-/** @import { Received, Send } from "../matrix_board/types" */
+/** @import { SentenceHeader, SentenceSettings, WordBox } from "./sentence_messages" */
+/** @import { Received, Send } from "../matrix_board/messages" */
 
-import { HALF } from "../matrix_board/color.js";
-import { clamp, make, perform, printable, readTheme } from "../matrix_board/page.js";
+import { HALF } from "../matrix_board/drawing/color.js";
+import { clamp, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
 import { Row } from "./row.js";
-import { heard, story } from "./story.js";
+import { spoken, story } from "./story.js";
+import { Tour } from "./tour.js";
 
 const REST = 400; // milliseconds without input before changes are reported to the server and to screen readers
 
@@ -34,9 +35,15 @@ export class Sentence {
     this.table = make("div", { class: "rows" });
     this.story = make("p", { class: "story" });
     this.way = make("a", { class: "way", target: "_self" });
-    this.notes = make("p", { class: "notes" });
+    this.notes = make("p", { class: "notes", hidden: "" });
+    this.info = make("button", { class: "info", type: "button", "aria-expanded": "false" }, "i");
+    this.info.addEventListener("click", () => {
+      this.notes.hidden = !this.notes.hidden;
+      this.info.setAttribute("aria-expanded", String(!this.notes.hidden));
+    });
     this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
-    this.root = make("div", { class: "sentence" }, this.table, make("div", { class: "told" }, this.story, this.way), this.notes, this.live);
+    const summary = make("div", { class: "summary" }, this.story, this.info, this.way);
+    this.root = make("div", { class: "sentence" }, this.table, summary, this.notes, this.live);
     host.append(this.root);
     this.watch = new ResizeObserver(() => this.place());
     this.watch.observe(this.table);
@@ -54,11 +61,13 @@ export class Sentence {
     on("keydown", (event) => this.key(event));
     on("input", (event) => this.turn(/** @type {HTMLInputElement} */ (event.target)));
     on("change", () => this.rest()); // a slider released, or moved by a key
+    this.tour = new Tour((word) => this.visit(word));
   }
 
   /** @param {Received<SentenceHeader>} received */
   receive({ header: { tokens, labels, rows }, payload }) {
     clearTimeout(this.due);
+    if (this.rows.length) this.tour.stop();
     this.labels = labels.map(printable);
     this.pointed = null;
     this.owed = this.due = undefined;
@@ -76,6 +85,8 @@ export class Sentence {
   show(settings) {
     const { words, word, steps } = (this.settings = settings);
     this.way.textContent = `${words.way} \u2192`;
+    this.info.setAttribute("aria-label", words.about);
+    this.info.title = words.about;
     this.notes.replaceChildren(...words.notes.map((note) => make("span", {}, note)));
     if (this.due === undefined && this.owed === undefined) this.take(); // else the visitor's input is newer
     if (JSON.stringify({ word, steps }) === this.owed) this.owed = undefined;
@@ -87,6 +98,7 @@ export class Sentence {
     for (const row of this.rows) row.turn(this.settings.steps[row.sent.key] ?? 0);
     this.place();
     this.paint();
+    this.tour.start(this.word);
   }
 
   retheme() {
@@ -114,14 +126,23 @@ export class Sentence {
     const { words, way, pinned } = this.settings;
     for (const row of rows) {
       row.paint(this.looking);
-      row.tell(words);
+      row.write(words);
     }
     const looks = this.rows.map((row) => row.looks(this.looking, words));
-    this.story.textContent = story(words, this.labels, this.looking, looks);
+    if (!this.tour.moving) this.story.textContent = story(words, this.labels, this.looking, looks);
     const address = new URL(way, document.baseURI);
     for (const row of this.rows) address.searchParams.append("variants", row.sent.words[row.step]);
     address.searchParams.set(pinned, String(this.word));
     this.way.href = address.href;
+  }
+
+  /**
+   * Show a word of the tour, or the chosen word again after it.
+   * @param {number | null} word
+   */
+  visit(word) {
+    this.root.toggleAttribute("data-touring", word !== null);
+    if (this.rows.length) this.point(word);
   }
 
   /** @param {number | null} word */
@@ -175,7 +196,7 @@ export class Sentence {
       this.due = undefined;
       const { words } = this.settings;
       const looks = this.rows.map((row) => row.looks(this.word, words));
-      this.live.textContent = heard(words, this.labels, this.word, looks);
+      this.live.textContent = spoken(words, this.labels, this.word, looks);
       const turn = { word: this.word, steps: Object.fromEntries(this.rows.map((row) => [row.sent.key, row.step])) };
       this.owed = JSON.stringify(turn);
       this.send("turn", turn);
@@ -184,6 +205,7 @@ export class Sentence {
 
   destroy() {
     clearTimeout(this.due);
+    this.tour.stop();
     this.ears.abort();
     this.watch.disconnect();
     this.root.remove();

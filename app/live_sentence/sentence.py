@@ -80,8 +80,8 @@ def live_sentence(
         on_turn: called before the script's next run, once the visitor pauses at other choices.
         way: the address of the page with whole matrices, to which the variants of all rows and the word are added.
         pinned: the name of the query parameter for the word's index there.
-        length: the line below error and cost, with the number of tokens that both refer to.
-        notes: sentences below.
+        length: the line below the cost, with the number of tokens of both numbers.
+        notes: sentences behind the info button.
     """
     words = {**_words(), "length": length, "notes": list(notes)}
     settings = {"word": turn.word, "steps": dict(turn.steps), "way": way, "pinned": pinned, "words": words}
@@ -128,23 +128,24 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
 def _words() -> dict[str, str]:
     """Return the component's texts in the visitor's language; the browser fills in the words in braces."""
     return {
-        "help": _("The word that looks. Arrow keys move to the next word."),
+        "help": _("Query word. Arrow keys move to the next word."),
         "named": _("{title} ({knob} {setting})"),
-        "mostly": _("“{word}” looks mostly at “{target}”, {weight}."),
-        "most": _("“{word}” looks at “{target}” most, {weight}."),
-        "spread": _("“{word}” looks at everything a little, at “{target}” most, {weight}."),
-        "itself": _("“{word}” looks mostly at itself, {weight}."),
+        "mostly": _("“{word}” looks mostly at “{target}” ({weight})."),
+        "most": _("“{word}” looks most at “{target}” ({weight})."),
+        "spread": _("“{word}” looks at many words, most at “{target}” ({weight})."),
+        "itself": _("“{word}” looks most at itself ({weight})."),
         "masked": _("{row} cannot reach it."),
-        "negative": _("{row} turns that negative, {weight}."),
-        "kept": _("{row} keeps it at {weight}."),
-        "lost": _("{row} leaves it {weight}."),
-        "gained": _("{row} gives it {weight}."),
-        "below": _("There “{other}” weighs {least}, less than nothing."),
+        "negative": _("{row} gives it a negative weight, {weight}."),
+        "same": _("{row} gives it {weight}, about the same."),
+        "less": _("{row} gives it only {weight}."),
+        "more": _("{row} gives it more, {weight}."),
+        "below": _("It also gives “{other}” a negative weight, {least}."),
         "looks": _("{row}: “{word}” looks at {list}."),
-        "nowhere": _("{row}: “{word}” looks nowhere."),
+        "nowhere": _("{row}: “{word}” looks at no word."),
         "seen": _("“{target}” {weight}"),
-        "error": _("off by {error}"),
-        "cost": _("{share} of softmax’s cost"),
-        "reference": _("what the others are held against"),
-        "way": _("See the whole matrices"),
+        "error": _("error {error}"),
+        "cost": _("cost {share}"),
+        "reference": _("reference"),
+        "way": _("Open in Matrices"),
+        "about": _("About these numbers"),
     }

@@ -1,5 +1,5 @@
 // From numbers to words: a text about one word under several variants. This module does not use the DOM.
-/** @import { Looks, StoryWords } from "./types" */
+/** @import { Looks, StoryWords } from "./sentence_messages" */
 
 import { fill } from "../page_script/templates.js";
 
@@ -7,7 +7,7 @@ const MOSTLY = 0.5; // a word's weight on one other that exceeds all the rest to
 const MOST = 0.25;
 const SAME = 0.05; // smaller differences of weights count as none
 const BELOW = -0.1; // weights below this are mentioned for any word
-const HEARD = 3; // the number of words mentioned to screen readers
+const SPOKEN = 3; // the number of words mentioned to screen readers
 
 /**
  * Return a fraction as a percentage.
@@ -15,8 +15,8 @@ const HEARD = 3; // the number of words mentioned to screen readers
  */
 export function percent(share) {
   const size = Math.abs(share);
-  const told = size > 0 && size < 0.005 ? "<1" : String(Math.round(100 * size));
-  return (share <= -0.005 ? "\u2212" : "") + told + "%";
+  const digits = size > 0 && size < 0.005 ? "<1" : String(Math.round(100 * size));
+  return (share <= -0.005 ? "\u2212" : "") + digits + "%";
 }
 
 /**
@@ -30,8 +30,8 @@ export function story(words, labels, word, [first, ...others]) {
   const target = first.weights.reduce((best, weight, j) => (weight > first.weights[best] ? j : best), 0);
   const weight = first.weights[target];
   const kind = target === word ? "itself" : weight >= MOSTLY ? "mostly" : weight >= MOST ? "most" : "spread";
-  const told = { word: labels[word], target: labels[target], weight: percent(weight) };
-  return [fill(words[kind], told), ...others.flatMap((row) => beside(words, labels, row, target, weight))].join(" ");
+  const values = { word: labels[word], target: labels[target], weight: percent(weight) };
+  return [fill(words[kind], values), ...others.flatMap((row) => compared(words, labels, row, target, weight))].join(" ");
 }
 
 /**
@@ -42,26 +42,27 @@ export function story(words, labels, word, [first, ...others]) {
  * @param {number} target
  * @param {number} reference
  */
-function beside(words, labels, { name, weights }, target, reference) {
+function compared(words, labels, { name, weights }, target, reference) {
   const weight = weights[target];
-  const told = { row: name, weight: percent(weight) };
+  const values = { row: name, weight: percent(weight) };
   const least = weights.reduce((lowest, each, j) => (each < (weights[lowest] || 0) ? j : lowest), target);
   const below = { other: labels[least], least: percent(weights[least]) };
   return [
-    fill(words[made(weight, reference)], told),
+    fill(words[sentenceOf(weight, reference)], values),
     ...(least !== target && weights[least] <= BELOW ? [fill(words.below, below)] : []),
   ];
 }
 
 /**
+ * Return the key of the sentence about a weight.
  * @param {number} weight
  * @param {number} reference
  */
-function made(weight, reference) {
+function sentenceOf(weight, reference) {
   if (Number.isNaN(weight)) return "masked";
-  if (Math.abs(weight - reference) <= SAME) return "kept";
+  if (Math.abs(weight - reference) <= SAME) return "same";
   if (weight <= -0.005) return "negative";
-  return weight < reference ? "lost" : "gained";
+  return weight < reference ? "less" : "more";
 }
 
 /**
@@ -71,14 +72,14 @@ function made(weight, reference) {
  * @param {number} word
  * @param {Looks[]} rows
  */
-export function heard(words, labels, word, rows) {
+export function spoken(words, labels, word, rows) {
   return rows
     .map(({ name, weights }) => {
       const list = weights
         .map((weight, j) => ({ weight, target: labels[j] }))
         .filter(({ weight }) => Math.abs(weight) >= 0.005)
         .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
-        .slice(0, HEARD)
+        .slice(0, SPOKEN)
         .map(({ weight, target }) => fill(words.seen, { target, weight: percent(weight) }))
         .join(", ");
       return fill(list ? words.looks : words.nowhere, { row: name, word: labels[word], list });

@@ -166,11 +166,6 @@ def some_of(default: list[Any], options: Sequence[Any]) -> Field:
     )
 
 
-def choice(*words: str) -> Field:
-    """Return a field for one of several words, the first being the default."""
-    return one_of(words[0], words)
-
-
 def whole(default: int | None, low: int, high: int) -> Field:
     """Return a field for an integer from ``low`` to ``high``; with a default of None the value may be None."""
     allowed = range(low, high + 1)

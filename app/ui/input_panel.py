@@ -245,7 +245,7 @@ def _uploaded(now: SharedOptions) -> Source | None:
         return None
     if upload.data:
         return replace(upload, positions=now.positions)
-    data = cached.uploads().get(upload.digest)
+    data = cached.uploads().known(upload.digest)
     if data is None:
         text = N_("{file} was removed, because files of all visitors may use {most:.0f} MiB in total; upload it again.")
         raise InputError(text, file=upload.name, most=current().uploads_bytes / 2**20)
@@ -332,7 +332,7 @@ def _upload() -> None:
 def _take_upload(file: UploadedFile) -> None:
     """Store a file in the uploads of all visitors, and its name and digest in the session."""
     source = UploadSource.of(file.name, file.getvalue())
-    cached.uploads().keep(source.digest, source.data)
+    cached.uploads().get(source.digest, lambda: source.data)
     st.session_state[UPLOAD] = replace(source, data=b"")
     # Remove Streamlit's own copy, which would stay for as long as the session lasts.
     context = get_script_run_ctx()

@@ -32,16 +32,24 @@ def lazy_popover(label: str, draw: Callable[[], None], *, brief: str = "", key: 
             st.empty()  # Streamlit disables a button without content.
 
 
-def lazy_expander(label: str, draw: Callable[[], object], *, key: str, **look: Any) -> None:  # noqa: ANN401
+def lazy_expander(
+    label: str,
+    draw: Callable[[], object],
+    *,
+    key: str,
+    on_change: Any = "rerun",  # noqa: ANN401 - any callback
+    **look: Any,  # noqa: ANN401
+) -> None:
     """Draw an expander, and its content only while it is open.
 
     Args:
         label: label of the expander.
         draw: draws the content.
         key: key of the expander.
+        on_change: called when it is opened or closed.
         look: further arguments of ``st.expander``.
     """
-    folded = st.expander(label, key=key, on_change="rerun", **look)
+    folded = st.expander(label, key=key, on_change=on_change, **look)
     with folded:
         if folded.open or in_markup(key) in st.session_state.get(OPENED, ()):
             draw()

@@ -48,17 +48,22 @@ def link(
         fields: words of further values in the address.
         changes: shared values that differ on the target page.
     """
-    page, query, shared = discover()[key], dict(fields or {}), Options.shared()
+    entry, query = st.session_state[ENTRIES][key], _query(key, fields or {}, changes)
+    st.page_link(entry, label=label, icon=icon or discover()[key].icon, query_params=query)
+
+
+def address(key: str) -> str:
+    """Return the address of a page that keeps the input and the variants, relative to the app's root."""
+    return key + url.query_string(_query(key, {}, {}))
+
+
+def _query(key: str, fields: Mapping[str, Sequence[str]], changes: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    query, shared = dict(fields), Options.shared()
     if fields or changes or not url.untouched(shared):  # Else the page opens as from the menu.
         query |= url.link_of(st.session_state, shared, **changes)
     if query and not fields and not changes:
         query |= _openings(key)
-    st.page_link(
-        st.session_state[ENTRIES][key],
-        label=label,
-        icon=icon or page.icon,
-        query_params={name: query[name] for name in dict.fromkeys([*shared, *query]) if name in query},
-    )
+    return {name: query[name] for name in dict.fromkeys([*shared, *query]) if name in query}
 
 
 @cache

@@ -28,22 +28,15 @@ Marked = tuple[int, str, str | tuple[str, ...], list[str]]
 def screen(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Marked]:  # noqa: ANN401
     """Yield the messages that `app.words.i18n` marks in ``app`` and ``pages``, inside f-strings too (for Babel).
 
-    Args:
-        file: Python file.
-        keywords: unused, part of Babel's interface.
-        comment_tags: unused.
-        options: unused.
-
-    Yields:
-        Line, function, message (both forms of a plural) and comments, in Babel's format.
+    The arguments and the yielded tuples are those of Babel's extraction methods; only ``file`` is used.
     """
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Call) and (function := MARKS.get(getattr(node.func, "id", ""))):
-            said = [word for given in node.args for _, _, word, _ in _messages(_arms(given))]
+            texts = [word for given in node.args for _, _, word, _ in _messages(_arms(given))]
             if function == "ngettext":
-                yield node.lineno, function, tuple(said), []
+                yield node.lineno, function, tuple(texts), []
             else:
-                yield from ((node.lineno, function, word, []) for word in said)
+                yield from ((node.lineno, function, word, []) for word in texts)
 
 
 def _arms(value: ast.AST) -> Iterator[ast.AST]:
@@ -58,14 +51,7 @@ def _arms(value: ast.AST) -> Iterator[ast.AST]:
 def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401
     """Yield the messages of ``attention_core``: sentences of errors and notices, and texts of records (for Babel).
 
-    Args:
-        file: Python file.
-        keywords: unused, part of Babel's interface.
-        comment_tags: unused.
-        options: unused.
-
-    Yields:
-        Line, function, message and comments, in Babel's format.
+    The arguments and the yielded tuples are those of Babel's extraction methods; only ``file`` is used.
     """
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Module):
@@ -77,25 +63,18 @@ def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Ite
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        said = [word.value for word in node.keywords if word.arg in SHOWN]
+        texts = [word.value for word in node.keywords if word.arg in SHOWN]
         if name == "N_" or name.endswith("Error") or name.lower().endswith("notice"):
-            said += node.args[:1]
+            texts += node.args[:1]
         if name == "Quantity":
-            said += node.args[1:]
-        yield from _messages(said)
+            texts += node.args[1:]
+        yield from _messages(texts)
 
 
 def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401
     """Yield the texts that a lesson of this project shows to a visitor (for Babel).
 
-    Args:
-        file: TOML file of a lesson.
-        keywords: unused, part of Babel's interface.
-        comment_tags: unused.
-        options: unused.
-
-    Yields:
-        Line, function, message and comments, in Babel's format.
+    The arguments and the yielded tuples are those of Babel's extraction methods; only ``file`` is used.
     """
     found = tomllib.load(file)
     sentences = [found["title"]]

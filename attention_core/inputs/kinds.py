@@ -150,7 +150,7 @@ KINDS = (
     SyntheticKind(
         "locally_correlated",
         N_("Locally correlated"),
-        N_("Neighbouring tokens are similar, as in text and images. Tests local windows."),
+        N_("Neighbouring tokens are similar, as in text and images. Tests how much a local window loses."),
         _locally_correlated,
     ),
     SyntheticKind(

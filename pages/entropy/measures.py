@@ -3,19 +3,24 @@
 import math
 
 import attention_core as ac
-from app.figures.spread import Spread, spread
+from app.figures.lines.spread import Spread, spread
 from app.lessons import sweep_results
 from app.lessons.screen import Screen
-from app.measures import VariantMeasure
+from app.measures import CurveMeasure, VariantMeasure
 from app.words.i18n import N_
 from attention_core.experiments import entropy_length
+from attention_core.experiments.lengths import ladder
 from attention_core.metrics.fit import fit_entropy
-from pages.entropy.options import EntropyOptions, question
+from pages.entropy.options import EntropyOptions, Question, question
+
+
+def _question(screen: Screen) -> Question:
+    return question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal)
 
 
 def _curve(screen: Screen, attention: ac.Attention) -> Spread:
     """Return a variant's entropy by length in nats, combined over heads as on the page."""
-    asked = question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal)
+    asked = _question(screen)
     if attention.key == "softmax_log_n":
         attention = attention.with_settings(base_length=asked.options.base)
     word, longest = attention.word, asked.longest
@@ -32,7 +37,7 @@ def _slope(screen: Screen, attention: ac.Attention) -> float | None:
 
 def _highest(screen: Screen) -> float:
     """Return the entropy of uniform weights at the longest length measured."""
-    return math.log(question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal).longest)
+    return math.log(_question(screen).longest)
 
 
 MEASURES = {
@@ -55,4 +60,18 @@ MEASURES = {
         tolerance=0.1,
         missing_message=N_("A slope needs at least two lengths. Use a longer input."),
     ),
+}
+CURVES = {
+    "entropy": CurveMeasure(
+        N_("entropy of the rows of {name} against length"),
+        lambda screen, attention: _curve(screen, attention).middle,
+        positions=lambda screen, attention: ladder(_question(screen).longest),
+        x_title=N_("tokens n"),
+        y_title=N_("entropy H (nats)"),
+        unit=N_("nats"),
+        high=_highest,
+        step=0.1,
+        digits=2,
+        tolerance=0.3,
+    )
 }

@@ -9,7 +9,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_
 from pages.entropy import distance, drift, factor, growth, normalizer, options
-from pages.entropy.measures import MEASURES
+from pages.entropy.measures import CURVES, MEASURES
 from pages.entropy.options import EntropyOptions, Question
 from pages.entropy.view import View
 
@@ -50,6 +50,7 @@ PAGE = Page(
     question=N_("Does attention dilute as text grows?"),
     options=EntropyOptions,
     measures=MEASURES,
+    curves=CURVES,
     opening=options.opening,
     header=options.show_display,
     top=top,

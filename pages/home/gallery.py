@@ -1,10 +1,10 @@
-"""The gallery on the Home page: every variant in rows by family, sent as a single Markdown element."""
+"""The gallery on the Home page: the variants by family. A family is drawn once it is opened, as one element."""
 
 import base64
 import html
 import io
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 
 import streamlit as st
 from PIL import Image
@@ -16,6 +16,7 @@ from app.jobs.cached import View
 from app.state import url
 from app.state.controls import Options
 from app.state.session import REFERENCE, SharedOptions, opens_causal
+from app.ui.lazy import lazy_expander
 from app.words.i18n import _
 from app.words.labels import family_line, family_title
 from attention_core.inputs.source import SyntheticSource
@@ -26,18 +27,30 @@ SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
 
 
 def show() -> None:
-    """Draw the family filter and one row per variant, each with its matrix on the same small input."""
-    chosen = HomeOptions.family.draw()
+    """Draw one expander per family, with a row for each of its variants."""
+    text = _("Each picture is the variant's matrix on the same 32 tokens. Rows are queries, columns are keys.")
+    st.markdown(f":small[{text}]")
+    opened = HomeOptions.family.value
+    with st.container(key="gallery", gap="xsmall"):
+        for family in ac.families():
+            members = [each for each in ac.all_variants() if each.family == family]
+            key = url.sync_widget(f"home.family.{family}", family in opened)
+            title = f"**{family_title(family)}** ({len(members)}) · {family_line(family)}"
+            lazy_expander(title, partial(_rows, members), key=key, on_change=partial(_toggle, key, family))
+
+
+def _toggle(key: str, family: str) -> None:
+    """Store which families are open, for the link."""
+    opened = {*HomeOptions.family.value} - {family} | ({family} if st.session_state[key] else set())
+    HomeOptions.family.set([each for each in ac.families() if each in opened])
+
+
+def _rows(variants: Sequence[ac.Variant]) -> None:
+    """Draw one row per variant, each with its matrix on the same small input."""
     query = url.link_of(url.values(), Options.shared())
     dark = st.context.theme.type == "dark"
-    text = _("Each picture is the variant's matrix on the same 32 tokens: rows are queries, columns are keys.")
-    parts = [f":small[{text}]"]
-    for family in ac.families() if chosen == "all" else [chosen]:
-        rows = [row(each, query, dark=dark) for each in ac.all_variants() if each.family == family]
-        heading = f"### {family_title(family)}", family_line(family)
-        parts += [*heading, '<div class="family">', *rows, "</div>"] if rows else []
-    with st.container(key="gallery"):
-        st.markdown("\n\n".join(parts), unsafe_allow_html=True)
+    rows = [row(each, query, dark=dark) for each in variants]
+    st.markdown("\n\n".join(['<div class="family">', *rows, "</div>"]), unsafe_allow_html=True)
 
 
 def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> str:

@@ -4,16 +4,10 @@ import streamlit as st
 
 import attention_core as ac
 from app.state import presets
-from app.state.controls import Options, choice, link_only_option, pills, place, whole
+from app.state.controls import Options, choice, link_only_option, place, several, whole
 from app.state.session import read_text, write_text
 from app.state.url import Field
-from app.words.i18n import N_, _
-from app.words.labels import family_title
-
-
-def _families() -> dict[str, str]:
-    present = {variant.family for variant in ac.all_variants()}
-    return {"all": _("All"), **{family: family_title(family) for family in ac.families() if family in present}}
+from app.words.i18n import N_
 
 
 class HomeOptions(Options):
@@ -22,7 +16,7 @@ class HomeOptions(Options):
     shown = choice(
         {"gallery": N_("Gallery"), "tree": N_("Family tree")}, N_("Show"), layout={"label_visibility": "collapsed"}
     )
-    family = pills(_families, N_("Family"))
+    family = several(ac.families(), [], N_("Open families"))
     sentence = link_only_option(
         lambda: Field(presets.SENTENCE, read_text, write_text), N_("Your sentence"), widget=st.text_input
     )

@@ -1,4 +1,6 @@
-"""The Home page: an introduction, a live sentence, links to all pages, and the gallery and family tree of variants."""
+"""The Home page: the live sentence, the lessons, links to all pages, and the gallery and family tree of variants."""
+
+import html
 
 import streamlit as st
 
@@ -11,32 +13,29 @@ from pages.home.options import HomeOptions
 
 
 def top() -> None:
-    """Draw the live sentence, the list of lessons, a description of the app, and links to all pages."""
-    st.markdown(f"# {_('Where does a word look? Point at one, drag a slider, type your own sentence.')}", anchors=False)
+    """Draw the app's name and purpose, the live sentence, the lessons, and links to all pages."""
+    purpose = _("Attention Lab: see and measure attention mechanisms side by side")
+    instruction = _("Hover a word, drag a slider, or type your own sentence.")
+    st.markdown(f"# {purpose}\n\n{instruction}", anchors=False)
     sentence.show()
-    about = _(
-        "**Attention Lab** shows and measures attention mechanisms side by side: softmax, linear, sparse and low-rank "
-        "variants on the same queries, keys and values, from your own text through a real trained model. The pages "
-        "compute their numbers and pictures from the input you choose, or name the recorded run that they show. The "
-        "gallery below draws every variant on one small fixed input."
-    )
-    parts = f"**{_('Lessons: guess first, then see')}**", card.contents(), about
-    st.markdown("\n\n".join(parts), unsafe_allow_html=True)
-    _contents()
-
-
-def _contents() -> None:
-    """Draw links to all pages, which keep the input and the variants, and the choice of gallery or family tree."""
-    with st.container(key="contents"):
-        for column, section in zip(st.columns(len(SECTIONS)), SECTIONS, strict=True):
-            with column.container(border=True, height="stretch", gap="xsmall"):
-                st.markdown(f"**{_(section)}**")
-                for key, page in discover().items():
-                    if page.section == section:
-                        navigation.link(key, f"**{_(page.title)}** · {_(page.question)}")
-
-    st.header(_("What can be compared"))
+    parts = f"## {_('Lessons: guess first, then see the answer')}", card.contents(), _questions()
+    st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)
+    st.markdown(f"## {_('All variants')}", anchors=False)
     HomeOptions.shown.draw()
+
+
+def _questions() -> str:
+    """Return links to all pages by their questions, as HTML. They keep the input and the variants."""
+    columns = []
+    for section in SECTIONS:
+        links = (
+            f'<li><a class="way" target="_self" href="{html.escape(navigation.address(key))}">'
+            f"<b>{html.escape(_(page.title))}</b> {html.escape(_(page.question))}</a></li>"
+            for key, page in discover().items()
+            if page.section == section
+        )
+        columns.append(f"<div><b>{html.escape(_(section))}</b><ul>{''.join(links)}</ul></div>")
+    return f'<nav class="questions" aria-label="{html.escape(_("Pages"))}">{"".join(columns)}</nav>'
 
 
 PAGE = Page(

@@ -46,14 +46,14 @@ def show() -> None:
         on_turn=partial(_take, found),
         way=_way(text),
         pinned=PINNED,
-        length=_("both at {n} tokens", n=found.n),
+        length=_("of softmax at {n} tokens", n=found.n),
         notes=notes(found),
     )
 
 
 def cut(text: str) -> str:
     """Return a Markdown note that only the beginning of a text is shown."""
-    return _("Shown is the beginning, up to “{words}”: more than {most} tokens are hard to tell apart here.").format(
+    return _("Showing only the beginning, up to “{words}”: at most {most} tokens.").format(
         words=escape_markdown(" ".join(text.split()[-3:])[-presets.SENTENCE_TOKENS :]), most=presets.SENTENCE_TOKENS
     )
 
@@ -62,18 +62,18 @@ def notes(found: Budgets) -> list[str]:
     """Return sentences that explain the numbers."""
     return [
         _(
-            "MiniLM reads it: layer {layer}, head {head}, without [CLS] and [SEP]. Orange is negative.",
+            "Weights: layer {layer}, head {head} of MiniLM, without [CLS] and [SEP]. Orange is negative.",
             layer=presets.SENTENCE_LAYER,
             head=presets.SENTENCE_HEAD,
         ),
         _(
-            "Off by: how far the output is from softmax's, over all words, [CLS] and [SEP] among them; the plain mean "
-            "of all values is off by {mean}.",
+            "Error: distance from softmax's output over all tokens, including [CLS] and [SEP], relative to its size. "
+            "Baseline, the mean of all values: {mean}.",
             mean=percent(found.uniform_error),
         ),
         _(
-            "Cost: multiply-adds in matrix products for the same {n} tokens, at the same setting and without a causal "
-            "mask. Error and cost both change with length; the page Error shows both for longer texts.",
+            "Cost: multiply-adds in matrix products at the same setting and {n} tokens, without a causal mask. Error "
+            "and cost change with length: see the page Error for longer texts.",
             n=found.n,
         ),
     ]
@@ -87,7 +87,7 @@ def row(steps: Steps) -> Row:
         key=variant.key,
         title=_(variant.title),
         knob="" if budget is None else readable(budget.name),
-        note=_("every pair") if variant.key == REFERENCE else _("no budget brings it to softmax"),
+        note=_("all pairs") if variant.key == REFERENCE else _("no setting recovers softmax"),
         settings=[_set(each) for each in steps.attentions],
         words=[each.word for each in steps.attentions],
         weights=steps.weights,

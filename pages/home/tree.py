@@ -21,8 +21,8 @@ N = SAMPLE.spec.n
 def show() -> None:
     """Draw every tree, the largest first."""
     text = paragraph(
-        _("What stands under a variant is that variant at the settings named."),
-        _("The number is the largest difference between the two matrices on the same {n} random tokens.", n=N),
+        _("Each entry reduces to its parent at the settings shown."),
+        _("The number is the largest difference between their two matrices on the same {n} random tokens.", n=N),
     )
     roots = "".join(root(tree) for tree in family_tree.trees())
     with st.container(key="family-tree"):
@@ -59,10 +59,12 @@ def conditions(edge: Edge) -> str:
     """Return the settings at which a variant equals its special case, such as ``window = n, causal``."""
     own, other = edge.case.settings, edge.case.other
     both = [name for name in own if name in other and own[name] == other[name]]
-    parts = [_("{setting} = {value} in both", setting=readable(name), value=_told(own[name])) for name in both]
-    parts += [_("{setting} = {value}", setting=readable(n), value=_told(v)) for n, v in own.items() if n not in both]
+    parts = [_("{setting} = {value} in both", setting=readable(name), value=_text(own[name])) for name in both]
+    parts += [_("{setting} = {value}", setting=readable(n), value=_text(v)) for n, v in own.items() if n not in both]
     parts += [
-        _("{setting} = {value} there", setting=readable(n), value=_told(v)) for n, v in other.items() if n not in both
+        _("{setting} = {value} in the parent", setting=readable(n), value=_text(v))
+        for n, v in other.items()
+        if n not in both
     ]
     parts += [_("same {setting}", setting=readable(name)) for name in edge.case.shared]
     if edge.case.causal is not None:
@@ -70,7 +72,7 @@ def conditions(edge: Edge) -> str:
     return ", ".join(parts)
 
 
-def _told(value: Value) -> str:
+def _text(value: Value) -> str:
     if value == TOKENS:
         return "n"
     return readable(str(value)) if isinstance(value, str | bool) else format_readable(value, None)
@@ -78,7 +80,7 @@ def _told(value: Value) -> str:
 
 def distance(apart: float) -> str:
     """Return the difference of two matrices in words."""
-    return _("equal") if apart == 0 else _("differs by {apart}", apart=number(apart))
+    return _("identical") if apart == 0 else _("differs by {apart}", apart=number(apart))
 
 
 def apart(edge: Edge) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from app.figures.bars import grouped_bars
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
 from app.figures.scatter import Points, scatter
 from app.matrix_board import Panel, matrix_board
 from app.ui import chart
@@ -105,7 +105,6 @@ def board(
     key: str,
     *panels: Panel,
     tone: Literal["linear", "sqrt", "log"] = "sqrt",
-    size: int = 420,
     **settings: Any,  # noqa: ANN401 - arguments of the board
 ) -> None:
     """Draw matrices side by side; matrices of equal shape share crosshair and zoom.
@@ -114,11 +113,12 @@ def board(
         key: the element's key.
         panels: the matrices, of any shapes.
         tone: the transform from values to colours.
-        size: the largest side of a panel, in pixels.
         settings: further arguments of `app.matrix_board.matrix_board`.
     """
     numbered = [replace(each, key=str(i)) for i, each in enumerate(panels)]
-    matrix_board(numbered, key=key, transform=tone, panel_size=size, file_name="inside", **settings)
+    matrix_board(
+        numbered, key=key, transform=tone, panel_size=520 if len(panels) == 1 else 420, file_name="inside", **settings
+    )
 
 
 def features(seen: Seen, q: np.ndarray, k: np.ndarray, key: str, captions: Sequence[str] = ("", "")) -> None:
@@ -133,7 +133,7 @@ def features(seen: Seen, q: np.ndarray, k: np.ndarray, key: str, captions: Seque
 
 
 def lines(of: Sequence[Curve], *, key: str, alt: str, height: int = 360, **settings: Any) -> None:  # noqa: ANN401
-    """Draw curves; ``alt`` describes the figure in one sentence, ``settings`` go to `app.figures.curves.curves`."""
+    """Draw curves; ``alt`` describes the figure in one sentence, ``settings`` go to ``curves``."""
     chart.show(curves(of, height=height, **settings), key=key, name="inside", alt=alt)
 
 

@@ -67,7 +67,8 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
         text = paragraph(
             text,
             _(
-                "The model masks later tokens; without the mask, they get {share:.0%} of softmax's weight in head {head}.",
+                "The model masks later tokens; without the mask, they get {share:.0%} of softmax's weight in head "
+                "{head}.",
                 share=future_share,
                 head=head,
             ),

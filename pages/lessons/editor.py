@@ -24,9 +24,10 @@ KINDS = {
     "least": N_("variant with the lowest value"),
     "most": N_("variant with the highest value"),
     "choice": N_("own choices"),
+    "draw": N_("curve to draw"),
 }
 """The types of question that a step can ask."""
-TOLD = 60
+SHOWN = 60
 """Maximum characters of a step in the list of steps."""
 
 
@@ -48,7 +49,7 @@ def show() -> None:
         _text(_("Title"), "title", found.title, LENGTHS["title"], partial(_take_title, found))
         for i, step in enumerate(found.steps):
             st.button(
-                f"{i + 1}. {_(discover()[step.page].title)} · {escape_markdown((step.ask or step.say or '…')[:TOLD])}",
+                f"{i + 1}. {_(discover()[step.page].title)} · {escape_markdown((step.ask or step.say or '…')[:SHOWN])}",
                 key=f"lessons.step.{i}",
                 type="primary" if i == place else "tertiary",
                 on_click=_open,
@@ -70,7 +71,7 @@ def _hand_out(found: Lesson) -> None:
     export.download(_("Download lesson"), partial(_file, whole), f"{name}.toml")
     if lesson.pack(whole):
         there = (st.context.url or "").split("?")[0].rpartition("/")[0]
-        st.code(f"{there}/{card.address(whole, 1, present=False).removeprefix('./')}", language=None, wrap_lines=True)
+        st.code(f"{there}/{card.address(whole, 1, present=False).removeprefix('./')}", language=None)
     else:
         st.caption(_("This lesson is too long for a link. Hand out the file instead."))
     with st.container(horizontal=True):
@@ -89,8 +90,8 @@ def _step(step: Step, place: int, count: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{_('Step {place} of {count}', place=place + 1, count=count)}**", width="stretch")
         for by, icon, message, off in (
-            (-1, "arrow_upward", _("Earlier"), place == 0),
-            (1, "arrow_downward", _("Later"), place == count - 1),
+            (-1, "arrow_upward", _("Move up"), place == 0),
+            (1, "arrow_downward", _("Move down"), place == count - 1),
         ):
             key = f"lessons.move.{by}"
             st.button(
@@ -114,7 +115,14 @@ def _step(step: Step, place: int, count: int) -> None:
     _words(step, place, "say", _("Text"))
     _words(step, place, "do", _("Task"))
     kind = _kind(step)
-    names = {key: _(name) for key, name in KINDS.items() if key in ("none", "choice") or discover()[step.page].measures}
+    page = discover()[step.page]
+    offered = (
+        "none",
+        "choice",
+        *(("number", "least", "most") if page.measures else ()),
+        *(["draw"] if page.curves else []),
+    )
+    names = {key: _(name) for key, name in KINDS.items() if key in offered}
     st.session_state["lessons.kind"] = kind
     st.segmented_control(
         _("Question type"),
@@ -131,7 +139,10 @@ def _step(step: Step, place: int, count: int) -> None:
     if kind == "choice":
         _choices(step, place)
     else:
-        _measure(step, place, kind)
+        if kind == "draw":
+            _curve(step, place)
+        else:
+            _measure(step, place, kind)
         _warn(step, place)
         _reveal(step, place)
     _words(step, place, "then", _("Explanation"))
@@ -140,6 +151,8 @@ def _step(step: Step, place: int, count: int) -> None:
 def _kind(step: Step) -> str:
     if step.right or (step.choices and not step.answer):
         return "choice"
+    if step.draw:
+        return "draw"
     if not step.ask and not step.answer:
         return "none"
     first = step.answer.partition(" ")[0]
@@ -148,16 +161,16 @@ def _kind(step: Step) -> str:
 
 def _take_kind(step: Step, place: int) -> None:
     kind = st.session_state["lessons.kind"]
-    ask = step.ask or _("What do you expect?")
-    if kind == "none":
-        draft.update_step(place, ask="", answer="", choices=(), bounds=(), right=0)
-    elif kind == "choice":
-        draft.update_step(
-            place, ask=ask, answer="", bounds=(), choices=step.choices or (_("yes"), _("no")), right=step.right or 1
-        )
-    else:
-        # No number is preselected, because a preselected one would answer a question that the author did not ask.
-        draft.update_step(place, ask=ask, choices=(), bounds=(), right=0, answer="" if kind == "number" else kind)
+    changes: dict[str, Any] = {"answer": "", "draw": "", "choices": (), "bounds": (), "right": 0, "ask": ""}
+    if kind != "none":
+        changes["ask"] = step.ask or _("What do you expect?")
+    if kind == "choice":
+        changes |= {"choices": step.choices or (_("yes"), _("no")), "right": step.right or 1}
+    elif kind == "draw":
+        changes["draw"] = f"{next(iter(discover()[step.page].curves))} {_keys(step)[0]}"
+    elif kind in ("least", "most"):
+        changes["answer"] = kind  # No number is preselected: it would answer a question that the author did not ask.
+    draft.update_step(place, **changes)
 
 
 def _keys(step: Step) -> list[str]:
@@ -195,14 +208,31 @@ def _measure(step: Step, place: int, kind: str) -> None:
             )
 
 
+def _curve(step: Step, place: int) -> None:
+    """Draw the choice of the curve to draw, and of its variant."""
+    name, _space, key = step.draw.partition(" ")
+    curves, take = discover()[step.page].curves, {"on_change": _take_curve, "args": (place,)}
+    with st.container(horizontal=True):
+        st.session_state["lessons.curve"] = name
+        titles = {each: _(curve.title, name=_("a variant")) for each, curve in curves.items()}
+        st.selectbox(_("Curve"), list(titles), format_func=titles.__getitem__, key="lessons.curve", **take)
+        st.session_state["lessons.curve_of"] = key
+        names = {each: _(ac.variant(each).title) for each in (*_keys(step), key)}
+        st.selectbox(_("Variant"), list(names), format_func=names.__getitem__, key="lessons.curve_of", **take)
+
+
+def _take_curve(place: int) -> None:
+    draft.update_step(place, draw=f"{st.session_state['lessons.curve']} {st.session_state['lessons.curve_of']}")
+
+
 def _warn(step: Step, place: int) -> None:
     """Show a warning if the step's own screen already shows the answer, with a button that hides the variant."""
     if not draft.shows_answer(step):
         return
     st.warning(_("The step's own screen already shows the answer."), icon=":material/visibility:")
-    found = answer.find(step)
-    if found is not None and found.key not in ("", REFERENCE):
-        name = _(ac.variant(found.key).title)
+    key = answer.variant_of(step)
+    if key not in ("", REFERENCE):
+        name = _(ac.variant(key).title)
         label = _("Hide {name} until the answer", name=name)
         st.button(label, key="lessons.hide", type="tertiary", on_click=draft.remove_asked_variant, args=(place,))
 

@@ -10,9 +10,7 @@ from app.words.i18n import _, escape_markdown, sentence
 
 def show() -> None:
     """Draw the upload and, for a valid lesson, the buttons that begin and edit it; else an error."""
-    sent = st.file_uploader(
-        _("Open a lesson from its file"), type=["toml", "txt"], key="lessons.upload", max_upload_size=1
-    )
+    sent = st.file_uploader(_("Open a lesson file"), type=["toml", "txt"], key="lessons.upload", max_upload_size=1)
     if sent is None:
         return
     try:

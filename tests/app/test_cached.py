@@ -334,20 +334,6 @@ def test_a_record_is_read_once_for_all_who_ask_and_again_after_an_error(monkeypa
     assert records.load(SOURCE).n == SOURCE.spec.n
 
 
-def test_the_file_that_was_looked_at_longest_ago_makes_room():
-    kept = cached.Uploads(most_bytes=10)
-    kept.keep("a", b"1234")
-    kept.keep("b", b"5678")
-    assert kept.get("a") == b"1234"
-    kept.keep("c", b"90")
-    assert kept.get("b") == b"5678"  # ten bytes fit
-    kept.get("a")
-    kept.keep("d", b"!")
-    assert [kept.get(name) for name in "abcd"] == [b"1234", b"5678", None, b"!"]
-    kept.keep("d", b"!")
-    assert kept.get("a") == b"1234"
-
-
 def test_words_of_waiting_are_said_only_where_something_is_not_kept(monkeypatch):
     said = []
 

@@ -20,6 +20,7 @@ from app.ui.input_panel import (
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
+from attention_core.runtime.cache import ByteLRUCache
 
 
 def record(special):
@@ -53,7 +54,7 @@ def test_a_mask_that_is_off_is_named_with_its_head():
 
 
 def test_a_file_stands_where_all_visitors_files_do_and_one_that_made_room_is_asked_for_again(monkeypatch):
-    kept = cached.Uploads(most_bytes=50_000)
+    kept = ByteLRUCache(50_000, len)
     monkeypatch.setattr(cached, "uploads", lambda: kept)
     at = open_page("matrices", {"input": "upload", "variants": ["softmax"]})
     at.file_uploader(key="upload.widget").set_value(("m\x1bine.npz", ac.inputs.example_npz(), "")).run()
@@ -63,7 +64,7 @@ def test_a_file_stands_where_all_visitors_files_do_and_one_that_made_room_is_ask
     at.file_uploader(key="upload.widget").set_value(None).run()
     assert "Showing m?ine.npz" in [caption.value for caption in at.caption]
     assert not at.error
-    kept.keep("another visitor's", bytes(45_000))
+    kept.get("another visitor's", lambda: bytes(45_000))
     at.run()
     assert not at.exception
     [error] = at.error

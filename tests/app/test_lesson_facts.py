@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from driver import curves, message, table
-from test_lessons import STEPS, begun, press, step_of
+from test_lessons import NUMBERS, STEPS, begun, press, step_of
 
 import attention_core as ac
 from app.jobs import dispatch
@@ -302,7 +302,7 @@ def test_what_a_step_states_is_true_of_its_screens(key, place):
     FACTS[key, place]()
 
 
-@pytest.mark.parametrize(("key", "place"), STEPS)
+@pytest.mark.parametrize(("key", "place"), NUMBERS)
 def test_no_step_shows_its_answer_before_it_is_asked_for(key, place):
     step = step_of(key, place)
     assert not draft.shows_answer(step)

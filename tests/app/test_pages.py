@@ -31,7 +31,7 @@ def test_every_page_opens_without_an_error(page):
     at = open_app(page)
     assert not at.exception
     assert not at.error
-    question = discover()[page].question or "Where does a word look?"
+    question = discover()[page].question or "Attention Lab"
     assert any(title.startswith(f"# {question}") for title in titles(at))
 
 
@@ -185,7 +185,7 @@ def test_a_text_too_long_for_a_link_is_not_lost_by_following_one():
 
     noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz ", k=19_000))
     assert write_text(noise) == []
-    at = open_app("home", family="sparse", text=noise).run()
+    at = open_app("home", family=["sparse"], text=noise).run()
     go(at, "timing", {"causal": "1"})
     assert at.session_state["causal"]
     assert at.session_state["text"] == noise

@@ -13,7 +13,7 @@ from app.state.session import SharedOptions
 from attention_core.limits import current
 
 KNOWN = Options.shared() | {
-    "tone": url.choice("sqrt", "linear", "log"),
+    "tone": url.one_of("sqrt", ["sqrt", "linear", "log"]),
     "row": url.whole(None, 0, current().matrix_tokens - 1),
 }
 
@@ -221,7 +221,9 @@ def test_of_many_refused_values_the_number_is_told(count, ends):
 def test_a_long_default_is_called_one():
     long, brief = "x" * (url.WORD + 1), "x" * url.WORD
     for default, shown in ((long, "the default"), (brief, f"“{brief}”")):
-        assert f"a is {shown}, not “?”" in url.refusal({"a": default}, {"a": url.choice(default)}, {"a": ["?"]})
+        assert f"a is {shown}, not “?”" in url.refusal(
+            {"a": default}, {"a": url.one_of(default, [default])}, {"a": ["?"]}
+        )
     changed = url.refusal({"a": long}, {"a": url.one_of("y", [long])}, {"a": ["?"]})
     assert f"a is “{brief}…”, not “?”" in changed
 

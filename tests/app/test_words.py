@@ -76,10 +76,7 @@ def test_translators_are_given_what_names_the_lines_of_a_claims_figure():
 
 
 def test_translators_are_given_what_the_pages_say():
-    for folder, said in (
-        ("pages", "What can be compared"),
-        ("app", "The link contains values that are not valid here."),
-    ):
+    for folder, said in (("pages", "All variants"), ("app", "The link contains values that are not valid here.")):
         found = extract_from_dir(str(ROOT / folder), [("**.py", extraction.screen)])
         assert said in {message for _, _, message, _, _ in found}
 

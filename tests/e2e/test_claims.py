@@ -74,7 +74,7 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
     assert phone.evaluate(SIDEWAYS) <= 390
 
     page.get_by_role("link", name="Open in Matrices").click()
-    expect(page.get_by_text("Where does each variant look?")).to_be_visible()
+    expect(page.get_by_text("What does each variant attend to?")).to_be_visible()
     settle(page)
     assert {"n=40", "variants=softmax", "variants=cosine"} <= words(page)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from browser import on, settle, visit, words
+from browser import on, query, settle, visit, words
 from playwright.sync_api import expect
 
 import app
@@ -36,7 +36,7 @@ def counters(word):
     """Return the texts for the error and the cost next to a variant's row."""
     n = ac.inputs.from_text(presets.SENTENCE).n
     full, own = (attention.cost(n, 32, heads=12).multiply_adds for attention in (ac.get("softmax"), ac.from_word(word)))
-    return f"off by {compared(word).output_error:.0%}", f"{own / full:.0%} of softmax’s cost", f"both at {n} tokens"
+    return f"error {compared(word).output_error:.0%}", f"cost {own / full:.0%}", f"of softmax at {n} tokens"
 
 
 def numbers(page, variant):
@@ -46,7 +46,7 @@ def numbers(page, variant):
 
 def written(row):
     """Return a row of weights, formatted as the page shows it."""
-    return ["" if not abs(x) >= 0.01 else f"{round(100 * x)}%".replace("-", "\N{MINUS SIGN}") for x in row.tolist()]
+    return ["" if not abs(x) >= 0.03 else f"{round(100 * x)}%".replace("-", "\N{MINUS SIGN}") for x in row.tolist()]
 
 
 def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(page, server):
@@ -56,9 +56,9 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: asked.append(frame)))
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(page, f"{server}/?variants=softmax")
-    told, arc = page.locator(".told"), page.locator('[data-variant="local"] path').nth(1)
-    expect(told).to_contain_text("“it” looks mostly at “animal”, 77%. Local (window 4) cannot reach it.")
-    assert told.bounding_box()["y"] + told.bounding_box()["height"] <= 720, "a projector shows all of it"
+    summary, arc = page.locator(".summary"), page.locator('[data-variant="local"] path').nth(1)
+    expect(summary).to_contain_text("“it” looks mostly at “animal” (77%). Local (window 4) cannot reach it.")
+    assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert written(matrix("local~window~4")[8]) == numbers(page, "local")
     assert arc.evaluate("(arc) => arc.style.opacity") == "0"
 
@@ -68,7 +68,7 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     page.mouse.down()
     for place in range(8, 28):
         page.mouse.move(*on(window, place / 28, 0.5))
-    expect(told).to_contain_text("keeps it at 77%")
+    expect(summary).to_contain_text("gives it 77%, about the same")
     page.wait_for_timeout(600)  # This is longer than the pause in a drag after which the browser reports to the server.
     assert len(asked) == before, "arcs follow the hand without a request"
     page.mouse.up()
@@ -83,31 +83,107 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     settle(page)
 
     page.locator('[data-variant="nystrom"] .word').nth(6).hover()
-    expect(told).to_contain_text("“street” looks mostly at “The”, 51%.")
+    expect(summary).to_contain_text("“street” looks mostly at “The” (51%).")
     assert page.locator(".word.looking").count() == 4
     for key in ("softmax", "local", "linear", "nystrom~landmarks~8"):
         row = matrix(f"local~window~{at}" if key == "local" else key)[6]
         assert written(row) == numbers(page, key.partition("~")[0]), "one word looks in all rows"
     assert page.locator('[data-variant="nystrom"] path.negative').count() > 0
     page.mouse.move(5, 715)
-    expect(told).to_contain_text("“it” looks")
+    expect(summary).to_contain_text("“it” looks")
 
     page.get_by_role("radio", name="it", exact=True).focus()
     page.keyboard.press("ArrowLeft")
-    expect(told).to_contain_text("“because” looks")
+    expect(summary).to_contain_text("“because” looks")
     expect(page.get_by_role("status").filter(has_text="Softmax")).to_contain_text(
         "Softmax: “because” looks at “tired” 27%"
     )
     page.wait_for_url("**word=7*")
     assert words(page) == {"variants=softmax", "word=7", f"window={at}"}
 
-    page.get_by_role("link", name="See the whole matrices").click()
+    page.get_by_role("link", name="Open in Matrices").click()
     page.wait_for_url("**/matrices?*")
-    query = parse_qs(urlsplit(page.url).query)
-    assert read_text(query["text"]) == presets.SENTENCE
-    assert query["variants"] == ["softmax", f"local~window~{at}", "linear", "nystrom~landmarks~8"]
-    assert (query["row"], query["layer"], query["head"], query["special"]) == (["7"], ["3"], ["1"], ["0"])
+    address = parse_qs(urlsplit(page.url).query)
+    assert read_text(address["text"]) == presets.SENTENCE
+    assert address["variants"] == ["softmax", f"local~window~{at}", "linear", "nystrom~landmarks~8"]
+    assert (address["row"], address["layer"], address["head"], address["special"]) == (["7"], ["3"], ["1"], ["0"])
     settle(page)
+
+
+@pytest.fixture
+def moving(window):
+    """Yield a page of a visitor who has not asked for less motion, and the words that were the query, in order."""
+    context = window.browser.new_context(reduced_motion="no-preference")
+    page = context.new_page()
+    page.add_init_script(
+        """window.visited = [];
+        new MutationObserver(() => {
+            const roots = [...document.querySelectorAll("*")].map((each) => each.shadowRoot);
+            const root = roots.find((each) => each?.querySelector(".sentence"));
+            if (!root || window.watched) return;
+            window.watched = true;
+            const read = () => {
+                const word = root.querySelector(".word.looking")?.dataset.word;
+                if (word !== undefined && word !== window.visited.at(-1)) window.visited.push(word);
+            };
+            new MutationObserver(read).observe(root, { subtree: true, attributes: true, childList: true });
+        }).observe(document, { subtree: true, childList: true });"""
+    )
+    yield page
+    context.close()
+
+
+def test_the_query_moves_along_the_sentence_once_and_ends_on_its_word(moving, server):
+    visit(moving, server)
+    moving.wait_for_function("() => window.visited.length >= 9 && window.visited.at(-1) === '8'")
+    expect(moving.locator(".sentence[data-touring]")).to_have_count(0)
+    assert moving.evaluate("window.visited.slice(-9).map(Number)") == [*range(9)]
+    expect(moving.locator(".summary")).to_contain_text("“it” looks mostly at “animal”")
+    assert query(moving) == "", "the server is not asked"
+
+
+def test_the_first_key_stops_the_moving_word(moving, server):
+    moving.goto(server)
+    moving.wait_for_function("() => window.visited.length >= 3")
+    moving.keyboard.press("Shift")
+    expect(moving.locator(".sentence[data-touring]")).to_have_count(0)
+    visited = moving.evaluate("window.visited.map(Number)")
+    assert visited[-1] == 8
+    assert len(visited) < 10
+    moving.wait_for_timeout(600)
+    assert moving.evaluate("window.visited.map(Number)") == visited
+
+
+def test_the_word_stays_for_visitors_who_want_less_motion(page, server):
+    visit(page, server)
+    page.wait_for_timeout(1000)
+    expect(page.locator(".sentence[data-touring]")).to_have_count(0)
+    expect(page.get_by_role("radio", name="it", exact=True)).to_be_checked()
+
+
+def test_the_numbers_are_explained_behind_a_button(page, server):
+    visit(page, server)
+    notes, button = page.locator(".notes"), page.get_by_role("button", name="About these numbers")
+    expect(notes).to_be_hidden()
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(notes).to_contain_text("Baseline, the mean of all values")
+    expect(button).to_have_attribute("aria-expanded", "true")
+    button.click()
+    expect(notes).to_be_hidden()
+
+
+def test_a_family_of_the_gallery_is_drawn_once_it_is_opened_and_stays_in_the_link(page, server):
+    visit(page, f"{server}/?variants=softmax")
+    expect(page.locator(".variant")).to_have_count(0)
+    for family in ("Sparse", "Mixed"):
+        page.get_by_text(re.compile(rf"^{family}.*\(\d+\)")).first.click()
+        settle(page)
+    wanted = sum(each.family in ("sparse", "mixed") for each in ac.all_variants())
+    expect(page.locator(".variant")).to_have_count(wanted)
+    assert words(page) == {"variants=softmax", "family=sparse", "family=mixed"}
+    page.reload()
+    expect(page.locator(".variant")).to_have_count(wanted)
 
 
 def test_a_right_to_left_sentence_keeps_numbers_and_signs_in_order(page, server):
@@ -115,7 +191,7 @@ def test_a_right_to_left_sentence_keeps_numbers_and_signs_in_order(page, server)
     box = page.get_by_label("Your sentence")
     box.fill("שלום, 7 $& hello")
     box.press("Enter")
-    expect(page.locator(".told")).to_contain_text(re.compile("“\u2068[^\u2069”]+\u2069” looks"))
+    expect(page.locator(".summary")).to_contain_text(re.compile("“\u2068[^\u2069”]+\u2069” looks"))
     style = "(each) => [getComputedStyle(each).direction, getComputedStyle(each).unicodeBidi]"
     assert page.locator(".number").first.evaluate(style)[0] == "ltr"
     assert page.locator(".word").first.evaluate(style) == ["rtl", "plaintext"]
@@ -144,11 +220,11 @@ def told(window):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ([0.1, 0.5, 0.3, 0.1], "“it” looks mostly at “animal”, 50%."),
-        ([0.1, 0.49, 0.31, 0.1], "“it” looks at “animal” most, 49%."),
-        ([0.25, 0.3, 0.25, 0.2], "“it” looks at “animal” most, 30%."),
-        ([0.2, 0.24, 0.2, 0.2], "“it” looks at everything a little, at “animal” most, 24%."),
-        ([0.1, 0.3, 0.5, 0.1], "“it” looks mostly at itself, 50%."),
+        ([0.1, 0.5, 0.3, 0.1], "“it” looks mostly at “animal” (50%)."),
+        ([0.1, 0.49, 0.31, 0.1], "“it” looks most at “animal” (49%)."),
+        ([0.25, 0.3, 0.25, 0.2], "“it” looks most at “animal” (30%)."),
+        ([0.2, 0.24, 0.2, 0.2], "“it” looks at many words, most at “animal” (24%)."),
+        ([0.1, 0.3, 0.5, 0.1], "“it” looks most at itself (50%)."),
     ],
 )
 def test_where_a_word_looks_is_told(told, row, said):
@@ -159,16 +235,16 @@ def test_where_a_word_looks_is_told(told, row, said):
     ("row", "said"),
     [
         ([0, math.nan, 1, 0], "X cannot reach it."),
-        ([0, 0.76, 0, 0], "X keeps it at 76%."),
-        ([0, 0.84, 0, 0], "X keeps it at 84%."),
-        ([0, 0.74, 0, 0], "X leaves it 74%."),
-        ([0, 0.86, 0, 0], "X gives it 86%."),
-        ([0, 0.003, 0, 0], "X leaves it <1%."),
-        ([0, -0.02, 0, 0], "X turns that negative, −2%."),
-        ([-0.09, 0.4, 0, 0], "X leaves it 40%."),
-        ([-0.11, 0.4, -0.1, 0], "X leaves it 40%. There “The” weighs −11%, less than nothing."),
-        ([0, -0.5, 0, 0], "X turns that negative, −50%."),
+        ([0, 0.76, 0, 0], "X gives it 76%, about the same."),
+        ([0, 0.84, 0, 0], "X gives it 84%, about the same."),
+        ([0, 0.74, 0, 0], "X gives it only 74%."),
+        ([0, 0.86, 0, 0], "X gives it more, 86%."),
+        ([0, 0.003, 0, 0], "X gives it only <1%."),
+        ([0, -0.02, 0, 0], "X gives it a negative weight, −2%."),
+        ([-0.09, 0.4, 0, 0], "X gives it only 40%."),
+        ([-0.11, 0.4, -0.1, 0], "X gives it only 40%. It also gives “The” a negative weight, −11%."),
+        ([0, -0.5, 0, 0], "X gives it a negative weight, −50%."),
     ],
 )
 def test_what_a_variant_makes_of_it_is_told(told, row, said):
-    assert told(("Softmax", [0, 0.8, 0.2, 0]), ("X", row)).split("80%. ")[1] == said
+    assert told(("Softmax", [0, 0.8, 0.2, 0]), ("X", row)).split("(80%). ")[1] == said

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import board, query, saved, settle, visit
+from browser import board, on, query, saved, settle, visit
 from playwright.sync_api import expect
 
 from app.lessons.shipped import shipped
@@ -23,7 +23,7 @@ def answered(page):
 def test_a_lesson_is_taken_from_home_to_its_end_by_guessing_first(page, server):
     visit(page, server)
     expect(page.locator(".lessons a.way")).to_have_count(len(shipped()))
-    page.locator(".lessons a.way").filter(has_text="What a window loses").click()
+    page.locator(".lessons a.way").filter(has_text="How a sink recovers").click()
     for place, step in enumerate(shipped()["window_and_sink"].steps, 1):
         expect(card(page)).to_contain_text(f"Step {place} of 4")
         expect(card(page)).to_contain_text(step.ask)
@@ -65,7 +65,7 @@ def test_a_class_is_shown_a_lesson_by_the_arrow_keys(page, server):
     page.keyboard.press("ArrowLeft")
     expect(card(page)).to_contain_text("Step 3 of 4")
     settle(page)
-    card(page).get_by_role("button", name="Show it").click()
+    card(page).get_by_role("button", name="Show answer").click()
     assert re.match(r"Answer: [\d.]+%", answered(page))
     slider = page.get_by_test_id("stMain").get_by_role("slider").first
     slider.focus()
@@ -102,7 +102,7 @@ def test_a_class_sees_the_figure_of_each_step_before_and_after_its_answer(page, 
         expect(card(page)).to_contain_text(step.ask)
         settle(page)
         assert figure_in_view(page), f"step {place} before its answer"
-        card(page).get_by_role("button", name="Show it").click()
+        card(page).get_by_role("button", name="Show answer").click()
         assert answered(page)
         settle(page)
         assert figure_in_view(page), f"step {place} with its answer"
@@ -115,11 +115,89 @@ def test_a_class_sees_the_figure_of_each_step_before_and_after_its_answer(page, 
 def test_a_lesson_about_a_sweep_waits_for_it(page, server, key):
     step = shipped()[key].steps[0]
     visit(page, f"{server}/{step.at}&lesson={key}", until="Step 1 of 3")
-    card(page).get_by_role("button", name="Show it").click()
+    card(page).get_by_role("button", name="Show answer").click()
     number = re.match(r"Answer: ([\d.]+) nats", answered(page))[1]
     expect(page.get_by_test_id("stMain").get_by_text(re.compile("From n = 16 to 1024"))).to_contain_text(
         f"to {number} nats"
     )
+
+
+def points(page):
+    """Return the heights of the points on the canvas."""
+    shown = card(page).locator("circle[role=slider]").all()
+    return [float(each.get_attribute("aria-valuenow")) for each in shown]
+
+
+def drawing(page, server):
+    """Open the step that asks for a curve, and return its canvas."""
+    step = shipped()["log_n"].steps[1]
+    visit(page, f"{server}/{step.at}&lesson=log_n&lesson_step=2", until="Step 2 of 3")
+    expect(card(page).locator("circle[role=slider]")).to_have_count(7)
+    settle(page)
+    return card(page).locator(".sketch svg")
+
+
+def test_a_curve_is_drawn_with_the_mouse_and_the_keyboard_before_it_is_measured(page, server):
+    canvas = drawing(page, server)
+    check = card(page).get_by_role("button", name="Check")
+    expect(check).to_be_disabled()
+    scaled = page.locator(".js-plotly-plot .annotation").filter(has_text="log n")
+    expect(scaled).to_have_count(0)
+    expect(card(page).locator("polyline.measured")).to_have_count(0)
+    start = points(page)
+    page.mouse.move(*on(canvas, 0.12, 0.6))
+    page.mouse.down()
+    for part in range(1, 12):
+        page.mouse.move(*on(canvas, 0.12 + 0.8 * part / 11, 0.6 - 0.3 * part / 11))
+    page.mouse.up()
+    drawn = points(page)
+    assert drawn == sorted(drawn)
+    assert drawn[0] < start[0] < drawn[-1]
+    expect(check).to_be_enabled()
+    settle(page)
+    card(page).get_by_role("slider", name="tokens n 64").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("PageDown")
+    moved = points(page)
+    assert moved[2] == pytest.approx(drawn[2] + 0.1, abs=0.011)
+    assert moved[3] == pytest.approx(drawn[3] - 0.5, abs=0.011)
+    page.wait_for_timeout(500)  # A key reports the curve after a pause.
+    settle(page)
+    assert points(page) == moved
+    check.click()
+    assert re.match(r"(Close: your curve is|On average, your curve is) [\d.]+ nats from", answered(page))
+    expect(card(page).locator("polyline.measured")).to_have_count(1)
+    expect(card(page).locator("polyline.drawn")).to_have_count(1)
+    expect(card(page).locator("circle")).to_have_count(0)
+    expect(scaled).to_have_count(1)
+
+
+def test_a_curve_is_drawn_with_a_finger(phone, server):
+    canvas = drawing(phone, server)
+    canvas.scroll_into_view_if_needed()
+    start = points(phone)
+    phone.touchscreen.tap(*on(canvas, 0.93, 0.2))
+    expect(card(phone).get_by_role("button", name="Check")).to_be_enabled()
+    moved = points(phone)
+    assert moved[:-1] == start[:-1]
+    assert moved[-1] > start[-1]
+
+
+def test_the_controls_of_a_page_appear_with_the_answer(page, server):
+    step = shipped()["log_n"].steps[0]
+    visit(page, f"{server}/{step.at}&lesson=log_n", until="Step 1 of 3")
+    settle(page)
+    main = page.get_by_test_id("stMain")
+    for control in ("Share", "Display", "Add or remove"):
+        expect(main.get_by_role("button", name=control)).to_be_hidden()
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    expect(page.get_by_test_id("stExpandSidebarButton")).to_be_hidden()
+    card(page).get_by_role("button", name="Show answer").click()
+    assert answered(page)
+    for control in ("Share", "Display", "Add or remove"):
+        expect(main.get_by_role("button", name=control)).to_be_visible()
+    expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible()
 
 
 def test_a_lesson_is_made_by_hand_saved_and_taken_by_another_browser(page, elsewhere, server):
@@ -153,6 +231,6 @@ def test_a_lesson_is_made_by_hand_saved_and_taken_by_another_browser(page, elsew
     expect(card(elsewhere)).to_contain_text("How many pairs may look?")
     expect(board(elsewhere, "masks.board")).to_be_visible(timeout=60_000)
     settle(elsewhere)
-    card(elsewhere).get_by_role("button", name="Show it").click()
+    card(elsewhere).get_by_role("button", name="Show answer").click()
     number = re.match(r"Answer: ([\d.]+)%", answered(elsewhere))[1]
     expect(elsewhere.get_by_test_id("stMain").get_by_text(re.compile("pairs look")).first).to_contain_text(f"{number}%")

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.ops.linear.features import MAPS, Features, exponential_features
-from attention_core.ops.linear.kernel import similarities
+from attention_core.ops.linear.features import MAPS, Features, exponential_features, similarities
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.masked import rows_over_sum
 

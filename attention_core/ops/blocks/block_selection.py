@@ -7,8 +7,8 @@ from torch import Tensor
 
 from attention_core.ops.blocks import key_blocks
 from attention_core.ops.blocks.key_blocks import block_count, chosen_elements, chosen_multiply_adds, chosen_parts
-from attention_core.ops.pattern.layouts import block_pairs
 from attention_core.ops.pattern.parts import own_block
+from attention_core.ops.pattern.pieces import block_pairs
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.partial import merged

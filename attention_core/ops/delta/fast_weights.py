@@ -20,9 +20,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.features import Features
+from attention_core.ops.linear.features import Features, triangle
 from attention_core.ops.linear.scans import by_chunks
-from attention_core.ops.linear.triangle import triangle
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params
 from attention_core.variant import Cost, Decoder, Variant

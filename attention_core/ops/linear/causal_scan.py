@@ -12,9 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attention_core.ops.linear.features import Features
+from attention_core.ops.linear.features import Features, triangle
 from attention_core.ops.linear.scans import by_chunks, running_sum
-from attention_core.ops.linear.triangle import triangle
 from attention_core.ops.softmax.masked import nonzero
 
 CHUNK = 64

@@ -17,18 +17,7 @@ from attention_core.ops.linear.causal_scan import (
 from attention_core.ops.linear.features import Features, Map, paired
 from attention_core.ops.linear.scans import wants_gradient
 from attention_core.ops.linear.streamed_kernel import streamed_attention, streamed_cost
-from attention_core.ops.linear.triangle import triangle
 from attention_core.ops.softmax.masked import nonzero
-
-
-def similarities(f: Features, *, causal: bool) -> Tensor:
-    """Return ``φ(q_i) · φ(k_j)`` of every pair, ``[..., n, n]``, zero where a causal form hides the key.
-
-    Args:
-        f: features of the queries and keys, with references if ``causal``.
-        causal: whether query i attends to keys 0..i only.
-    """
-    return triangle(f)[0] if causal else f.q @ f.k.mT
 
 
 def kernel_attention(

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import CHUNK, State, divided, fold, with_ones
-from attention_core.ops.linear.features import Features, LogFeatures, Map, paired
+from attention_core.ops.linear.features import Features, LogFeatures, Map, paired, rises_far
 from attention_core.ops.linear.scans import by_chunks
-from attention_core.ops.linear.triangle import rises_far
 
 BLOCK = 2**16
 """Numbers in the features of one block without a causal mask: 256 KiB of float32."""

@@ -10,8 +10,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import pairs
-
 BLOCK = 32
 """Queries in one block of a band: fewer compute less outside the band, more use the kernel better."""
 
@@ -124,20 +122,3 @@ def restored(outs: Iterable[Tensor], like: Tensor, stride: int) -> Tensor:
     for place, out in zip(residues(result, stride), [first, *rest], strict=True):
         place.copy_(out)
     return result
-
-
-def residue_pairs(n: int, stride: int, *, causal: bool) -> int:
-    """Count the pairs a multiple of the stride apart, without hidden blocks of keys."""
-    longer = n % stride
-    return longer * pairs(n // stride + 1, causal=causal) + (stride - longer) * pairs(n // stride, causal=causal)
-
-
-def block_pairs(n: int, block: int, *, causal: bool) -> int:
-    """Count the pairs within the blocks, without hidden blocks of keys; the last block may be short."""
-    whole, rest = divmod(n, block)
-    return whole * pairs(block, causal=causal) + pairs(rest, causal=causal)
-
-
-def same_residue(distance: Tensor, stride: int) -> Tensor:
-    """Check whether positions at this distance are congruent modulo the stride."""
-    return torch.remainder(distance, stride) == 0

@@ -244,3 +244,15 @@ def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> 
     """
     merged = min(columns_rows(n), n - anchors) if anchors else 0
     return union_elements(n, d, rows=max(anchors, rows), mask=mask, again=merged)
+
+
+def residue_pairs(n: int, stride: int, *, causal: bool) -> int:
+    """Count the pairs a multiple of the stride apart, without hidden blocks of keys."""
+    longer = n % stride
+    return longer * pairs(n // stride + 1, causal=causal) + (stride - longer) * pairs(n // stride, causal=causal)
+
+
+def block_pairs(n: int, block: int, *, causal: bool) -> int:
+    """Count the pairs within the blocks, without hidden blocks of keys; the last block may be short."""
+    whole, rest = divmod(n, block)
+    return whole * pairs(block, causal=causal) + pairs(rest, causal=causal)

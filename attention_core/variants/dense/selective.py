@@ -4,7 +4,6 @@ The first head decides for all heads. The positive logits that earlier queries g
 added up along the text and subtracted from the key's later logits. The first key and a query's own key are exempt.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -17,11 +16,6 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import Cost, Paper, Params, Variant
 
 
-@dataclass(frozen=True, kw_only=True)
-class SelectiveParams(Params):
-    """Selective attention has no settings."""
-
-
 def judged(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
     """Return what queries i, ``[rows, 1]``, subtract from the keys' later logits, ``[..., 1, rows, keys]``."""
     j = torch.arange(logits.shape[-1], device=logits.device)
@@ -30,7 +24,7 @@ def judged(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
     return first.relu() * taken
 
 
-def weights(q: Tensor, k: Tensor, p: SelectiveParams, *, causal: bool) -> Tensor:
+def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute ``S(s - F)``, ``[..., n, n]``, where F sums what earlier queries subtracted.
 
     ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)``, and 0 for the first key.
@@ -46,7 +40,7 @@ State = tuple[int, Tensor, Tensor, Tensor]
 """The number of earlier queries, what they subtract from every key, ``[..., 1, 1, n]``, all keys, and all values."""
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, p: SelectiveParams, *, causal: bool) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries, carrying the sum F from block to block: O(n² d) time, O(n d) memory."""
     queries, n = at_least_float32(q), q.shape[-2]
     lost = queries.new_zeros(*q.shape[:-3], 1, 1, n) if q.ndim > 2 else queries.new_zeros(1, n)
@@ -69,7 +63,7 @@ def _rows(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]:
     return masked_softmax(logits, seen) @ v[..., :keys, :], (stop, lost, k, v)
 
 
-def cost(n: int, d: int, p: SelectiveParams, *, causal: bool, heads: int) -> Cost:
+def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
     """Count two products over the pairs in the blocks; memory for the output and four arrays as large as a block."""
     return Cost(
         multiply_adds=heads * 2 * d * pairs(n, causal=causal), peak_elements=heads * (n * d + 4 * largest_block(n))
@@ -85,7 +79,7 @@ VARIANT = Variant(
     formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
-    params=SelectiveParams,
+    params=Params,
     weights=weights,
     attend=attend,
     cost=cost,

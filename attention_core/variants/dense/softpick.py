@@ -1,17 +1,10 @@
 """Softpick: a rectified softmax, in which a single weight or a whole row can be zero."""
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.ops.softmax.masked import causal_mask, nonzero, scores
 from attention_core.variant import Cost, Paper, Params, Variant
-
-
-@dataclass(frozen=True, kw_only=True)
-class SoftpickParams(Params):
-    """Softpick has no settings."""
 
 
 def softpick(logits: Tensor) -> Tensor:
@@ -25,7 +18,7 @@ def softpick(logits: Tensor) -> Tensor:
     return less.clamp_min(0) / nonzero(less.abs().sum(-1, keepdim=True))
 
 
-def weights(q: Tensor, k: Tensor, p: SoftpickParams, *, causal: bool) -> Tensor:
+def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute ``softpick(q kᵀ / √d)``, ``[..., n, n]``."""
     logits = scores(q, k)
     if causal:  # e⁰ - 1 adds nothing to the sum
@@ -33,7 +26,7 @@ def weights(q: Tensor, k: Tensor, p: SoftpickParams, *, causal: bool) -> Tensor:
     return softpick(logits)
 
 
-def definition(q: Tensor, k: Tensor, v: Tensor, p: SoftpickParams, *, causal: bool) -> Tensor:
+def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute ``relu(e^z - 1) / Σ |e^z - 1| v``, ``[..., n, d_v]``, which overflows where logits are large."""
     logits = scores(q, k)  # [..., n, n]
     if causal:  # e⁰ - 1 adds nothing to the sum
@@ -47,12 +40,12 @@ def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
     return softpick(rows.hide(scores(q, k), 0.0))
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftpickParams, *, causal: bool) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
     return blockwise_attention(_weigh, q, k, v, causal=causal)
 
 
-def cost(n: int, d: int, p: SoftpickParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
     """Count two products over the pairs in the blocks; memory for the output and four arrays as large as a block."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
 
@@ -65,7 +58,7 @@ VARIANT = Variant(
     formula=r"A_{ij} = \frac{\operatorname{relu}(e^{s_{ij}} - 1)}{\sum_l |e^{s_{il}} - 1|},\quad "
     r"s = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
-    params=SoftpickParams,
+    params=Params,
     weights=weights,
     attend=attend,
     definition=definition,

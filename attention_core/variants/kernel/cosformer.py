@@ -14,8 +14,8 @@ from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import State as Sums
 from attention_core.ops.linear.causal_scan import empty_state
-from attention_core.ops.linear.features import LogFeatures, paired
-from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step, similarities
+from attention_core.ops.linear.features import LogFeatures, paired, similarities
+from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
 from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.linear.causal_scan import State, by_token, empty_state
-from attention_core.ops.linear.features import Features, LogFeatures
-from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step, similarities
+from attention_core.ops.linear.features import Features, LogFeatures, similarities
+from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
 from attention_core.ops.softmax.masked import at_least_float32, nonzero, rows_over_sum
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 

@@ -8,28 +8,20 @@ The causal form divides each feature of the keys by its running sum over the pos
 one, but queries no longer share one normalised matrix of keys.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
-from attention_core.ops.linear.features import Features, LogFeatures
-from attention_core.ops.linear.kernel import similarities
+from attention_core.ops.linear.features import Features, LogFeatures, rises_far, similarities
 from attention_core.ops.linear.scans import by_chunks, running_max, running_sum, wants_gradient
 from attention_core.ops.linear.streamed_kernel import default_size, gather, streamed_cost
-from attention_core.ops.linear.triangle import rises_far
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.variant import Cost, Paper, Params, Variant
 
 
-@dataclass(frozen=True, kw_only=True)
-class EfficientParams(Params):
-    """Efficient attention has no settings."""
-
-
-def definition(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
+def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Gather the values by ``softmax_positions(K)``, then mix the summaries by ``softmax_features(Q)``."""
     mixture = q.softmax(-1)
     if not causal:
@@ -57,13 +49,13 @@ def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None)
     return Features(q.softmax(-1) / sums, keys, reference)
 
 
-def weights(q: Tensor, k: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
+def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``S_features(q) S_positions(k)ᵀ``, ``[..., n, n]``."""
     f = features(q, k, causal=causal)  # [..., n, d] each
     return similarities(f, causal=causal).to(q.dtype)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``S_features(q) (S_positions(k)ᵀ v)``; features exist for one block of tokens at a time.
 
     If gradients are needed and nothing is causal, all features are kept for the backward pass.
@@ -102,7 +94,7 @@ def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
     return out[..., :-1].to(v.dtype), State(state.sums, reference)
 
 
-def cost(n: int, d: int, p: EfficientParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
     """Count keys times values and queries times that sum; the causal form adds the products within a chunk."""
     if causal:
         return Cost(*streamed_cost(n, d, d, causal=True, referenced=True))
@@ -110,7 +102,7 @@ def cost(n: int, d: int, p: EfficientParams, *, causal: bool) -> Cost:
     return Cost(multiply_adds=n * d * (2 * d + 1), peak_elements=n * d + c * (2 * d + 1) + d * (d + 1))
 
 
-def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> dict[str, Tensor]:
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:
     """Return the two maps: how each feature gathers over positions, and how queries mix the features.
 
     ``gather``, ``[..., C, n]``: one attention map per feature, after the last token. ``summaries``, ``[..., C, d_v]``:
@@ -127,7 +119,7 @@ VARIANT = Variant(
     summary="Each key feature averages the values with a softmax over positions; each query mixes these averages.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
-    params=EfficientParams,
+    params=Params,
     weights=weights,
     attend=attend,
     cost=cost,

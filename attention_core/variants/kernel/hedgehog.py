@@ -5,21 +5,14 @@ zero count as much as entries far above. Untrained, as here, it replaces softmax
 training.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import State, empty_state
-from attention_core.ops.linear.features import LogFeatures, both_softmaxes, paired
-from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step, similarities
+from attention_core.ops.linear.features import LogFeatures, both_softmaxes, paired, similarities
+from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
 from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant
-
-
-@dataclass(frozen=True, kw_only=True)
-class HedgehogParams(Params):
-    """Hedgehog has no settings."""
 
 
 def phi(x: Tensor) -> LogFeatures:
@@ -27,7 +20,7 @@ def phi(x: Tensor) -> LogFeatures:
     return LogFeatures(both_softmaxes(at_least_float32(x)))
 
 
-def definition(q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams, *, causal: bool) -> Tensor:
+def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Multiply the features ``[softmax(x), softmax(-x)]``, then divide each row by its sum."""
     phi_q, phi_k = (torch.cat([x.softmax(-1), (-x).softmax(-1)], -1) for x in (q, k))
     similarity = phi_q @ phi_k.mT
@@ -35,27 +28,27 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams, *, causal: bo
     return rows_over_sum(similarity) @ v
 
 
-def weights(q: Tensor, k: Tensor, p: HedgehogParams, *, causal: bool) -> Tensor:
+def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
     return rows_over_sum(similarities(paired(phi, q, k, causal=causal), causal=causal))
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams, *, causal: bool) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``φ(q) (φ(k)ᵀ v)``, each row divided by ``φ(q) Σ_j φ(k_j)``."""
     return kernel_attention(phi, q, k, v, causal=causal)
 
 
-def init_state(q: Tensor, v: Tensor, p: HedgehogParams) -> State:
+def init_state(q: Tensor, v: Tensor, p: Params) -> State:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     return empty_state(2 * q.shape[-1], at_least_float32(v), normalise=True, referenced=False)
 
 
-def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams) -> tuple[Tensor, State]:
+def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, State]:
     """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
     return kernel_step(state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), causal=True), v)
 
 
-def cost(n: int, d: int, p: HedgehogParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
     """Count keys times values and queries times that sum; the causal form adds the products within a chunk."""
     return Cost(*kernel_cost(n, 2 * d, d, causal=causal))
 
@@ -68,7 +61,7 @@ VARIANT = Variant(
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(x) = [\operatorname{softmax}(x), \operatorname{softmax}(-x)]",
     complexity="n d²",
-    params=HedgehogParams,
+    params=Params,
     weights=weights,
     attend=attend,
     cost=cost,

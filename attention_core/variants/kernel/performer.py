@@ -25,8 +25,7 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.linear.causal_scan import CHUNK, State
-from attention_core.ops.linear.features import LogFeatures, paired
-from attention_core.ops.linear.kernel import similarities
+from attention_core.ops.linear.features import LogFeatures, paired, similarities
 from attention_core.ops.linear.scans import by_heads, wants_gradient
 from attention_core.ops.linear.streamed_kernel import BLOCK, empty, streamed_attention, streamed_cost, take
 from attention_core.ops.random import generator

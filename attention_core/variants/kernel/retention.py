@@ -16,10 +16,8 @@ from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
 from attention_core.ops.linear.even_decay import decayed_attention, decayed_cost
-from attention_core.ops.linear.features import MAPS, Features
-from attention_core.ops.linear.kernel import similarities
+from attention_core.ops.linear.features import MAPS, Features, rises_far, similarities
 from attention_core.ops.linear.scans import by_chunks, running_max
-from attention_core.ops.linear.triangle import rises_far
 from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 

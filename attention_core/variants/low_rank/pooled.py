@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.low_rank.pooling import Run, Segments, pool, pooling_matrix, strided_segments
-from attention_core.ops.pattern.layouts import block_pairs, residue_pairs
 from attention_core.ops.pattern.parts import earlier_blocks, own_block
+from attention_core.ops.pattern.pieces import block_pairs, residue_pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, masked_softmax, positions, scores
 from attention_core.ops.softmax.partial import merged

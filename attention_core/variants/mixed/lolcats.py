@@ -31,8 +31,8 @@ class LolcatsParams(Params):
         low=0,
         high=1024,
         budget=True,
-        help="Number of visible tokens up to and including the query's own; without a causal mask, the same number on "
-        "both sides. 0 is Hedgehog; a window as long as the text is softmax.",
+        help="Number of tokens with exact attention, up to and including the query's own; without a causal mask, the "
+        "same number on both sides. 0 is Hedgehog; a window as long as the text is softmax.",
     )
 
 

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.pattern.layouts import residue_pairs, same_residue
-from attention_core.ops.pattern.pieces import class_elements, classes
+from attention_core.ops.pattern.pieces import class_elements, classes, residue_pairs
 from attention_core.ops.pattern.primitives import mask_and_primitives
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import union_attention, union_elements
@@ -31,7 +30,7 @@ class AtrousParams(Params):
 
 def parts(n: int, p: AtrousParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the pairs with ``(i - j) mod r = 0``, ``bool [n, n]``."""
-    return {"stride": same_residue(distances(n, device), p.stride)}
+    return {"stride": distances(n, device) % p.stride == 0}
 
 
 mask, primitives = mask_and_primitives(parts)

@@ -7,7 +7,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.layouts import same_residue
 from attention_core.ops.pattern.pieces import anchor_pairs, anchored, anchored_elements
 from attention_core.ops.pattern.primitives import mask_and_primitives
 from attention_core.ops.pattern.window import window_pieces, window_size
@@ -37,7 +36,7 @@ class LongformerParams(Params):
 def parts(n: int, p: LongformerParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
-    near = (distance.abs() <= p.window * p.dilation) & same_residue(distance, p.dilation)
+    near = (distance.abs() <= p.window * p.dilation) & (distance % p.dilation == 0)
     everywhere = torch.arange(n, device=device) < p.global_tokens  # [n]
     return {"window": near, "global": everywhere | everywhere[:, None]}
 

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count, cut, filled
-from attention_core.ops.pattern.layouts import residue_pairs
 from attention_core.ops.pattern.parts import earlier_blocks
+from attention_core.ops.pattern.pieces import residue_pairs
 from attention_core.ops.pattern.window import in_window, window_attention, window_cost
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import (

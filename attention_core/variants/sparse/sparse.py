@@ -12,8 +12,17 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.layouts import block_pairs, residue_pairs, same_residue
-from attention_core.ops.pattern.pieces import ROWS, band, band_elements, class_elements, classes, columns, columns_rows
+from attention_core.ops.pattern.pieces import (
+    ROWS,
+    band,
+    band_elements,
+    block_pairs,
+    class_elements,
+    classes,
+    columns,
+    columns_rows,
+    residue_pairs,
+)
 from attention_core.ops.pattern.primitives import mask_and_primitives
 from attention_core.ops.pattern.window import in_window, window_size
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
@@ -51,7 +60,7 @@ class SparseParams(Params):
 
 def near(distance: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
     """Check which distances ``i - j`` lie in the window but are no multiple of the stride."""
-    return in_window(distance, p.window, causal=causal) & ~same_residue(distance, p.stride)
+    return in_window(distance, p.window, causal=causal) & (distance % p.stride != 0)
 
 
 def summaries(n: int, p: SparseParams, device: torch.device) -> Tensor:
@@ -69,7 +78,7 @@ def parts(n: int, p: SparseParams, device: torch.device | None, *, causal: bool)
     """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     if p.pattern == "strided":
-        return {"window": distance.abs() <= p.window, "stride": same_residue(distance, p.stride)}
+        return {"window": distance.abs() <= p.window, "stride": distance % p.stride == 0}
     position = torch.arange(n, device=device)
     block = position // p.stride
     last = position % p.stride >= p.stride - p.summary

@@ -33,7 +33,7 @@ class Choice:
     best: np.ndarray
     mass: np.ndarray
 
-    def held(self, blocks: np.ndarray) -> np.ndarray:
+    def mass_on(self, blocks: np.ndarray) -> np.ndarray:
         """Return the softmax mass on the given blocks for each query, ``[n]``."""
         found: np.ndarray = (self.mass * blocks).sum(-1)
         return found
@@ -41,7 +41,7 @@ class Choice:
     @property
     def worst_query(self) -> int:
         """The query that loses most mass by choosing by score instead of true mass; the last one in a tie."""
-        lost = self.held(self.best) - self.held(self.chosen)
+        lost = self.mass_on(self.best) - self.mass_on(self.chosen)
         return int(len(lost) - 1 - lost[::-1].argmax())
 
 
@@ -81,7 +81,7 @@ def _scores(seen: Seen, choice: Choice) -> Step:
 
     n, blocks = choice.mass.shape
     return Step(
-        mechanism=_("Keys are cut into blocks, and one score estimates how much softmax weight a block would get."),
+        mechanism=_("Keys are cut into blocks, and a score per block estimates how much softmax weight it would get."),
         formula=symbol(0, "s")
         + {
             "mean key": r"(q, b) = \frac{q^\top \bar k_b}{\sqrt d}",
@@ -104,10 +104,10 @@ def agreement(scores: np.ndarray, mass: np.ndarray) -> float | None:
         The share of correctly ranked pairs, over all queries; None if no query can choose between two blocks.
     """
     right = pairs = 0
-    for each, held in zip(scores, mass, strict=True):
+    for each, masses in zip(scores, mass, strict=True):
         may = np.flatnonzero(np.isfinite(each))
         i, j = np.triu_indices(len(may), 1)
-        better = np.sign(held[may][i] - held[may][j])
+        better = np.sign(masses[may][i] - masses[may][j])
         right += int((better * np.sign(each[may][i] - each[may][j]) > 0)[better != 0].sum())
         pairs += int((better != 0).sum())
     return right / pairs if pairs else None
@@ -128,7 +128,7 @@ def score_sentence(n: int, blocks: int, agrees: float | None) -> str:
             n=blocks,
         )
     return _(
-        "{n} tokens form {blocks} blocks. The score ranks two blocks by their softmax weight correctly in "
+        "{n} tokens form {blocks} blocks. The score puts two blocks in the order of their softmax weight in "
         "**{agrees:.0%}** of all cases; chance would give 50%.",
         n=n,
         blocks=blocks,
@@ -172,7 +172,7 @@ def _choose(seen: Seen, choice: Choice) -> Step:
 
     return Step(
         title=_("Selection"),
-        mechanism=_("Each query attends to its own block and to the blocks with the highest scores."),
+        mechanism=_("A query selects the blocks with the highest scores, in addition to its own block."),
         formula=r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b < b(i)\}"
         if seen.causal
         else r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b \ne b(i)\}",
@@ -204,7 +204,7 @@ def choice_sentence(asked: int, same: int, *, causal: bool) -> str:
 
 
 def _missed(seen: Seen, choice: Choice) -> Step:
-    own, chosen, best = choice.held(choice.own), choice.held(choice.chosen), choice.held(choice.best)
+    own, chosen, best = choice.mass_on(choice.own), choice.mass_on(choice.chosen), choice.mass_on(choice.best)
     places = list(range(len(own)))
     return Step(
         title=_("Captured weight"),

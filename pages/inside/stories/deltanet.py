@@ -27,7 +27,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: key overlap, the inverse, what is written, state growth, comparison with the reference."""
     sums = seen.weights.sum(-1)
     ending = _(
-        "{share:.0%} of its weights are negative. Rows sum to {low:.2g} … {high:.2g}.",
+        "{share:.0%} of the weights are negative. Rows sum to {low:.2g} … {high:.2g}.",
         share=(seen.weights[seen.visible] < 0).mean(),
         low=sums.min(),
         high=sums.max(),
@@ -212,8 +212,8 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
             **values,
         )
     return _(
-        "From β = {first}, λ is below −1 and the state can diverge. On this head its length is at most {high} times "
-        "the mean value's below that, and {last} times at β = {most}.",
+        "From β = {first}, λ is below −1 and the state can diverge. Below that, the state is at most {high} times as "
+        "long as the mean value; at β = {most}, it is {last} times as long.",
         **values,
         first=strengths[int(np.argmin(stable))],
         last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("more than 10³⁰⁸"),

@@ -69,19 +69,19 @@ def _gather(seen: Seen) -> Step:
 
 
 def _distribute(seen: Seen) -> Step:
-    given = seen.parts["distribute"]
-    top = np.bincount(given.argmax(-1), minlength=given.shape[-1])
+    weights = seen.parts["distribute"]
+    top = np.bincount(weights.argmax(-1), minlength=weights.shape[-1])
 
     def draw(key: str) -> None:
-        mixed = pictures.panel(_("Feature weights D"), given, seen.labels, column=_("feature"), mark=0)
+        mixed = pictures.panel(_("Feature weights D"), weights, seen.labels, column=_("feature"), mark=0)
         pictures.board(key, mixed, unit=_("share"))
 
     return Step(
         title=_("Feature weights"),
         mechanism=_("Each query mixes the feature maps by a softmax over its own features."),
         formula=symbol(0, "D") + r"_{ic} = \frac{e^{Q_{ic}}}{\sum_f e^{Q_{if}}}",
-        shapes={"D": given.shape},
-        findings=shares_sentence(np.median(perplexity(given)), top),
+        shapes={"D": weights.shape},
+        findings=shares_sentence(np.median(perplexity(weights)), top),
         draw=draw,
     )
 

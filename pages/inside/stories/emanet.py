@@ -96,17 +96,17 @@ def rounds_sentence(count: int, used: int, bases: int, moved: Sequence[float]) -
 
 def _contents(seen: Seen) -> Step:
     z = seen.parts["responsibilities"][-1]
-    held, taken = z.sum(0), _normalised(z)
-    order = held.argsort()[::-1].tolist()
-    named = {b: [seen.labels[j] for j in taken[:, b].argsort()[::-1][:NAMED]] for b in order}
+    sizes, shares = z.sum(0), _normalised(z)
+    order = sizes.argsort()[::-1].tolist()
+    named = {b: [seen.labels[j] for j in shares[:, b].argsort()[::-1][:NAMED]] for b in order}
 
     def draw(key: str) -> None:
         st.dataframe(
             [
                 {
                     _("basis"): b,
-                    _("size in tokens"): float(held[b]),
-                    _("largest share"): float(taken[:, b].max()),
+                    _("size in tokens"): float(sizes[b]),
+                    _("largest share"): float(shares[:, b].max()),
                     _("largest tokens"): "  ·  ".join(map(isolated, named[b])),
                 }
                 for b in order
@@ -127,23 +127,23 @@ def _contents(seen: Seen) -> Step:
         shapes={r"\hat z": z.shape},
         findings=_(
             "The largest basis contains {most:.1f} of {n} tokens, mainly {tokens}. The smallest contains {least:.1f}.",
-            most=held.max(),
+            most=sizes.max(),
             n=len(z),
-            least=held.min(),
-            tokens=", ".join(f"“{escape_markdown(token)}”" for token in named[held.argmax()][:3]),
+            least=sizes.min(),
+            tokens=", ".join(f"“{escape_markdown(token)}”" for token in named[sizes.argmax()][:3]),
         ),
         draw=draw,
     )
 
 
 def _product(seen: Seen) -> Step:
-    z, given = seen.parts["responsibilities"][-1], seen.parts["given"]
-    taken = _normalised(z).T
+    z, over_bases = seen.parts["responsibilities"][-1], seen.parts["given"]
+    shares = _normalised(z).T
 
     def draw(key: str) -> None:
         words = {"row": _("basis"), "column": _("token")}
-        queries = pictures.panel(_("Queries over bases"), given, seen.labels, column=_("basis"), mark=0)
-        tokens = pictures.panel(_("Bases over tokens"), taken, columns=seen.labels, mark=1, **words)
+        queries = pictures.panel(_("Queries over bases"), over_bases, seen.labels, column=_("basis"), mark=0)
+        tokens = pictures.panel(_("Bases over tokens"), shares, columns=seen.labels, mark=1, **words)
         pictures.board(key, queries, tokens, unit=_("share"), scale="panel")
 
     return Step(
@@ -153,11 +153,15 @@ def _product(seen: Seen) -> Step:
         + symbol(0, r"\operatorname{softmax}_b(\lambda Q \mu^\top)")
         + r"\, "
         + symbol(1, r"\hat Z^\top"),
-        shapes={r"\operatorname{softmax}_b(\cdot)": given.shape, r"\hat Z^\top": taken.shape, "A": seen.weights.shape},
+        shapes={
+            r"\operatorname{softmax}_b(\cdot)": over_bases.shape,
+            r"\hat Z^\top": shares.shape,
+            "A": seen.weights.shape,
+        },
         findings=_(
-            "The factors hold {held:,} numbers, the full matrix {whole:,}. Rows sum to one without a normaliser, to "
+            "The factors hold {stored:,} numbers, the full matrix {whole:,}. Rows sum to one without a normaliser, to "
             "within {off}.",
-            held=2 * given.size,
+            stored=2 * over_bases.size,
             whole=seen.weights.size,
             off=at_most(np.abs(seen.weights.sum(-1) - 1).max()),
         ),

@@ -99,8 +99,10 @@ def _draw_matrix(seen: Seen, declared: Intermediate, values: np.ndarray, key: st
         column=_axis(declared.columns),
         mark=0,
     )
-    result = pictures.pairs(seen, label(seen.attention), seen.weights, _("the resulting matrix"))
-    pictures.board(key, shown, result, unit=_("entry"), scale="panel", size=520)
+    panels = [shown]
+    if not np.array_equal(np.nan_to_num(values), seen.weights):
+        panels.append(pictures.pairs(seen, label(seen.attention), seen.weights, _("the resulting matrix")))
+    pictures.board(key, *panels, unit=_("entry"), scale="panel")
 
 
 def _axis(kind: str) -> str:

@@ -68,7 +68,7 @@ def _ranks(seen: Seen) -> Step:
     full, (heads, _n, d) = int(ranks[-1]), seen.qkv.k.shape
     return Step(
         title=_("Rank"),
-        mechanism=_("Each token's keys are rebuilt from one latent C of a few numbers, called the rank."),
+        mechanism=_("Each token's keys are rebuilt from a latent C; its number of entries is the rank."),
         formula=r"C = U_r \Sigma_r,\qquad K \approx C\, W_r^\top,\qquad "
         r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W_r^{(h)\top})^\top}{\sqrt d}\right)",
         shapes={

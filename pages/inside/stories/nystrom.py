@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app.figures.curves import guide
+from app.figures.lines.curves import guide
 from app.jobs import dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph
@@ -32,7 +32,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: landmarks, factors, inverse, comparison with the reference."""
     rows = seen.weights.sum(-1)
     ending = _(
-        "{negative:.1%} of its mass is negative, and its rows sum to {low:.2f} … {high:.2f}.",
+        "Negative entries hold {negative:.1%} of the weight, in absolute value. Rows sum to {low:.2f} … {high:.2f}.",
         negative=np.abs(np.minimum(seen.weights, 0)).sum() / np.abs(seen.weights).sum(),
         low=rows.min(),
         high=rows.max(),
@@ -87,7 +87,7 @@ def _landmarks(seen: Seen) -> Step:
             pictures.board(f"{key}.shares.{name}", shares, unit=_("share of the token"), tone="linear")
 
     return Step(
-        mechanism=_("Similar or neighbouring tokens are averaged into landmarks, one set of queries and one of keys.")
+        mechanism=_("Similar tokens are averaged into landmarks, separately for queries and keys.")
         if not means
         else _("Neighbouring queries and keys are averaged into landmarks, shown here as runs of one colour."),
         formula=r"\tilde q_i = \frac{1}{|S_i|} \sum_{j \in S_i} q_j, \qquad "
@@ -226,7 +226,9 @@ def _inverse(seen: Seen) -> Step:
         _directions(seen, key)
 
     return Step(
-        mechanism=_("The middle factor is inverted by an iteration that uses matrix products only."),
+        mechanism=_("The middle factor is inverted by an iteration that uses matrix products only.")
+        if seen.setting("inverse") == "iterative"
+        else _("The middle factor is inverted exactly; the charts compare this with an iteration of matrix products."),
         formula=rf"{symbol(RESULT, 'V')}_0 = \frac{{M^\top}}{{\|M\|_1 \|M\|_\infty}},\qquad "
         rf"{symbol(RESULT, 'V')} \leftarrow \tfrac14 V \left(13 I - {symbol(MIDDLE, 'M')} V \left(15 I - M V "
         r"\left(7 I - M V\right)\right)\right)",

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from app.figures.curves import guide
-from app.figures.spread import Spread, spread
+from app.figures.lines.curves import guide
+from app.figures.lines.spread import Spread, spread
 from app.jobs import runs
 from app.words.i18n import _, paragraph
 from attention_core.analysis.low_rank import factors
@@ -58,14 +58,16 @@ def _directions(seen: Seen) -> Step:
     m, d = drawn[own].shape
     lengths = {way: factors.lengths(W) for way, W in drawn.items()}
     cosines = {way: factors.cosines(W[:d], W[:d]) for way, W in drawn.items()}
-    beside = ~np.eye(min(m, d), dtype=bool)
-    sizes = {way: float(np.abs(c[beside]).mean()) if beside.any() else 0.0 for way, c in cosines.items()}
+    off_diagonal = ~np.eye(min(m, d), dtype=bool)
+    sizes = {way: float(np.abs(c[off_diagonal]).mean()) if off_diagonal.any() else 0.0 for way, c in cosines.items()}
 
     def draw(key: str) -> None:
         names = {True: _("Orthogonal"), False: _("Independent")}
-        words = {"row": _("direction"), "column": _("direction")}
+        direction = _("direction")
         panels = (
-            pictures.panel(names[way], cosines[way], caption=_("chosen") if way == own else "", **words)
+            pictures.panel(
+                names[way], cosines[way], row=direction, column=direction, caption=_("current") if way == own else ""
+            )
             for way in (own, not own)
         )
         pictures.board(f"{key}.cosines", *panels, unit=_("cosine"), diverging=True, tone="linear")
@@ -310,7 +312,7 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
     text = paragraph(
         change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
         _("It goes with m to the power {slope}.", slope=number(fit_power(first.x, first.middle).exponent)),
-        _("Without bias, the expected power is {promised}.", promised=number(-0.5, 1)) if row_norms == "chi" else "",
+        _("The expected power is {expected}.", expected=number(-0.5, 1)) if row_norms == "chi" else "",
         _(
             "The smallest error is {least}, with **{best}**; **trig** has {trig}.",
             least=number(ends[best]),

@@ -281,7 +281,7 @@ def _missed(seen: Seen) -> Step:
                         _("query"): f"{i} {isolated(seen.labels[i])}",
                         _("key"): f"{j} {isolated(seen.labels[j])}",
                         _("softmax weight"): 100 * float(full[i, j]),
-                        _("why"): _("different chunks") if together[i, j] else _("different buckets"),
+                        _("reason"): _("different chunks") if together[i, j] else _("different buckets"),
                     }
                     for i, j in pairs
                 ],

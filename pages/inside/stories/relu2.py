@@ -63,7 +63,7 @@ def _logits(seen: Seen) -> Step:
 
 def _squares(seen: Seen) -> Step:
     squares, allowed = seen.parts["squares"], seen.visible
-    kept = (squares > 0).sum(-1)
+    kept_keys = (squares > 0).sum(-1)
 
     def draw(key: str) -> None:
         pictures.board(key, pictures.pairs(seen, _("Squares s"), squares, mark=1), unit=_("squared logit"))
@@ -73,20 +73,20 @@ def _squares(seen: Seen) -> Step:
         mechanism=_("Negative logits are set to zero, and positive logits are squared."),
         formula=symbol(1, "s") + r"_{ij} = \operatorname{relu}(" + symbol(0, "x") + "_{ij})^2",
         shapes={"s": squares.shape},
-        findings=zeros_sentence((squares[allowed] == 0).mean(), kept),
+        findings=zeros_sentence((squares[allowed] == 0).mean(), kept_keys),
         draw=draw,
     )
 
 
-def zeros_sentence(share: float, kept: np.ndarray) -> str:
+def zeros_sentence(share: float, kept_keys: np.ndarray) -> str:
     """Return the sentence about the share of zero entries, and how many keys each query keeps, ``[n]``."""
     text = _(
         "{share:.0%} of the entries are exactly zero. The median query keeps {kept:.0f} of {keys} keys.",
         share=share,
-        kept=np.median(kept),
-        keys=len(kept),
+        kept=np.median(kept_keys),
+        keys=len(kept_keys),
     )
-    empty = int((kept == 0).sum())
+    empty = int((kept_keys == 0).sum())
     if not empty:
         return paragraph(text, _("Every query keeps at least one."))
     return paragraph(text, _n("{n} query keeps none.", "{n} queries keep none.", n=empty))
@@ -178,7 +178,9 @@ def _factor(seen: Seen) -> Step:
 
     return Step(
         title=_("Logit scale"),
-        mechanism=_("Multiplying all logits by λ multiplies all squares by λ², which cancels if rows are normalised."),
+        mechanism=_(
+            "Multiplying all logits by λ multiplies all squares by λ², which cancels if rows are divided by their sum."
+        ),
         formula=r"\frac{\operatorname{relu}(\lambda x_{ij})^2}{\sum_l \operatorname{relu}(\lambda x_{il})^2} = "
         r"\frac{\lambda^2 s_{ij}}{\lambda^2 \sum_l s_{il}}",
         shapes={"A": seen.weights.shape},

@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from attention_core.ops.linear.features import Features, exponential_features
-from attention_core.ops.linear.triangle import SPREAD, triangle
+from attention_core.ops.linear.features import SPREAD, Features, exponential_features, triangle
 
 
 def logarithms(n: int, size: float, seed: int = 0, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:

@@ -1,70 +1,92 @@
 """Tests of Home: the links to every page, and the gallery of all variants."""
 
 import base64
+import html
 import io
 import re
 from collections import Counter
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-from driver import chosen, links, open_page, ways
+from driver import chosen, open_page, set_state, ways
 from PIL import Image
 
 import attention_core as ac
 from app.figures.picture import picture
 from app.page import SECTIONS, discover
-from app.words.labels import family_title
+from app.ui.lazy import OPENED
+from app.words.labels import family_line, family_title
 from pages.home import gallery
 
 ROW = '<div class="variant">'
-OPENING = {"error": {"against": ["cost"]}, "causal": {"c_view": ["overview"]}}
+OPENING = {"entropy": {"h_base": ["64"]}, "error": {"against": ["cost"]}, "causal": {"c_view": ["overview"]}}
 """Options whose value on a first visit differs from their value in an address without them."""
 
 
 def rows(at):
-    """Return the gallery's rows by title, as parts of Markdown."""
-    [found] = [each.value for each in at.markdown if ROW in each.value]
+    """Return the rows of all open families by title, as parts of Markdown."""
+    found = "".join(each.value for each in at.markdown if ROW in each.value)
     split = [each.strip().split("\n\n") for each in found.split(ROW)[1:]]
     return {re.search("<summary>(.*)</summary>", each[1])[1]: each[: each.index("</div>") + 1] for each in split}
 
 
+def of(family):
+    return [v.title for v in ac.all_variants() if v.family == family]
+
+
+def test_the_gallery_names_every_family_and_its_size():
+    labels = [each.label for each in open_page("home").expander]
+    assert labels == [f"**{family_title(f)}** ({len(of(f))}) · {family_line(f)}" for f in ac.families()]
+
+
 def test_the_gallery_has_a_row_for_every_variant_by_family():
-    at = open_page("home")
-    assert list(rows(at)) == [v.title for family in ac.families() for v in ac.all_variants() if v.family == family]
-    [found] = [each.value for each in at.markdown if ROW in each.value]
-    assert re.findall("^### (.*)$", found, re.MULTILINE) == list(map(family_title, ac.families()))
+    assert list(rows(open_page("home"))) == [title for family in ac.families() for title in of(family)]
 
 
-@pytest.mark.parametrize("family", ac.families())
-def test_a_family_shows_all_of_its_own_and_nothing_else(family):
-    shown = rows(open_page("home", family=family))
-    assert list(shown) == [v.title for v in ac.all_variants() if v.family == family]
+def test_a_family_is_built_once_it_is_open():
+    at = open_page("home", **{OPENED: ()})
+    assert rows(at) == {}
+    at = set_state(at, family=["kernel"])
+    assert list(rows(at)) == of("kernel")
 
 
-def test_home_leads_to_every_page_by_its_question():
-    at = open_page("home")
-    shown = [(link.page, link.label) for link in links(at)]
-    for key, page in discover().items():
-        if key != "home":
-            assert (key, f"**{page.title}** · {page.question}") in shown
+@pytest.mark.parametrize("families", [["sparse"], ["dense", "mixed"]])
+def test_a_link_opens_the_families_that_it_names(families):
+    at = open_page("home", {"family": families}, **{OPENED: ()}, family=families)
+    assert list(rows(at)) == [title for family in families for title in of(family)]
+    assert [each.proto.expanded for each in at.expander] == [family in families for family in ac.families()]
 
 
-def test_pages_stand_under_their_sections_and_take_the_input_along():
+def questions(at):
+    """Return the links to the pages as HTML, by section."""
+    [found] = [each.value for each in at.markdown if '<nav class="questions"' in each.value]
+    return dict(re.findall(r"<div><b>(.*?)</b><ul>(.*?)</ul></div>", found))
+
+
+def way(link):
+    """Return the page and the query parameters of a link in HTML."""
+    address = urlsplit(html.unescape(link))
+    return address.path, parse_qs(address.query)
+
+
+def test_home_leads_to_every_page_by_its_question_under_its_section():
+    shown = questions(open_page("home"))
+    assert list(shown) == list(SECTIONS)
+    for section, links in shown.items():
+        pages = {key: page for key, page in discover().items() if page.section == section}
+        found = re.findall(r'href="(.*?)"><b>(.*?)</b> (.*?)</a>', links)
+        assert [way(link)[0] for link, _, _ in found] == list(pages)
+        assert [words for _, *words in found] == [[page.title, html.escape(page.question)] for page in pages.values()]
+
+
+def test_links_on_home_keep_the_input():
     at = open_page("home", input="synthetic", n=20, variants=chosen("softmax", "local"))
-    contents = [each for each in at.main if each.type in ("markdown", "page_link")]
     carried = {"input": ["synthetic"], "n": ["20"], "variants": ["softmax", "local"]}
-    for section in SECTIONS:
-        start = [each.value for each in contents if each.type == "markdown"].index(f"**{section}**")
-        assert start == SECTIONS.index(section) + 2  # after the sentence and the description of the page
-        place = next(i for i, each in enumerate(contents) if getattr(each, "value", "") == f"**{section}**")
-        pages = [key for key, page in discover().items() if page.section == section]
-        assert [each.proto.page for each in contents[place + 1 : place + 1 + len(pages)]] == pages
-        assert contents[place + 1 + len(pages)].type != "page_link"
-    for way in links(at):
-        assert parse_qs(way.query_string) == carried | OPENING.get(way.page, {})
-        assert way.icon == discover()[way.page].icon
-    assert len(links(at)) == len(discover()) - 1
+    for links in questions(at).values():
+        for link in re.findall(r'href="(.*?)"', links):
+            page, query = way(link)
+            assert query == carried | OPENING.get(page, {})
     for page, query, _ in ways(*rows(at)["BigBird"]):
         own = {"variants": ["softmax", "bigbird"]} if page == "matrices" else {"inside": ["bigbird"]}
         assert query == carried | own
@@ -115,4 +137,4 @@ def test_a_second_visitor_costs_no_picture_and_few_messages(monkeypatch):
     at = open_page("home")
     assert drawn == []
     sent = Counter(each.type for each in at.main)
-    assert sum(sent.values()) <= 45, sent  # one element for all rows; each element takes 1/3 ms to send
+    assert sum(sent.values()) <= 36, sent  # one element for a family's rows; each element takes 1/3 ms to send

@@ -64,9 +64,9 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     q, k, v = (part[presets.SENTENCE_HEAD].double() for part in (qkv.q, qkv.k, qkv.v))
     exact = (q @ k.T / q.shape[-1] ** 0.5).softmax(-1) @ v
     off = float((v.mean(0) - exact).norm() / exact.norm())
-    reads, errors, _ = first[2]["words"]["notes"]
-    assert f"layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}, without [CLS] and [SEP]" in reads
-    assert errors.endswith(f"the plain mean of all values is off by {off:.0%}.")
+    weights, errors, _ = first[2]["words"]["notes"]
+    assert weights.startswith(f"Weights: layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD} of MiniLM,")
+    assert errors.endswith(f"Baseline, the mean of all values: {off:.0%}.")
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
@@ -78,8 +78,8 @@ def test_error_and_cost_are_of_the_same_tokens(text):
     for row in header["rows"]:
         for word, cost in zip(row["words"], row["costs"], strict=True):
             assert cost == pytest.approx(ac.from_word(word).cost(n, d, heads=heads).multiply_adds / softmax)
-    assert settings["words"]["length"] == f"both at {n} tokens"
-    assert f"for the same {n} tokens" in settings["words"]["notes"][2]
+    assert settings["words"]["length"] == f"of softmax at {n} tokens"
+    assert f"at the same setting and {n} tokens" in settings["words"]["notes"][2]
 
 
 def test_the_first_visit_is_light(first):
@@ -87,7 +87,7 @@ def test_the_first_visit_is_light(first):
     assert sum(each.size for each in matrices.values()) * 2 < 12_000
 
 
-def test_a_telling_word_looks_from_the_start(first):
+def test_the_initial_word_attends_to_a_word_that_the_window_cuts_off(first):
     header, matrices, settings = first
     assert header["tokens"][settings["word"]] == "it"
     row = matrices["softmax"][0, settings["word"]]
@@ -147,19 +147,19 @@ def test_what_cannot_be_shown_gets_one_sentence_and_stays_typed(typed, said):
     [error] = at.error
     assert said in error.value
     assert at.text_input(key="sentence").value == typed
-    assert "What can be compared" in [each.value for each in at.header]
+    assert "All variants" in spoken(at)
 
 
 def test_of_a_long_text_the_beginning_is_shown_and_all_of_it_stays_typed():
     at = open_page("home", sentence=LONG)
     header, _matrices, settings = sent(at)
     assert at.text_input(key="sentence").value == LONG
-    assert "Shown is the beginning" in spoken(at, "caption")
+    assert "Showing only the beginning" in spoken(at, "caption")
     shown = read_text(way(settings)[1]["text"])
     assert LONG.startswith(shown)
     assert list(ac.inputs.from_text(shown).tokens[1:-1]) == header["tokens"], "the matrices are of the very same text"
     assert presets.SENTENCE_TOKENS - 5 <= len(header["tokens"]) <= presets.SENTENCE_TOKENS - 2
-    assert "Shown is the beginning" not in spoken(open_page("home", sentence=SHORT), "caption")
+    assert "Showing only the beginning" not in spoken(open_page("home", sentence=SHORT), "caption")
 
 
 def test_another_sentence_starts_from_its_own_word():
@@ -169,7 +169,7 @@ def test_another_sentence_starts_from_its_own_word():
 
 
 def test_what_a_model_cannot_read_is_said():
-    assert "unknown token [UNK]" in spoken(open_page("home", sentence="图书管理员丢了钥匙"), "caption")
+    assert "as the same unknown token" in spoken(open_page("home", sentence="图书管理员丢了钥匙"), "caption")
 
 
 def test_a_second_visitor_with_the_same_sentence_computes_nothing(monkeypatch):

@@ -18,7 +18,7 @@ EDGES = family_tree.every_edge()
 
 @pytest.fixture(scope="module")
 def drawn():
-    [found] = [each.value for each in open_page("home", shown="tree").markdown if "<ul>" in each.value]
+    [found] = [each.value for each in open_page("home", shown="tree").markdown if "<p><strong>" in each.value]
     return found
 
 
@@ -49,7 +49,7 @@ def test_the_difference_is_computed_on_the_gallerys_tokens():
 
 
 @pytest.mark.parametrize(
-    ("apart", "said"), [(0.0, "equal"), (1.2e-7, "differs by 1.2 × 10⁻⁷"), (0.25, "differs by 0.25")]
+    ("apart", "said"), [(0.0, "identical"), (1.2e-7, "differs by 1.2 × 10⁻⁷"), (0.25, "differs by 0.25")]
 )
 def test_the_difference_in_words(apart, said):
     assert tree.distance(apart).replace("\N{NO-BREAK SPACE}", " ") == said
@@ -59,9 +59,9 @@ def test_the_difference_in_words(apart, said):
     ("case", "said"),
     [
         (SpecialCase("softmax", {"window": "n"}), "window = n"),
-        (SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}), "random keys = 0, dilation = 1 there"),
+        (SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}), "random keys = 0, dilation = 1 in the parent"),
         (SpecialCase("gla", {"gate": "constant"}, {"gate": "constant"}), "gate = constant in both"),
-        (SpecialCase("gla", {"gate": "keys"}, {"gate": "constant"}), "gate = keys, gate = constant there"),
+        (SpecialCase("gla", {"gate": "keys"}, {"gate": "constant"}), "gate = keys, gate = constant in the parent"),
         (SpecialCase("linear", {"decay": 1.0}, shared=("mode",)), "decay = 1, same mode"),
         (SpecialCase("linear", {"decay": 0.9}, causal=True), "decay = 0.9, causal"),
         (SpecialCase("linear", {"decay": 1.0}, causal=False), "decay = 1, not causal"),

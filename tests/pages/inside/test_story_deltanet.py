@@ -43,7 +43,7 @@ def test_what_is_written_is_least_where_the_key_reads_the_value_already():
 def test_unit_keys_explode_beyond_a_strength_of_two():
     told = growth_sentence(STRENGTHS, np.where(UNIT < -1, 5e6, 3.0), UNIT, exact=False)
     assert "From β = 2.1, λ is below −1" in told
-    assert "at most 3 times the mean value's below that, and 5" in told
+    assert "at most 3 times as long as the mean value; at β = 3.0, it is 5" in told
     beyond = np.where(UNIT < -1, np.inf, 3.0)
     assert "more than 10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
 
@@ -75,7 +75,7 @@ def test_formulas_fade_where_the_state_does(attention, fades):
 
 def test_the_share_of_negative_weights_is_that_of_the_pairs_that_may_look():
     told = sentences(ac.get("deltanet"), causal=True, parts={"weights": np.where(np.eye(24) > 0, -1.0, 1.0)})[-1]
-    assert "8% of its weights are negative" in told  # 24 of 300
+    assert "8% of the weights are negative" in told  # 24 of 300
 
 
 def test_what_is_tried_is_told_with_its_range_and_where_it_ends():

@@ -9,7 +9,7 @@ from driver import charts, curves, spoken
 from stories import head, open_step, said, source
 
 import attention_core as ac
-from app.figures.spread import Spread
+from app.figures.lines.spread import Spread
 from attention_core.experiments import performer_error
 from pages.inside.stories.performer import bias_sentence, estimate_sentence, fall_sentence, mean_formula
 
@@ -82,10 +82,10 @@ def test_the_error_over_the_features_is_the_cores():
 
 def test_small_logits_reach_the_expected_power():
     at = open_step(ac.get("performer", row_norms="chi"), 4)
-    [here] = said(at, r"It goes with m to the power (-[\d.]+)\. Without")
+    [here] = said(at, r"It goes with m to the power (-[\d.]+)\. The expected")
     at.button_group(key="logits").set_value(0.05).run()
     assert not at.exception
-    [small] = said(at, r"It goes with m to the power (-[\d.]+)\. Without")
+    [small] = said(at, r"It goes with m to the power (-[\d.]+)\. The expected")
     assert -0.65 < small < -0.35
     assert small < here
 
@@ -106,7 +106,7 @@ def test_estimates_that_are_far_too_small_are_explained(sharpness, rare):
     [positive] = [t for t in named if t["name"] == "positive, orthogonal"]
     assert positive["line"]["dash"] != "solid"
     assert named.index(positive) > max(i for i, t in enumerate(named) if t["name"].startswith("hyperbolic"))
-    assert "the expected power is −0.5" in spoken(at)
+    assert "The expected power is −0.5." in spoken(at)
 
 
 def spreads(**of):
@@ -128,7 +128,7 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
         "It goes with m to the power −1.0."
     )
     assert told.endswith("The smallest error is 0.50, with **hyperbolic**; **trig** has 200.")
-    assert ("Without bias, the expected power is −0.5." in told) == (row_norms == "chi")
+    assert ("The expected power is −0.5." in told) == (row_norms == "chi")
     rising = fall_sentence(spreads(**FALLING | {"positive": (1.0, 1.5, 2.0)}), row_norms=row_norms)
     assert "features does not fall: 1 to 2." in rising
     endless = spreads(**FALLING | {"hyperbolic": (2.0, 1.0, math.inf)})

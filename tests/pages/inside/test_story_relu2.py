@@ -132,7 +132,7 @@ def test_the_divisor_in_use_is_named_with_what_rows_sum_to(normalizer, name):
 
 
 def test_queries_without_keys_are_counted():
-    two, one, none = (relu2.zeros_sentence(0.5, np.array(kept)) for kept in ([0, 0, 2], [0, 2, 2], [1, 2, 2]))
+    two, one, none = (relu2.zeros_sentence(0.5, np.array(counts)) for counts in ([0, 0, 2], [0, 2, 2], [1, 2, 2]))
     assert two.endswith("2 queries keep none.")
     assert one.endswith("keeps 2 of 3 keys. 1 query keeps none.")
     assert none.endswith("keeps 2 of 3 keys. Every query keeps at least one.")

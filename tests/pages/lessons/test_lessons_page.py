@@ -49,6 +49,7 @@ KINDS = {
     "variant with the lowest value": "least",
     "variant with the highest value": "most",
     "own choices": "choice",
+    "curve to draw": "draw",
 }
 
 
@@ -69,7 +70,7 @@ def test_a_lesson_is_put_together_from_screens_of_several_pages():
     assert "Step 2 asks a question without an answer" in at.warning[0].value
     at = at.selectbox(key="lessons.measure").set_value("pairs").run()
     assert made(at).steps[1].answer == "pairs local"
-    at = button(at, "Earlier").click().run()
+    at = button(at, "Move up").click().run()
     assert [step.page for step in made(at).steps] == ["masks", "matrices"]
     written = lesson.write(made(at))
     assert 'title = "Windows"' in written
@@ -88,7 +89,7 @@ def test_the_lesson_under_way_is_no_part_of_a_screen_that_is_added():
 
 def test_each_kind_of_question_makes_a_lesson_that_can_be_read():
     at = editing(Step(at="matrices?input=synthetic&n=12&variants=softmax&variants=local"))
-    for words in KINDS:
+    for words in [words for words, kind in KINDS.items() if kind != "draw"]:
         at = ask_for(at, words)
         if KINDS[words] in ("number", "least", "most"):
             assert "Step 1" in at.warning[0].value, "the number is still to be chosen"
@@ -101,6 +102,27 @@ def test_each_kind_of_question_makes_a_lesson_that_can_be_read():
     assert made(at).steps[0].choices == ("one", "two", "three")
     at = at.selectbox(key="lessons.right").set_value(2).run()
     assert made(at).steps[0].right == 3
+
+
+def test_a_curve_to_draw_is_chosen_with_its_variant():
+    at = editing(Step(at="entropy?input=synthetic&n=64&h_scales=none&h_longest=128&variants=softmax"))
+    at = ask_for(at, "curve to draw")
+    assert made(at).steps[0].draw == "entropy softmax"
+    assert "already shows the answer" in at.warning[0].value
+    assert lesson.read(lesson.write(made(at)).encode()) == made(at)
+    at = editing(
+        Step(at="entropy?variants=softmax", ask="?", draw="entropy softmax", reveal="variants=softmax&variants=local")
+    )
+    at = at.selectbox(key="lessons.curve_of").set_value("local").run()
+    assert made(at).steps[0].draw == "entropy local"
+    assert not at.warning
+    at = ask_for(at, "none")
+    assert made(at).steps[0].draw == ""
+
+
+def test_a_page_without_curves_offers_none_to_draw():
+    kinds = editing(Step(at="masks?variants=softmax")).button_group(key="lessons.kind").proto.options
+    assert "curve to draw" not in [option.content for option in kinds]
 
 
 def test_a_page_without_numbers_still_asks_a_choice():
@@ -175,7 +197,7 @@ def test_a_full_lesson_takes_no_more():
 
 def test_moves_beyond_the_ends_change_nothing():
     at = editing(Step(at="masks"), Step(at="home"))
-    assert button(at.button(key="lessons.step.0").click().run(), "Earlier").disabled
+    assert button(at.button(key="lessons.step.0").click().run(), "Move up").disabled
     assert draft.OPEN in at.session_state
 
 

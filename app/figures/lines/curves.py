@@ -1,0 +1,213 @@
+"""Line charts, with bands for spread and dashed lines for baselines.
+
+Each line has its name at its end. Bands are hidden unless a figure has only one: ``app/page_script/charts/lines.js``
+shows the band of the line under the pointer and greys out the other lines.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.figures.lines import ends
+from app.figures.lines.ends import End
+from app.figures.theme import GREY, SERIES, Figure, add_line, axis, finish, style
+from attention_core.formatting import formatted
+
+BAND = 0.18
+"""Opacity of a band."""
+AROUND = 70
+"""Pixels of a figure's height that the horizontal axis takes."""
+NEAR = 60
+"""Largest distance in pixels from a point at which its tooltip appears."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a chart.
+
+    Attributes:
+        name: name in the tooltip and the legend.
+        x: positions.
+        y: values; None leaves a gap.
+        low: lower edge of the band; None without a band.
+        high: upper edge of the band.
+        colour: index in the shared series of colours; a variant has the same colour on every page.
+        dash: plotly's name of the dash: ``"dash"`` for baselines and references, ``"dot"`` for zero.
+        marks: whether points have markers.
+        hollow: whether the markers are open circles.
+        group: lines of the same group are highlighted together; the name if empty.
+        name_at_end: whether the name is written at the line's end.
+        label: shorter name for the line's end; the name if empty.
+        size: size of the markers in pixels.
+        halo: whether to draw the line wide, pale and in steps, with rings around its points, to highlight it.
+        notes: text of each point's tooltip in place of its numbers, in plotly's markup.
+        links: target of a click on each point, as the rest of an address whose beginning is ``curves``'s ``way``.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+    colour: int = 0
+    dash: str = "solid"
+    marks: bool = True
+    hollow: bool = False
+    group: str = ""
+    name_at_end: bool = True
+    label: str = ""
+    size: int = 6
+    halo: bool = False
+    notes: Sequence[str] = ()
+    links: Sequence[str] = ()
+
+
+def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
+    """Return a grey line without markers, which serves as a reference for the other lines."""
+    return Curve(name, x, y, colour=GREY, dash=dash, marks=False)
+
+
+def curves(
+    lines: Sequence[Curve],
+    *,
+    x_title: str,
+    y_title: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    form: str = ".3g",
+    height: int = 460,
+    top: float | None = None,
+    mark: float | None = None,
+    x_ticks: Sequence[float] = (),
+    link_prefix: str = "",
+) -> Figure:
+    """Draw lines on common axes.
+
+    Args:
+        lines: lines to draw.
+        x_title: title of the horizontal axis, with its unit.
+        y_title: title of the vertical axis, with its unit.
+        log_x: whether the horizontal axis is logarithmic.
+        log_y: whether the vertical axis is logarithmic; values that are not above zero then leave gaps.
+        form: Python format of the values in tooltips.
+        height: height in pixels.
+        mark: position of a thin vertical line that marks the value in question.
+        top: upper end of a linear vertical axis; None to fit the values. A double click shows values above it.
+        x_ticks: ticks of the horizontal axis; empty for plotly's choice.
+        link_prefix: beginning of the addresses that points link to.
+    """
+    alone = sum(line.low is not None and line.high is not None for line in lines) == 1
+    data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if alone else 0.0)]
+    xaxis = axis(x_title, type="log" if log_x else "linear")
+    if x_ticks:
+        xaxis |= {"tickvals": list(x_ticks), "ticktext": [f"{x:g}" for x in x_ticks]}
+    yaxis = axis(y_title, type="log" if log_y else "linear")
+    if top is not None and not log_y:
+        yaxis["range"] = [-0.03 * top, top]  # A line at zero keeps its full width.
+    figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=NEAR)
+    if link_prefix:
+        figure["layout"]["meta"] = {"way": link_prefix}
+    if mark is not None:
+        add_line(figure, x=mark, color=SERIES[GREY], width=1, dash="dot")
+    _name(figure, lines, log_x=log_x, log_y=log_y)
+    return figure
+
+
+def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dict[str, Any]]:
+    """Yield the traces of a line: first its band, then the line."""
+    look, group = style(line.colour), line.group or line.name
+    if line.low is not None and line.high is not None:
+        edges = [*line.high, *reversed(line.low)]
+        if log_y:  # The band ends at the smallest value that the axis can show.
+            least = min((y for y in (*edges, *line.y) if y is not None and y > 0), default=1.0)
+            edges = [max(y, least) for y in edges]
+        yield {
+            "type": "scatter",
+            "x": [*line.x, *reversed(line.x)],
+            "y": edges,
+            "mode": "lines",
+            "fill": "toself",
+            "opacity": band,
+            "fillcolor": look.colour,
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+            "showlegend": False,
+            "legendgroup": group,
+        }
+    notes = line.notes or [formatted(math.nan if y is None else y, form) for y in line.y]
+    hover = "%{customdata}" if line.notes else "%{x}: %{customdata}"
+    yield {
+        "type": "scatter",
+        "x": list(line.x),
+        "y": [None if log_y and y is not None and y <= 0 else y for y in line.y],
+        "name": line.name,
+        "legendgroup": group,
+        "showlegend": line.name_at_end,
+        "mode": "lines+markers" if line.marks else "lines",
+        "opacity": 0.45 if line.halo else 1.0,
+        "line": {
+            "color": look.colour,
+            "dash": look.dash if line.dash == "solid" else line.dash,
+            "width": 5 if line.halo else 2,
+            "shape": "hv" if line.halo else "linear",
+        },
+        "marker": {
+            "size": 15 if line.halo else line.size,
+            "symbol": look.mark + ("-open" if line.hollow or line.halo else ""),
+            "line": {"width": 2 if line.hollow or line.halo else 0},
+        },
+        **({} if line.halo else {"customdata": list(notes)}),
+        **({"meta": {"ways": list(line.links)}} if line.links else {}),
+        **({"hoverinfo": "skip"} if line.halo else {"hovertemplate": f"{hover}<extra>{line.name}</extra>"}),
+    }
+
+
+def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -> None:
+    """Write the lines' names at their ends if there is room for all of them; otherwise the figure keeps its legend."""
+    layout = figure["layout"]
+    places = [i for i, trace in enumerate(figure["data"]) if "name" in trace]  # The other traces are bands.
+    found = [
+        end
+        for line, place in zip(lines, places, strict=True)
+        if line.name_at_end and (end := _end(line, place, log_x=log_x, log_y=log_y))
+    ]
+    if not found:
+        return
+    across = [x for line in lines for x in _on_axis(line.x, log=log_x)]
+    heights = [y for trace in figure["data"] for y in _on_axis(trace["y"], log=log_y)]
+    left, right = _padded(min(across), max(across), 0.02)
+    low, high = layout["yaxis"].get("range") or _padded(min(heights), max(heights), 0.05)
+    parts = ends.labels(
+        found, left=left, right=right, low=low, high=high, height=layout["height"] - AROUND, log_x=log_x, log_y=log_y
+    )
+    if parts is None:
+        return
+    layout["xaxis"]["range"], layout["yaxis"]["range"] = [left, right], [low, high]
+    layout["margin"] = {**layout["margin"], "r": ends.names_width(found)}
+    layout |= {"showlegend": False, **parts, "shapes": [*layout.get("shapes", ()), *parts["shapes"]]}
+
+
+def _end(line: Curve, place: int, *, log_x: bool, log_y: bool) -> End | None:
+    """Return the end of a line; None if no point of it is drawn."""
+    drawn = [
+        (x, y)
+        for pair in zip(line.x, line.y, strict=True)
+        for x in _on_axis(pair[:1], log=log_x)
+        for y in _on_axis(pair[1:], log=log_y)
+    ]
+    if not drawn:
+        return None
+    return End(place, line.label or line.name, line.colour, *max(drawn), hollow=line.hollow)
+
+
+def _on_axis(values: Iterable[float | None], *, log: bool) -> list[float]:
+    """Return the coordinates of the values on an axis, without values that the axis cannot show."""
+    shown = [float(y) for y in values if y is not None and math.isfinite(y) and (not log or y > 0)]
+    return [math.log10(y) for y in shown] if log else shown
+
+
+def _padded(low: float, high: float, share: float) -> tuple[float, float]:
+    """Return the ends of an axis with some padding around the values; a single value is placed in its middle."""
+    more = share * (high - low) or 0.5
+    return low - more, high + more

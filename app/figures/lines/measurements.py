@@ -1,0 +1,49 @@
+"""Charts of an experiment's rows, as lines or bars; repeated measurements become a median with quartiles."""
+
+import numpy as np
+import pandas as pd
+
+from app.figures.lines.curves import curves
+from app.figures.lines.spread import spread
+from app.figures.theme import Figure
+from app.figures.whiskers import whiskers
+
+
+def measurements(
+    rows: pd.DataFrame,
+    x: str,
+    y: str,
+    by: str,
+    *,
+    x_title: str,
+    y_title: str,
+    bars: bool = False,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> Figure | None:
+    """Draw all rows; return None if none can be drawn.
+
+    Args:
+        rows: one measurement per row; rows without a finite number on an axis (above 0 if logarithmic) are left out.
+        x: column of the horizontal axis: numbers for lines, names for bars.
+        y: column of the vertical axis.
+        by: column whose values name the lines, or the bars at one position.
+        x_title: title of the horizontal axis, with its unit.
+        y_title: title of the vertical axis, with its unit.
+        bars: whether to draw bars.
+        log_x: whether the horizontal axis is logarithmic.
+        log_y: whether the vertical axis is logarithmic.
+    """
+    for name, log in ((y, log_y),) if bars else ((y, log_y), (x, log_x)):
+        values = rows[name].astype(float)
+        rows = rows[np.isfinite(values) & (values > (0 if log else -np.inf))]
+    if rows.empty:
+        return None
+    labels = list(rows[x].unique()) if bars else []
+    places = rows[x].map(labels.index) if bars else rows[x]
+    series = {name: spread(zip(places[own.index], own[y], strict=True)) for name, own in rows.groupby(by, sort=False)}
+    if bars:
+        return whiskers(series, labels, x_title=x_title, y_title=y_title, log_y=log_y)
+    lines = [found.curve(name, i) for i, (name, found) in enumerate(series.items())]
+    ticks = sorted({at for line in lines for at in line.x}) if log_x else ()
+    return curves(lines, x_title=x_title, y_title=y_title, log_x=log_x, log_y=log_y, height=380, x_ticks=ticks)

@@ -1,0 +1,71 @@
+"""Repeated measurements at each position, summarised as a line (median or mean) with a band (quartiles)."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from app.figures.lines.curves import Curve
+
+SHARES = (0.25, 0.5, 0.75)
+"""Quantiles of the lower edge, the line and the upper edge."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """Summary of measurements by position, in ascending order.
+
+    Attributes:
+        x: positions.
+        middle: median (or mean) at each position.
+        low: lower quartile at each position.
+        high: upper quartile at each position.
+    """
+
+    x: tuple[float, ...]
+    middle: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def at(self, x: float) -> float | None:
+        """Return the value of the line at a position; None if nothing was measured there."""
+        return dict(zip(self.x, self.middle, strict=True)).get(x)
+
+    def curve(self, name: str, colour: int, *, dash: str = "solid", band: bool = True) -> Curve:
+        """Return the summary as a line, with a band if there is more than one position."""
+        shown = band and len(self.x) > 1
+        return Curve(
+            name,
+            self.x,
+            self.middle,
+            low=self.low if shown else None,
+            high=self.high if shown else None,
+            colour=colour,
+            dash=dash,
+        )
+
+
+def spread(points: Iterable[tuple[float, float]], *, mean: bool = False) -> Spread:
+    """Summarise measurements ``(x, y)`` by x.
+
+    Args:
+        points: measurements in any order; NaN and None are ignored.
+        mean: whether the line is the mean instead of the median; the band stays the quartiles.
+    """
+    groups: dict[float, list[float]] = {}
+    for x, y in points:
+        own = groups.setdefault(float(x), [])
+        if y is not None and y == y:
+            own.append(float(y))
+    places = tuple(sorted(groups))
+    gathered = [sorted(groups[x]) or [math.nan] for x in places]
+    low, middle, high = (tuple(_quantile(own, share) for own in gathered) for share in SHARES)
+    if mean:
+        middle = tuple(sum(own) / len(own) for own in gathered)
+    return Spread(x=places, middle=middle, low=low, high=high)
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the same as ``numpy.quantile``, which takes 0.1 ms: a table of heads needs hundreds of calls."""
+    place, part = divmod(share * (len(ordered) - 1), 1.0)
+    here, there = ordered[int(place)], ordered[min(int(place) + 1, len(ordered) - 1)]
+    return here + (there - here) * part if part and there != here else here

@@ -1,0 +1,275 @@
+// A small chart on which a visitor draws a curve by moving its points, before the measured curve appears in it.
+/** @import { SketchHeader, SketchSettings } from "./sketch_messages" */
+/** @import { Received, Send } from "../matrix_board/messages" */
+
+import { clamp, make, perform } from "../matrix_board/drawing/elements.js";
+import { fill } from "../page_script/templates.js";
+
+const SVG_SPACE = "http://www.w3.org/2000/svg";
+const SIZE = { width: 320, height: 180 };
+const FRAME = { left: 38, right: 302, top: 16, bottom: 144 };
+const BIG_STEP = 5; // steps per press of Page Up or Page Down
+const SETTLED = 300; // milliseconds without a key after which the curve is reported
+
+export class Sketch {
+  /** @type {SketchHeader | undefined} */
+  header;
+  /** @type {SketchSettings | undefined} */
+  settings;
+  /** @type {number[]} */
+  heights = [];
+  /** @type {number | null} */
+  last = null; // the point that the pointer moved last
+  touched = false;
+  /** @type {Send} */
+  send;
+  /** @type {number | undefined} */
+  due;
+
+  /** @param {HTMLElement | ShadowRoot} host */
+  constructor(host) {
+    this.chart = shape("svg", { viewBox: `0 0 ${SIZE.width} ${SIZE.height}`, role: "group" });
+    this.legend = make("p", { class: "legend" });
+    this.root = make("div", { class: "sketch" }, this.chart, this.legend);
+    host.append(this.root);
+    this.chart.addEventListener("pointerdown", (event) => this.press(event));
+    this.chart.addEventListener("pointermove", (event) => this.drag(event));
+    for (const type of ["pointerup", "pointercancel"]) this.chart.addEventListener(type, () => this.release());
+    this.chart.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  /** @param {Received<SketchHeader>} received */
+  receive({ header }) {
+    this.header = header;
+    // While the visitor draws, the browser's points are newer than the server's.
+    if (!this.touched || header.measured.length) this.heights = header.drawn ?? header.x.map(() => header.high / 2);
+    this.draw();
+  }
+
+  /** @param {SketchSettings} settings */
+  show(settings) {
+    this.settings = settings;
+    this.draw();
+  }
+
+  retheme() {}
+
+  get answered() {
+    return Boolean(this.header?.measured.length);
+  }
+
+  /** @param {number} position */
+  across(position) {
+    const { x } = /** @type {SketchHeader} */ (this.header);
+    const share = Math.log(position / x[0]) / Math.log(x[x.length - 1] / x[0]);
+    return FRAME.left + share * (FRAME.right - FRAME.left);
+  }
+
+  /** @param {number} height */
+  up(height) {
+    const { high } = /** @type {SketchHeader} */ (this.header);
+    return FRAME.bottom - (height / high) * (FRAME.bottom - FRAME.top);
+  }
+
+  draw() {
+    const { header, settings } = this;
+    if (!header || !settings) return;
+    const { words } = settings;
+    this.chart.setAttribute("aria-label", words.title);
+    const grid = roundNumbers(header.high).flatMap((height) => [
+      shape("line", { class: "grid", x1: FRAME.left, x2: FRAME.right, y1: this.up(height), y2: this.up(height) }),
+      label(String(height), FRAME.left - 12, this.up(height) + 4, "end"),
+    ]);
+    const places = header.x.map((position) => label(String(position), this.across(position), FRAME.bottom + 15, "middle"));
+    const titles = [label(words.y, 2, FRAME.top - 6, "start"), label(words.x, FRAME.right, FRAME.bottom + 31, "end")];
+    const focused = /** @type {ShadowRoot} */ (this.root.getRootNode()).activeElement?.getAttribute("data-point");
+    this.chart.replaceChildren(...grid, ...places, ...titles, ...(this.answered ? this.comparison(header) : this.points(header)));
+    if (focused) this.point(Number(focused))?.focus();
+    this.legend.replaceChildren(...(this.answered ? this.names(header) : [words.help]));
+  }
+
+  /**
+   * Return the line with a point to move at each position.
+   * @param {SketchHeader} header
+   */
+  points(header) {
+    const points = header.x.map((position, i) => {
+      const value = this.heights[i].toFixed(header.digits);
+      const text = fill(/** @type {SketchSettings} */ (this.settings).words.point, { x: String(position), y: value });
+      return shape("circle", {
+        class: "point",
+        cx: this.across(position),
+        cy: this.up(this.heights[i]),
+        r: 7,
+        tabindex: 0,
+        role: "slider",
+        "data-point": i,
+        "aria-orientation": "vertical",
+        "aria-label": `${/** @type {SketchSettings} */ (this.settings).words.x} ${position}`,
+        "aria-valuemin": 0,
+        "aria-valuemax": header.high,
+        "aria-valuenow": value,
+        "aria-valuetext": text,
+      });
+    });
+    return [this.line("drawn", header.x, this.heights), ...points];
+  }
+
+  /**
+   * Return both curves and the area between them; only the measured curve if none was drawn.
+   * @param {SketchHeader} header
+   */
+  comparison(header) {
+    const [positions, heights] = [header.measured.map(([x]) => x), header.measured.map(([, y]) => y)];
+    const measured = this.line("measured", positions, heights);
+    measured.style.stroke = header.colour;
+    if (!header.drawn) return [measured];
+    const outline = `${this.corners(header.x, header.drawn)} ${this.corners(positions.toReversed(), heights.toReversed())}`;
+    return [shape("polygon", { class: "area", points: outline }), this.line("drawn", header.x, header.drawn), measured];
+  }
+
+  /**
+   * Return the names of the curves, each after a sample of its line.
+   * @param {SketchHeader} header
+   */
+  names(header) {
+    const { words } = /** @type {SketchSettings} */ (this.settings);
+    const measured = make("span", { class: "measured" }, words.measured);
+    measured.style.setProperty("--line", header.colour);
+    return header.drawn ? [make("span", { class: "drawn" }, words.drawn), measured] : [measured];
+  }
+
+  /**
+   * @param {number[]} positions
+   * @param {number[]} heights
+   */
+  corners(positions, heights) {
+    return positions.map((position, i) => `${this.across(position)},${this.up(heights[i])}`).join(" ");
+  }
+
+  /**
+   * @param {string} kind
+   * @param {number[]} positions
+   * @param {number[]} heights
+   */
+  line(kind, positions, heights) {
+    return shape("polyline", { class: kind, points: this.corners(positions, heights) });
+  }
+
+  /** @param {number} index */
+  point(index) {
+    const found = this.chart.querySelector(`[data-point="${index}"]`);
+    return found instanceof SVGElement ? found : null;
+  }
+
+  /** @param {PointerEvent} event */
+  press(event) {
+    if (this.answered || !this.header || event.button) return;
+    event.preventDefault();
+    this.chart.setPointerCapture(event.pointerId);
+    this.last = null;
+    this.follow(event);
+    this.point(this.last ?? 0)?.focus({ preventScroll: true });
+  }
+
+  /** @param {PointerEvent} event */
+  drag(event) {
+    if (this.last !== null) this.follow(event);
+  }
+
+  /**
+   * Move the point nearest to the pointer, and those that the pointer has passed since the last event.
+   * @param {PointerEvent} event
+   */
+  follow(event) {
+    const { x, high } = /** @type {SketchHeader} */ (this.header);
+    const box = this.chart.getBoundingClientRect();
+    const across = ((event.clientX - box.x) / box.width) * SIZE.width;
+    const down = ((event.clientY - box.y) / box.height) * SIZE.height;
+    const distances = x.map((position) => Math.abs(this.across(position) - across));
+    const index = distances.indexOf(Math.min(...distances));
+    const height = clamp(((FRAME.bottom - down) / (FRAME.bottom - FRAME.top)) * high, 0, high);
+    const [from, start] = [this.last ?? index, this.heights[this.last ?? index]];
+    const steps = Math.abs(index - from);
+    for (let i = 1; i < steps; i++) this.heights[from + Math.sign(index - from) * i] = start + ((height - start) * i) / steps;
+    this.heights[index] = height;
+    this.last = index;
+    this.touched = true;
+    this.draw();
+  }
+
+  release() {
+    if (this.last === null) return;
+    this.last = null;
+    this.report();
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const { target } = event;
+    if (this.answered || !this.header || !(target instanceof SVGElement) || !target.dataset.point) return;
+    const { x, high, step } = this.header;
+    const index = Number(target.dataset.point);
+    const by = (/** @type {number} */ change) => {
+      this.heights[index] = clamp(this.heights[index] + change * step, 0, high);
+      this.touched = true;
+      this.draw();
+      clearTimeout(this.due);
+      this.due = setTimeout(() => this.report(), SETTLED);
+    };
+    const go = (/** @type {number} */ place) => this.point(clamp(place, 0, x.length - 1))?.focus();
+    perform(event, {
+      ArrowUp: () => by(1),
+      ArrowDown: () => by(-1),
+      PageUp: () => by(BIG_STEP),
+      PageDown: () => by(-BIG_STEP),
+      Home: () => by(-high / step),
+      End: () => by(high / step),
+      ArrowLeft: () => go(index - 1),
+      ArrowRight: () => go(index + 1),
+    });
+  }
+
+  report() {
+    clearTimeout(this.due);
+    this.send("draw", [...this.heights]);
+  }
+
+  destroy() {
+    clearTimeout(this.due);
+    this.root.remove();
+  }
+}
+
+/**
+ * @template {keyof SVGElementTagNameMap} Name
+ * @param {Name} name
+ * @param {Record<string, string | number>} attributes
+ * @param {string[]} text
+ */
+function shape(name, attributes, ...text) {
+  const element = document.createElementNS(SVG_SPACE, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  element.append(...text);
+  return element;
+}
+
+/**
+ * @param {string} text
+ * @param {number} x
+ * @param {number} y
+ * @param {string} anchor
+ */
+function label(text, x, y, anchor) {
+  return shape("text", { x, y, "text-anchor": anchor, "aria-hidden": "true" }, text);
+}
+
+/**
+ * Return round numbers from 0 to the upper end of an axis.
+ * @param {number} high
+ */
+function roundNumbers(high) {
+  const power = 10 ** Math.floor(Math.log10(high / 4));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => high / each <= 5) ?? high;
+  return Array.from({ length: Math.floor(high / step + 1e-9) + 1 }, (_, i) => Number((i * step).toPrecision(6)));
+}

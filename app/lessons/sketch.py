@@ -1,0 +1,117 @@
+"""The canvas on which the visitor of a lesson draws an expected curve, and the comparison with the measured curve."""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import attention_core as ac
+from app.figures.theme import style
+from app.lessons.screen import Screen
+from app.matrix_board.component import encode, mount, receiver
+from app.measures import CurveMeasure
+from app.ui import palette
+from app.words.i18n import _
+from attention_core.metrics.area import mean_distance, share_above
+
+_SKETCH = receiver("attention_lab_sketch", Path(__file__).with_name("sketch.css"))
+MOST_POINTS = 8
+"""The largest number of points that the visitor moves."""
+MOSTLY = 0.75
+"""The share of the area between two curves above which one lies mostly above the other."""
+
+
+def positions(curve: CurveMeasure, key: str, screen: Screen) -> list[float]:
+    """Return the positions of the points that the visitor moves: some of those measured, with both ends."""
+    measured = curve.positions(screen, screen.variant(key))
+    count = min(len(measured), MOST_POINTS)
+    return [measured[round(i * (len(measured) - 1) / max(1, count - 1))] for i in range(count)]
+
+
+def heights(reported: object, count: int, high: float) -> tuple[float, ...] | None:
+    """Return the heights that the browser reported, between 0 and the upper end; None if they are not valid."""
+    if not isinstance(reported, list) or len(reported) != count:
+        return None
+    if not all(isinstance(each, int | float) and math.isfinite(each) for each in reported):
+        return None
+    return tuple(min(max(float(each), 0.0), high) for each in reported)
+
+
+def score(
+    curve: CurveMeasure, drawn: Sequence[float] | None, at: Sequence[float], measured: Sequence[tuple[float, float]]
+) -> str:
+    """Return a sentence that compares a drawn curve with the measured one.
+
+    Args:
+        curve: the curve.
+        drawn: heights of the drawn points; None for a visitor who drew none.
+        at: their positions, some of the measured ones.
+        measured: measured positions and heights.
+    """
+    if drawn is None:
+        return _("The line shows the measured curve.")
+    x, second = [math.log(position) for position, _height in measured], [height for _position, height in measured]
+    first = np.interp(x, np.log(at), drawn).tolist()
+    distance, above = mean_distance(x, first, second), share_above(x, first, second)
+    values = {"distance": curve.format(distance)}
+    if distance <= curve.tolerance:
+        return _("Close: your curve is {distance} from the measured curve on average.", **values)
+    if above >= MOSTLY:
+        return _("On average, your curve is {distance} from the measured curve, mostly above it.", **values)
+    if above <= 1 - MOSTLY:
+        return _("On average, your curve is {distance} from the measured curve, mostly below it.", **values)
+    return _("On average, your curve is {distance} from the measured curve, partly above and partly below.", **values)
+
+
+def show(
+    curve: CurveMeasure,
+    key: str,
+    screen: Screen,
+    *,
+    mount_key: str,
+    drawn: Sequence[float] | None,
+    on_draw: Callable[[tuple[float, ...]], None] | None = None,
+    measured: Sequence[tuple[float, float]] = (),
+) -> None:
+    """Draw the canvas.
+
+    Args:
+        curve: the curve to draw.
+        key: its variant.
+        screen: the screen that shows the answer.
+        mount_key: the element's key, unique in the app.
+        drawn: heights of the points so far; None if the visitor has moved none.
+        on_draw: called with the heights of the points before the next run; None once the curve is measured.
+        measured: positions and heights of the measured curve; empty before the answer.
+    """
+    at, high = positions(curve, key, screen), curve.high(screen)
+    name = _(ac.variant(key).title)
+    title = _(curve.title, name=name)
+    header = {
+        "kind": "sketch",
+        "key": mount_key,
+        "x": at,
+        "high": high,
+        "step": curve.step,
+        "digits": curve.digits,
+        "colour": style(palette.place(key)).colour,
+        "drawn": None if drawn is None else list(drawn),
+        "measured": list(map(list, measured)),
+    }
+    words = {
+        "title": title[:1].upper() + title[1:],
+        "help": _("Drag the points or use the arrow keys."),
+        "point": _("{x}: {y}"),
+        "x": _(curve.x_title),
+        "y": _(curve.y_title),
+        "drawn": _("your curve"),
+        "measured": _("measured"),
+    }
+
+    def report(reported: object) -> None:
+        found = heights(reported, len(at), high)
+        if on_draw is not None and found is not None:
+            on_draw(found)
+
+    mount(encode(header), key=mount_key, events={"draw": report}, settings={"words": words}, receiver=_SKETCH)

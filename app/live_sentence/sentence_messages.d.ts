@@ -1,0 +1,72 @@
+// The data that Python sends to the sentence (sentence.py), and the types shared by its modules.
+
+/** The sentence under one variant; lists have one entry for each step of its slider. */
+export interface SentRow {
+  key: string;
+  title: string;
+  knob: string;
+  note: string;
+  settings: (number | null)[];
+  words: string[];
+  errors: number[];
+  costs: number[];
+}
+
+export interface SentenceHeader {
+  kind: "sentence";
+  key: string;
+  digest: string;
+  tokens: string[];
+  labels: string[]; // the tokens, with numbered repeats
+  rows: SentRow[];
+}
+
+/** Sentences; the parts in braces are filled in. */
+export interface StoryWords {
+  mostly: string;
+  most: string;
+  spread: string;
+  itself: string;
+  masked: string;
+  negative: string;
+  same: string;
+  less: string;
+  more: string;
+  below: string;
+  looks: string;
+  nowhere: string;
+  seen: string;
+}
+
+export interface SentenceWords extends StoryWords {
+  named: string;
+  help: string;
+  error: string;
+  cost: string;
+  length: string;
+  reference: string;
+  way: string;
+  about: string;
+  notes: string[];
+}
+
+export interface SentenceSettings {
+  word: number;
+  steps: Record<string, number>;
+  way: string;
+  pinned: string;
+  words: SentenceWords;
+}
+
+/** The weights of one query word under one variant: one per word, NaN where the query cannot attend. */
+export interface Looks {
+  name: string;
+  weights: number[];
+}
+
+/** A word's position including the number below it, in pixels from the corner of its text. */
+export interface WordBox {
+  middle: number;
+  top: number;
+  bottom: number;
+}

@@ -1,0 +1,51 @@
+// Moves the query word along the sentence once, when the page opens, so that a visitor sees that it can move.
+
+const DELAY = 400; // milliseconds before the first word
+const PACE = 170; // milliseconds per word
+const LONGEST = 12; // the number of words before the chosen one
+const INPUT = ["pointerdown", "pointermove", "keydown", "wheel", "touchstart"];
+
+export class Tour {
+  moving = false;
+  done = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  /** @type {number | undefined} */
+  timer;
+
+  /** @param {(word: number | null) => void} show called with each word, and with null at the end */
+  constructor(show) {
+    this.show = show;
+    this.input = (/** @type {Event} */ event) => {
+      // Browsers also report a pointer that rests while the page below it changes.
+      if (event instanceof PointerEvent && event.type === "pointermove" && !event.movementX && !event.movementY) return;
+      this.stop();
+    };
+    if (!this.done) for (const type of INPUT) addEventListener(type, this.input, { capture: true, passive: true });
+  }
+
+  /**
+   * Start the tour, unless the visitor prefers no motion, has used the page already, or has seen the tour.
+   * @param {number} chosen the word at which it ends; it starts at the farther end of the sentence's first words
+   */
+  start(chosen) {
+    if (this.done || this.moving || !chosen) return;
+    this.moving = true;
+    let word = Math.max(0, chosen - LONGEST);
+    const step = () => {
+      if (word === chosen) return this.stop();
+      this.show(word++);
+      this.timer = setTimeout(step, PACE);
+    };
+    this.timer = setTimeout(step, DELAY);
+  }
+
+  /** End the tour for good, at the chosen word. */
+  stop() {
+    if (this.done) return;
+    this.done = true;
+    clearTimeout(this.timer);
+    for (const type of INPUT) removeEventListener(type, this.input, { capture: true });
+    if (!this.moving) return;
+    this.moving = false;
+    this.show(null);
+  }
+}

@@ -1,0 +1,13 @@
+// The boards on the page by key, for components that show the same numbers in another form.
+
+/** @type {Map<string, import("../views/board.js").Board>} */
+export const boards = new Map();
+
+/**
+ * Functions by board key that send a dragged knob's value to Python, which then returns only its panel.
+ * @type {Map<string, import("../messages").Send>}
+ */
+export const holders = new Map();
+
+/** The event that reports that a board was painted again. */
+export const PAINTED = "attention-lab:drawn";

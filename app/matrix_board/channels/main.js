@@ -1,0 +1,134 @@
+// Draws all boards of a page from the data that Streamlit passes to them.
+/** @import { Face, Mounted, Received, SentPanel } from "../messages" */
+
+import { Board } from "../views/board.js";
+import { boards, holders } from "./boards.js";
+import { TOLD, channel, told } from "./channel.js";
+import { Strips } from "../views/strips.js";
+import { Thumbnails } from "../views/thumbnails.js";
+
+/** @typedef {Received & { face: Face, ears: AbortController, drawn: string, adjust(): void }} Shown */
+
+/** @type {Record<string, new (host: HTMLElement | ShadowRoot) => Face>} */
+const faces = { board: Board, heads: Thumbnails, strips: Strips };
+/** @type {Map<object, Shown>} */
+const shown = new Map(); // shadow root -> its view
+/** @type {Map<object, Received<SentPanel>>} */
+const parts = new Map(); // shadow root -> its panel, for any board that needs the panel
+
+/** @type {Map<object, Received<import("../messages").HeldHeader>>} */
+const held = new Map(); // shadow root -> the last answer to a dragged knob
+
+/**
+ * Unpack a message: header length, JSON header, payload (copied, so that 16-bit numbers are aligned).
+ * @param {Uint8Array} message
+ * @returns {Received}
+ */
+function unpack(message) {
+  const length = new DataView(message.buffer, message.byteOffset).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(message.subarray(4, 4 + length)));
+  return { message, header, payload: message.slice(4 + length).buffer };
+}
+
+/**
+ * Register for the boards, including those that were mounted before.
+ * @param {typeof faces} others further views by the kind in their header
+ */
+export function offer(others) {
+  Object.assign(faces, others);
+  channel.drawing ??= { draw, drop };
+  channel.waiting.forEach(channel.drawing.draw);
+  channel.waiting.clear();
+}
+
+/** @param {Mounted<Uint8Array>} mounted */
+function draw({ data, parentElement, setTriggerValue }) {
+  const before = shown.get(parentElement) ?? parts.get(parentElement) ?? held.get(parentElement);
+  const received = before?.message === data ? before : unpack(data);
+  const { message, header, payload } = received;
+  if (header.kind === "part") {
+    parts.set(parentElement, { message, header, payload });
+    shown.forEach(complete);
+    return;
+  }
+  if (header.kind === "held") {
+    held.set(parentElement, { message, header, payload });
+    holders.set(header.key, setTriggerValue);
+    const part = before !== received && payload.byteLength && unpack(new Uint8Array(payload));
+    if (part) boards.get(header.key)?.redraw(/** @type {Received<SentPanel>} */ (part), header.heard);
+    return;
+  }
+  const one = shown.get(parentElement) ?? show(parentElement, received);
+  Object.assign(one, { message, header, payload });
+  if (header.told) told.set(header.key, JSON.stringify(header.told));
+  one.face.send = setTriggerValue;
+  one.face.root.dataset.board = header.key;
+  if (one.face instanceof Board) boards.set(header.key, one.face);
+  one.face.retheme();
+  complete(one);
+  one.adjust();
+}
+
+/**
+ * Draw a board once all its parts have arrived.
+ * @param {Shown} one
+ */
+function complete(one) {
+  const { header } = one;
+  if (header.digest === one.drawn) return;
+  const asked = header.kind === "board" ? header.parts : [];
+  const known = new Map([...parts.values(), ...within(one)].map((part) => [part.header.digest, part]));
+  const found = asked.map((digest) => known.get(digest)).filter((part) => part !== undefined);
+  if (found.length < asked.length) return;
+  one.drawn = header.digest;
+  one.face.receive(one, found);
+}
+
+/**
+ * Return the panels that were sent with their board, one message after another.
+ * @param {Received} received
+ * @returns {Received<SentPanel>[]}
+ */
+function within({ header, payload }) {
+  let end = 0;
+  const cut = (/** @type {number} */ length) => new Uint8Array(payload, (end += length) - length, length);
+  return header.kind === "board" ? header.inside.map((length) => /** @type {Received<SentPanel>} */ (unpack(cut(length)))) : [];
+}
+
+/** @param {object} host */
+function drop(host) {
+  const one = shown.get(host);
+  one?.ears.abort();
+  if (one && boards.get(one.header.key) === one.face) boards.delete(one.header.key);
+  one?.face.destroy();
+  shown.delete(host);
+  parts.delete(host);
+  holders.delete(held.get(host)?.header.key ?? "");
+  held.delete(host);
+}
+
+/**
+ * @param {HTMLElement | ShadowRoot} host
+ * @param {Received} received
+ * @returns {Shown}
+ */
+function show(host, received) {
+  const face = new faces[received.header.kind](host);
+  const ears = new AbortController();
+  /** @type {string | undefined} */
+  let last;
+  const adjust = () => {
+    const settings = told.get(one.header.key);
+    if (!settings || settings === last) return; // a rerun without changes keeps the visitor's input
+    last = settings;
+    face.show(JSON.parse(settings));
+  };
+  /** @type {Shown} */
+  const one = { ...received, face, ears, drawn: "", adjust };
+  shown.set(host, one);
+  const hear = (/** @type {Event} */ event) => {
+    if (/** @type {CustomEvent<string>} */ (event).detail === one.header.key) adjust();
+  };
+  addEventListener(TOLD, hear, { signal: ears.signal });
+  return one;
+}

@@ -1,0 +1,16 @@
+// The first channel of a board. The script of every page draws the data that Streamlit passes here at each rerun and
+// theme change. That script is long, and Streamlit sends a component's own script with each of its messages.
+/** @import { Mounted } from "../messages" */
+
+import { channel } from "./channel.js";
+
+/** @param {Mounted<Uint8Array>} mounted */
+export default function (mounted) {
+  const host = mounted.parentElement;
+  if (channel.drawing) channel.drawing.draw(mounted);
+  else channel.waiting.set(host, mounted);
+  return () => {
+    channel.waiting.delete(host);
+    channel.drawing?.drop(host);
+  };
+}

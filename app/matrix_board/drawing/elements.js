@@ -1,0 +1,103 @@
+// Small helpers: elements, safe text, canvases, the page's theme. Text is only ever inserted as text.
+/** @import { Rgb, Theme } from "../messages" */
+
+import { css, PALETTES } from "./color.js";
+import { brushOf, CanvasPen } from "./pen.js";
+
+/**
+ * @param {number} value
+ * @param {number} low
+ * @param {number} high
+ */
+export const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+
+/**
+ * Create an element; children are elements or plain text.
+ * @template {keyof HTMLElementTagNameMap} Name
+ * @param {Name} name
+ * @param {Record<string, string>} attributes
+ * @param {(Node | string)[]} children
+ */
+export function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+/**
+ * Make control characters and broken surrogates visible, as they would disappear on screen and break an SVG. Remove
+ * characters that override the direction of the surrounding text.
+ */
+export const printable = (/** @type {string} */ label) =>
+  label
+    .toWellFormed()
+    .replace(/\p{Cc}/gu, (c) => (c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : "\ufffd"))
+    .replace(/[\u202a-\u202e\u2066\u2067]/g, "")
+    .replace(/[\ufffe\uffff]/g, "\ufffd");
+
+/**
+ * Return the colours and the font of the page's theme, as the element inherits them.
+ * @param {Element} element
+ * @returns {Theme}
+ */
+export function readTheme(element) {
+  const style = getComputedStyle(element);
+  const brush = brushOf(document.createElement("canvas"), { willReadFrequently: true });
+  /**
+   * @param {string} name
+   * @param {string} fallback
+   * @returns {Rgb}
+   */
+  const rgb = (name, fallback) => {
+    brush.fillStyle = fallback;
+    brush.fillStyle = style.getPropertyValue(name).trim() || fallback;
+    brush.clearRect(0, 0, 1, 1);
+    brush.fillRect(0, 0, 1, 1);
+    return [...brush.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+  };
+  const [background, text] = [rgb("--st-background-color", "#ffffff"), rgb("--st-text-color", "#31333f")];
+  const mix = (/** @type {number} */ share) => css(text.map((v, i) => Math.round(share * v + (1 - share) * background[i])));
+  const mode = background[0] + background[1] + background[2] < 384 ? "dark" : "light";
+  return {
+    mode,
+    mark: PALETTES[mode].mark,
+    onMark: PALETTES[mode].onMark,
+    background: css(background),
+    text: css(text),
+    muted: mix(0.72),
+    border: mix(0.34),
+    halo: `rgba(${background.join()},0.75)`,
+    font: style.getPropertyValue("--st-font").trim() || "system-ui, sans-serif",
+  };
+}
+
+/**
+ * Set a canvas's size in CSS pixels, clear it, and return a pen.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ * @param {string} font
+ */
+export function penFor(canvas, width, height, font) {
+  const ratio = devicePixelRatio;
+  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high });
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+  const pen = new CanvasPen(brushOf(canvas), ratio, font);
+  pen.context.clearRect(0, 0, width, height);
+  return pen;
+}
+
+/**
+ * Run a key's action, and stop the event: Streamlit has its own shortcuts, and keys scroll the page.
+ * @param {KeyboardEvent} event
+ * @param {Record<string, () => unknown>} acts actions by the key's name; keys with modifiers are ignored
+ */
+export function perform(event, acts) {
+  const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : acts[event.key];
+  if (!act) return;
+  event.preventDefault();
+  event.stopPropagation();
+  act();
+}

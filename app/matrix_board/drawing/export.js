@@ -1,0 +1,299 @@
+// Saves the board as a PNG at double size, or as an SVG with real text and each matrix as an image of its exact cells.
+/** @import { Panel, Pen, TextStyle, Rectangle, View } from "../messages" */
+/** @import { Board } from "../views/board.js" */
+
+import { fill } from "../../page_script/templates.js";
+import { css } from "./color.js";
+import { knobText } from "../views/knobs.js";
+import { drawMarks } from "./marks.js";
+import { drawPanel, panelGeometry, panelHeight } from "./panel.js";
+import { brushOf, CanvasPen, fitted, onPage, strongest } from "./pen.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** A pen that draws into an SVG element, with the methods of CanvasPen. */
+export class SvgPen {
+  /**
+   * @param {number} width
+   * @param {number} height
+   * @param {string} font
+   */
+  constructor(width, height, font) {
+    this.font = font;
+    this.ratio = Infinity; // infinite resolution: cells are never pooled
+    this.ruler = rulerOf(font);
+    this.root = document.createElementNS(SVG, "svg");
+    /** @type {SVGElement} */
+    this.place = this.root;
+    this.set(this.root, { xmlns: SVG, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": font });
+    this.count = 0;
+  }
+
+  /**
+   * @template {SVGElement} Element
+   * @param {Element} element
+   * @param {Record<string, string | number>} attributes
+   */
+  set(element, attributes) {
+    for (const [name, value] of Object.entries(attributes)) {
+      element.setAttribute(name, typeof value === "number" ? String(Number(value.toFixed(3))) : value);
+    }
+    return element;
+  }
+
+  /**
+   * @param {keyof SVGElementTagNameMap} name
+   * @param {Record<string, string | number>} attributes
+   * @returns {SVGElement}
+   */
+  add(name, attributes, into = this.place) {
+    return into.appendChild(this.set(document.createElementNS(SVG, name), attributes));
+  }
+
+  /**
+   * @param {SVGElement} element
+   * @param {() => void} draw
+   */
+  within(element, draw) {
+    const outside = this.place;
+    this.place = element;
+    draw();
+    this.place = outside;
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string} fill
+   */
+  rect(x, y, width, height, fill) {
+    this.add("rect", { x, y, width, height, fill });
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string} stroke
+   */
+  frame(x, y, width, height, stroke, thickness = 1) {
+    this.add("rect", { x, y, width, height, fill: "none", stroke, "stroke-width": thickness });
+  }
+
+  /**
+   * @param {number} x1
+   * @param {number} y1
+   * @param {number} x2
+   * @param {number} y2
+   * @param {string} stroke
+   */
+  line(x1, y1, x2, y2, stroke, thickness = 1) {
+    this.add("line", { x1, y1, x2, y2, stroke, "stroke-width": thickness });
+  }
+
+  /**
+   * @param {string} words
+   * @param {number} x
+   * @param {number} y
+   * @param {TextStyle} style
+   */
+  text(words, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
+    const element = this.add("text", {
+      transform: `translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${turn})`,
+      y: size * 0.35,
+      "font-size": size,
+      "font-weight": weight,
+      fill: colour,
+      "text-anchor": { left: "start", center: "middle", right: "end" }[align],
+    });
+    element.textContent = words;
+  }
+
+  /**
+   * @param {string} words
+   * @param {number} [size]
+   * @param {number} [weight]
+   */
+  measure(words, size, weight) {
+    return this.ruler.measure(words, size, weight);
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {number[][]} colours
+   */
+  gradient(x, y, width, height, colours) {
+    const id = `scale-${this.count++}`;
+    const element = this.add("linearGradient", { id });
+    for (let i = 0; i <= 32; i++) {
+      this.add("stop", { offset: i / 32, "stop-color": css(colours[Math.round((i / 32) * (colours.length - 1))]) }, element);
+    }
+    this.rect(x, y, width, height, `url(#${id})`);
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string[]} colours
+   */
+  hatch(x, y, width, height, [ground, stripe]) {
+    const id = `hatch-${this.count++}`;
+    const tile = this.add("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse" });
+    this.add("rect", { width: 6, height: 6, fill: ground }, tile);
+    this.add("path", { d: "M-1 1L1 -1M-1 7L7 -1M5 7L7 5", stroke: stripe, "stroke-width": 1.5 }, tile);
+    this.rect(x, y, width, height, `url(#${id})`);
+  }
+
+  /**
+   * @param {Panel} panel
+   * @param {Uint32Array} table
+   * @param {View} view
+   * @param {Rectangle} plot
+   */
+  matrix(panel, table, view, { x, y, width, height }) {
+    const { rows, cols } = panel;
+    const viewBox = [view.x * cols, view.y * rows, view.width * cols, view.height * rows].join(" ");
+    const window = this.add("svg", { x, y, width, height, viewBox, preserveAspectRatio: "none" });
+    const picture = onPage(strongest(panel, table, { x: 0, y: 0, width: 1, height: 1 }, cols, rows)).toDataURL();
+    const style = "image-rendering:pixelated";
+    this.add("image", { width: cols, height: rows, href: picture, style, preserveAspectRatio: "none" }, window);
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {() => void} draw
+   */
+  at(x, y, draw) {
+    this.within(this.add("g", { transform: `translate(${x} ${y})` }), draw);
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {() => void} draw
+   */
+  clip(x, y, width, height, draw) {
+    const id = `clip-${this.count++}`;
+    this.add("rect", { x, y, width, height }, this.add("clipPath", { id }));
+    this.within(this.add("g", { "clip-path": `url(#${id})` }), draw);
+  }
+}
+
+const MARGIN = 16;
+const HEAD = 46; // the height of a panel's title and caption
+
+export const FINE_PRINT = 11; // the font size of the origin lines
+export const FINE_LINE = 15;
+const LINK_LINES = 8; // the most lines of a link; a link with a long text would fill a page
+
+/**
+ * Return the lines about a picture's origin: the page and its input, the text, and a link that opens the page again.
+ * @param {Pen} pen
+ * @param {number} width
+ * @param {string} words the text, if any
+ */
+export function originLines(pen, width, words) {
+  const head = document.querySelector(".st-key-question");
+  const said = (/** @type {string} */ tag) => head?.querySelector(tag)?.textContent?.trim() ?? "";
+  const letters = Math.max(20, Math.floor((width / (pen.measure(location.href, FINE_PRINT) || 1)) * location.href.length) - 1);
+  const link = location.href.match(new RegExp(`.{1,${letters}}`, "gu")) ?? [];
+  return [
+    fitted(pen, ["Attention Lab", said("h1"), said("a")].filter(Boolean).join(" · "), width, FINE_PRINT),
+    ...(words ? [fitted(pen, words, width, FINE_PRINT)] : []),
+    ...(link.length > LINK_LINES ? [...link.slice(0, LINK_LINES - 1), "…"] : link),
+  ];
+}
+
+/** Return a pen that only measures text. */
+const rulerOf = (/** @type {string} */ font) => new CanvasPen(brushOf(document.createElement("canvas")), 1, font);
+
+/**
+ * Return the sizes of the whole board as a picture and of its legend and origin lines, in CSS pixels.
+ * @param {Board} board
+ */
+function boardSize(board) {
+  const { panels, columns, side, look } = board;
+  const lines = Math.ceil(panels.length / columns);
+  const width = 2 * MARGIN + Math.max(360, columns * (side + MARGIN) - MARGIN);
+  const ruler = rulerOf(look.theme.font);
+  const legend = board.legendHeight(ruler, width - 2 * MARGIN);
+  const origin = originLines(ruler, width - 2 * MARGIN, board.panels[0].rowLabels?.join(" ") ?? "");
+  const drawn = 2 * MARGIN + legend + lines * (HEAD + panelHeight(side, look.ownScale) + MARGIN) + 8;
+  return { width, legend, origin, drawn, height: drawn + origin.length * FINE_LINE };
+}
+
+/**
+ * Draw everything on screen except the crosshair: legend, panels with titles, the pinned row, the note.
+ * @param {Pen} pen
+ * @param {Board} board
+ */
+function drawBoard(pen, board) {
+  const { panels, columns, side, look, pinned } = board;
+  const { theme, words } = look;
+  const { width, height, legend, origin, drawn } = boardSize(board);
+  pen.rect(0, 0, width, height, theme.background);
+  board.drawLegend(pen, MARGIN, MARGIN, width - 2 * MARGIN);
+  let pooled = 1;
+  panels.forEach((panel, i) => {
+    const left = MARGIN + (i % columns) * (side + MARGIN);
+    const top = MARGIN + legend + Math.floor(i / columns) * (HEAD + panelHeight(side, look.ownScale) + MARGIN);
+    const title = [panel.title, panel.knob && knobText(panel.knob)].filter(Boolean).join(" · ");
+    pen.text(fitted(pen, title, side, 15, 600), left, top + 14, { size: 15, weight: 600, colour: theme.text });
+    pen.text(fitted(pen, panel.caption, side, 12), left, top + 33, { size: 12, colour: theme.muted });
+    pen.at(left, top + HEAD, () => {
+      const view = board.views.of(panel);
+      const geometry = panelGeometry(pen, panel, side, view);
+      drawPanel(pen, panel, geometry, view, look);
+      drawMarks(pen, panel, geometry, view, { pinned: board.pins(panel) ? pinned : null, cell: null }, theme);
+      pooled = Math.max(pooled, geometry.pooled);
+    });
+  });
+  if (pooled > 1) pen.text(fill(words.pooled, { count: String(pooled) }), MARGIN, drawn - MARGIN, { colour: theme.muted });
+  origin.forEach((words, i) => pen.text(words, MARGIN, drawn + i * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
+}
+
+/**
+ * Return the board as a PNG with two pixels per CSS pixel.
+ * @param {Board} board
+ * @returns {Promise<Blob | null>} null if the browser cannot create such a large picture
+ */
+export function boardPng(board) {
+  const { width, height } = boardSize(board);
+  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
+  drawBoard(new CanvasPen(brushOf(canvas), 2, board.look.theme.font), board);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+/**
+ * Return the board as an SVG.
+ * @param {Board} board
+ */
+export async function boardSvg(board) {
+  const { width, height } = boardSize(board);
+  const pen = new SvgPen(width, height, board.look.theme.font);
+  drawBoard(pen, board);
+  return new Blob([new XMLSerializer().serializeToString(pen.root)], { type: "image/svg+xml" });
+}
+
+/**
+ * Download a file.
+ * @param {Blob | null} blob
+ * @param {string} name
+ */
+export function download(blob, name) {
+  if (!blob) return;
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

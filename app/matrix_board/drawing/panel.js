@@ -1,0 +1,313 @@
+// One panel: its geometry, axes, matrix and legend.
+/** @import { Axis, Geometry, Look, Panel, Pen, Scale, View } from "../messages" */
+
+import { fill } from "../../page_script/templates.js";
+import { css, LOG_START, rampColours, tickMagnitudes, tickNumeral } from "./color.js";
+import { fitted, widestOf } from "./pen.js";
+
+const NARROW = { left: 46, top: 32 }; // space for index ticks and the axis title
+const TITLE_ROOM = 17; // the part of it for the axis title
+const LABEL_CELL = 9; // a token label needs cells of at least this many pixels
+export const LEGEND_HEIGHT = 44;
+const LEAST_BAR = 160; // the shortest bar with enough numbers to read it
+
+/** @typedef {{ masked: string | null, bare?: boolean }} LegendOptions */
+
+/**
+ * Return the label of a row or column, empty on an axis without labels.
+ * @param {string[] | undefined} labels
+ * @param {number} index
+ */
+export const labelAt = (labels, index) => labels?.[index] ?? "";
+
+/**
+ * Return the height of a panel's drawing for a width. It does not depend on the data, so the layout is stable.
+ * @param {number} width
+ * @param {boolean} withLegend
+ */
+export const panelHeight = (width, withLegend) => width - NARROW.left + NARROW.top + 1 + (withLegend ? LEGEND_HEIGHT : 0);
+
+/**
+ * Return a panel's geometry: narrow margins for numbers, wide ones if token labels fit next to rows and columns.
+ * @param {Pen} pen
+ * @param {Panel} panel
+ * @param {number} width
+ * @param {View} view
+ * @returns {Geometry}
+ */
+export function panelGeometry(pen, panel, width, view) {
+  const { rows, cols, rowLabels, colLabels } = panel;
+  const side = width - NARROW.left - 1;
+  const height = panelHeight(width, false);
+  const fontOf = (/** @type {number} */ cell) => Math.min(13, Math.max(9, cell * 0.8));
+  const most = Math.min(96, Math.max(40, 0.24 * width));
+  const roomFor = (/** @type {string[] | undefined} */ labels, /** @type {number} */ cell) =>
+    (labels ? Math.min(most, widestOf(pen, labels, fontOf(cell))) : 0);
+  const colRoom = roomFor(colLabels, side / cols / view.width);
+  const flat = view.width === 1 && colRoom + 8 < side / cols; // few columns: their labels are not rotated
+  const wide = {
+    left: Math.max(NARROW.left, TITLE_ROOM + 6 + roomFor(rowLabels, side / rows / view.height)),
+    top: flat ? NARROW.top : Math.max(NARROW.top, TITLE_ROOM + 6 + colRoom),
+  };
+  const fit = (/** @type {number} */ left, /** @type {number} */ top) => {
+    const [across, down] = [Math.floor(width - left - 1), Math.floor(height - top - 1)];
+    return rows === cols ? [Math.min(across, down), Math.min(across, down)] : [across, down]; // square cells if possible
+  };
+  /**
+   * @param {string[] | undefined} labels
+   * @param {number} cells
+   * @param {number} length
+   */
+  const named = (labels, cells, length) => Boolean(labels) && length / cells >= LABEL_CELL;
+  const [leastAcross, leastDown] = fit(wide.left, wide.top);
+  const rowsNamed = named(rowLabels, rows * view.height, leastDown);
+  const colsNamed = named(colLabels, cols * view.width, leastAcross);
+  const [across, down] = fit((rowsNamed ? wide : NARROW).left, (colsNamed ? wide : NARROW).top);
+  const plot = { x: width - 1 - across, y: height - 1 - down, width: across, height: down };
+  const [rowCell, colCell] = [down / (rows * view.height), across / (cols * view.width)];
+  return {
+    plot,
+    rows: { cell: rowCell, room: plot.x - TITLE_ROOM - 5, named: rowsNamed, size: fontOf(rowCell) },
+    cols: { cell: colCell, room: plot.y - TITLE_ROOM - 5, named: colsNamed, size: fontOf(colCell), flat },
+    pooled: Math.ceil(1 / (colCell * pen.ratio) - 1e-6) * Math.ceil(1 / (rowCell * pen.ratio) - 1e-6),
+  };
+}
+
+/**
+ * Return the rectangle of a block of cells on the plot, before clipping.
+ * @param {Geometry} geometry
+ * @param {Panel} panel
+ * @param {View} view
+ * @param {number} row
+ * @param {number} col
+ */
+export function cellRect({ plot }, panel, view, row, col, rows = 1, cols = 1) {
+  return {
+    x: plot.x + ((col / panel.cols - view.x) / view.width) * plot.width,
+    y: plot.y + ((row / panel.rows - view.y) / view.height) * plot.height,
+    width: (cols / panel.cols / view.width) * plot.width,
+    height: (rows / panel.rows / view.height) * plot.height,
+  };
+}
+
+/**
+ * Return the position of the middle of a row or column on its axis.
+ * @param {number} start
+ * @param {number} length
+ * @param {number} index
+ * @param {number} count
+ * @param {number} from
+ * @param {number} share
+ */
+export const midOf = (start, length, index, count, from, share) => start + (((index + 0.5) / count - from) / share) * length;
+
+/**
+ * Return the indices with a label on an axis: all if tokens fit, else round numbers.
+ * @param {Axis} axis
+ * @param {number} count
+ * @param {number} start
+ * @param {number} share
+ */
+export function ticks(axis, count, start, share) {
+  const first = Math.max(0, Math.ceil(start * count - 0.5));
+  const last = Math.min(count - 1, Math.floor((start + share) * count - 0.5));
+  const least = axis.named ? 1 : 34 / axis.cell;
+  let step = 1;
+  for (let k = 0; step < least; k++) step = [1, 2, 5][k % 3] * 10 ** Math.floor(k / 3);
+  const shown = [];
+  for (let i = Math.ceil(first / step) * step; i <= last; i += step) shown.push(i);
+  return shown;
+}
+
+/**
+ * Draw a panel without its title: axes, hatch, matrix, frame, and its own scale's legend.
+ * @param {Pen} pen
+ * @param {Panel} panel
+ * @param {Geometry} geometry
+ * @param {View} view
+ * @param {Look} look
+ */
+export function drawPanel(pen, panel, geometry, view, look) {
+  const { plot, rows, cols } = geometry;
+  const { theme, palette, words } = look;
+  pen.hatch(plot.x, plot.y, plot.width, plot.height, palette.hatch);
+  pen.matrix(panel, look.table(panel), view, plot);
+  drawBorders(pen, panel, geometry, view, theme.muted);
+  pen.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, theme.border);
+  pen.text(`${panel.col_title ?? words.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
+  pen.text(`${panel.row_title ?? words.rows} →`, plot.x - geometry.rows.room - 15, plot.y, { colour: theme.muted, weight: 600, turn: 90 });
+  for (const i of ticks(rows, panel.rows, view.y, view.height)) {
+    const y = midOf(plot.y, plot.height, i, panel.rows, view.y, view.height);
+    const label = rows.named ? fitted(pen, labelAt(panel.rowLabels, i), rows.room, rows.size) : String(i);
+    pen.line(plot.x - 4, y, plot.x - 1, y, theme.border);
+    pen.text(label, plot.x - 6, y, { colour: theme.muted, align: "right", size: rows.named ? rows.size : 11 });
+  }
+  for (const j of ticks(cols, panel.cols, view.x, view.width)) {
+    const x = midOf(plot.x, plot.width, j, panel.cols, view.x, view.width);
+    const turned = cols.named && !cols.flat;
+    const label = cols.named ? fitted(pen, labelAt(panel.colLabels, j), turned ? cols.room : cols.cell, cols.size) : String(j);
+    const beyond = turned ? 0 : Math.max(0, x + pen.measure(label, cols.named ? cols.size : 11) / 2 - (plot.x + plot.width + 1));
+    pen.line(x, plot.y - 4, x, plot.y - 1, theme.border);
+    pen.text(label, x - beyond, plot.y - (turned ? 6 : 11), {
+      colour: theme.muted,
+      align: turned ? "left" : "center",
+      size: cols.named ? cols.size : 11,
+      turn: turned ? -90 : 0,
+    });
+  }
+  if (look.ownScale) {
+    const masked = panel.masked ? words.masked : null;
+    drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, look.scale(panel), look, { masked, bare: true });
+  }
+}
+
+/**
+ * Draw lines between groups of rows and columns.
+ * @param {Pen} pen
+ * @param {Panel} panel
+ * @param {Geometry} geometry
+ * @param {View} view
+ * @param {string} colour
+ */
+function drawBorders(pen, panel, geometry, view, colour) {
+  if (!panel.borders.length) return;
+  const { x, y, width, height } = geometry.plot;
+  pen.clip(x, y, width, height, () => {
+    for (const i of panel.borders) {
+      const corner = cellRect(geometry, panel, view, i, i);
+      pen.line(x, corner.y, x + width, corner.y, colour, 0.5);
+      pen.line(corner.x, y, corner.x, y + height, colour, 0.5);
+    }
+  });
+}
+
+/**
+ * Return the position of each name in a row of swatches, with line breaks.
+ * @param {Pen} pen
+ * @param {number} width
+ * @param {string[]} names
+ */
+export function swatchPlaces(pen, width, names) {
+  let [x, line] = [0, 0];
+  const places = names.map((name) => {
+    const long = 19 + pen.measure(name);
+    if (x && x + long > width) [x, line] = [0, line + 1];
+    const place = { x, y: line * 18 };
+    x += long + 16;
+    return place;
+  });
+  return { places, width: x, height: 18 * (line + 1) };
+}
+
+/**
+ * Return texts and colours for values beyond the ends of a scale; null for an end without such values.
+ * @param {Scale} scale
+ * @param {Look} look
+ */
+export function beyondEnds({ top, over, under }, { words, palette }) {
+  const told = (/** @type {string} */ template, /** @type {number} */ end, /** @type {number} */ most) =>
+    fill(template, { end: tickNumeral(end), most: tickNumeral(most) });
+  return [
+    over ? { text: told(words.over, top, over), colour: css(palette.over) } : null,
+    under ? { text: told(words.under, -top, under), colour: css(palette.under) } : null,
+  ].filter((each) => each !== null);
+}
+
+/**
+ * Return the positions in a scale's legend: swatches are next to the bar, or below it without room.
+ * @param {Pen} pen
+ * @param {number} width
+ * @param {Scale} scale
+ * @param {Look} look
+ * @param {LegendOptions} options
+ */
+export function legendLayout(pen, width, scale, look, { masked, bare = false }) {
+  const names = [...beyondEnds(scale, look).map(({ text }) => text), ...(masked ? [masked] : [])];
+  const longest = bare ? Infinity : scale.signed ? 360 : 280;
+  const beside = swatchPlaces(pen, Infinity, names);
+  if (bare || width - beside.width >= LEAST_BAR) {
+    const bar = Math.min(longest, width - beside.width);
+    return { bar, places: beside.places.map(({ x, y }) => ({ x: x + bar + 16, y })), height: LEGEND_HEIGHT };
+  }
+  const below = swatchPlaces(pen, width, names);
+  const places = below.places.map(({ x, y }) => ({ x, y: y + LEGEND_HEIGHT - 13 }));
+  return { bar: Math.min(longest, width), places, height: LEGEND_HEIGHT + 4 + below.height };
+}
+
+/**
+ * Draw a bar with numbers, values beyond its ends, and a masked cell. `bare` omits the name.
+ * @param {Pen} pen
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {Scale} scale
+ * @param {Look} look
+ * @param {LegendOptions} options
+ */
+export function drawLegend(pen, x, y, width, scale, look, options) {
+  const { theme, palette } = look;
+  const { masked, bare = false } = options;
+  const { bar, places } = legendLayout(pen, width, scale, look, options);
+  const top = bare ? y + 4 : y + 17;
+  if (!bare) pen.text(fitted(pen, legendName(scale, look), width, 11, 600), x, y + 6, { colour: theme.muted, weight: 600 });
+  drawBar(pen, x, top, bar, scale, look);
+  const beyond = beyondEnds(scale, look);
+  places.forEach((place, i) => {
+    const [left, high] = [x + place.x, top + place.y];
+    if (i < beyond.length) pen.rect(left, high, 14, 10, beyond[i].colour);
+    else pen.hatch(left, high, 14, 10, palette.hatch);
+    pen.frame(left + 0.5, high + 0.5, 13, 9, theme.border);
+    pen.text(beyond[i]?.text ?? masked ?? "", left + 19, high + 5, { colour: theme.muted });
+  });
+}
+
+/**
+ * @param {Scale} scale
+ * @param {Look} look
+ */
+export const legendName = (scale, { words }) =>
+  [scale.signed ? `${words.unit} ±` : words.unit, words.transforms[scale.transform], scale.capped && words.ceiling]
+    .filter(Boolean)
+    .join(" · ");
+
+/**
+ * @param {Pen} pen
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {Scale} scale
+ * @param {Look} look
+ */
+function drawBar(pen, x, y, width, scale, { theme, palette }) {
+  const apart = scale.transform === "log" && !scale.signed; // zero is not on a logarithmic axis and gets a box of its own
+  const start = x + (apart ? 20 : 0);
+  const length = width - (apart ? 20 : 0);
+  const colours = rampColours(scale, palette);
+  pen.gradient(start, y, length, 10, apart ? colours.slice(Math.round(255 * LOG_START)) : colours);
+  pen.frame(start + 0.5, y + 0.5, length - 1, 9, theme.border);
+  if (apart) {
+    pen.rect(x, y, 14, 10, css(colours[0]));
+    pen.frame(x + 0.5, y + 0.5, 13, 9, theme.border);
+  }
+  const at = (/** @type {number} */ place, /** @type {1 | -1} */ sign) => {
+    if (scale.signed) return start + (length * (1 + sign * place)) / 2;
+    return start + (apart ? length * Math.max(0, (place - LOG_START) / (1 - LOG_START)) : length * place);
+  };
+  const marks = [{ spot: scale.signed ? at(0, 1) : apart ? x + 7 : start, label: "0" }];
+  for (const magnitude of tickMagnitudes(scale)) {
+    const under = apart && magnitude === scale.floor && scale.least < scale.floor ? "≤" : "";
+    const place = scale.place(magnitude);
+    marks.push({ spot: at(place, 1), label: under + tickNumeral(magnitude) });
+    if (scale.signed) marks.push({ spot: at(place, -1), label: tickNumeral(-magnitude) });
+  }
+  /** @type {[number, number][]} */
+  const taken = [];
+  for (const { spot, label } of marks) {
+    const wide = pen.measure(label);
+    const left = Math.min(x + width - wide, Math.max(label === "0" ? x : start, spot - wide / 2));
+    if (taken.some(([from, to]) => left < to + 7 && left + wide > from - 7)) continue;
+    taken.push([left, left + wide]);
+    pen.line(spot, y + 10, spot, y + 13, theme.border);
+    pen.text(label, left, y + 20, { colour: theme.text });
+  }
+}

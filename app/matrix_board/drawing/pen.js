@@ -1,0 +1,296 @@
+// Drawing on a canvas. Boards are drawn on three surfaces (screen, PNG and SVG) through the common interface of a pen.
+/** @import { Panel, Pen, Rectangle, TextStyle, View } from "../messages" */
+
+import { css, MASKED } from "./color.js";
+
+/** A pen that draws on a canvas, in CSS pixels. */
+export class CanvasPen {
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} ratio device pixels per CSS pixel
+   * @param {string} font
+   */
+  constructor(context, ratio, font) {
+    this.context = context;
+    this.ratio = ratio;
+    this.font = font;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string | CanvasGradient | CanvasPattern} colour
+   */
+  rect(x, y, width, height, colour) {
+    this.context.fillStyle = colour;
+    this.context.fillRect(x, y, width, height);
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string} colour
+   */
+  frame(x, y, width, height, colour, thickness = 1) {
+    this.context.strokeStyle = colour;
+    this.context.lineWidth = thickness;
+    this.context.strokeRect(x, y, width, height);
+  }
+
+  /**
+   * @param {number} x1
+   * @param {number} y1
+   * @param {number} x2
+   * @param {number} y2
+   * @param {string} colour
+   */
+  line(x1, y1, x2, y2, colour, thickness = 1) {
+    this.context.strokeStyle = colour;
+    this.context.lineWidth = thickness;
+    this.context.beginPath();
+    this.context.moveTo(x1, y1);
+    this.context.lineTo(x2, y2);
+    this.context.stroke();
+  }
+
+  /**
+   * Draw text whose vertical middle is y; `turn` is in degrees, clockwise.
+   * @param {string} words
+   * @param {number} x
+   * @param {number} y
+   * @param {TextStyle} style
+   */
+  text(words, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
+    const { context } = this;
+    context.save();
+    context.translate(x, y);
+    context.rotate((turn * Math.PI) / 180);
+    context.font = `${weight} ${size}px ${this.font}`;
+    context.fillStyle = colour;
+    context.textAlign = align;
+    context.direction = "ltr";
+    context.fillText(words, 0, size * 0.35);
+    context.restore();
+  }
+
+  measure(/** @type {string} */ words, size = 11, weight = 400) {
+    this.context.font = `${weight} ${size}px ${this.font}`;
+    return this.context.measureText(words).width;
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {number[][]} colours
+   */
+  gradient(x, y, width, height, colours) {
+    const fill = this.context.createLinearGradient(x, 0, x + width, 0);
+    for (let i = 0; i <= 32; i++) fill.addColorStop(i / 32, css(colours[Math.round((i / 32) * (colours.length - 1))]));
+    this.rect(x, y, width, height, fill);
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string[]} colours
+   */
+  hatch(x, y, width, height, [ground, stripe]) {
+    const tile = Object.assign(document.createElement("canvas"), { width: 6, height: 6 });
+    const brush = brushOf(tile);
+    brush.fillStyle = ground;
+    brush.fillRect(0, 0, 6, 6);
+    brush.fillStyle = stripe;
+    for (let i = 0; i < 6; i++) for (const k of [0, 1]) brush.fillRect(i, (11 - i + k) % 6, 1, 1);
+    const fill = /** @type {CanvasPattern} */ (this.context.createPattern(tile, "repeat"));
+    const grain = Math.max(1, Math.round(this.ratio)) / this.ratio; // whole device pixels, as the stripes would blur otherwise
+    fill.setTransform(new DOMMatrix([grain, 0, 0, grain, x, y]));
+    this.rect(x, y, width, height, fill);
+  }
+
+  /**
+   * Draw the visible part of a matrix, with the largest cell per device pixel.
+   * @param {Panel} panel
+   * @param {Uint32Array} table
+   * @param {View} view
+   * @param {Rectangle} plot
+   */
+  matrix(panel, table, view, plot) {
+    const { e, f } = this.context.getTransform();
+    const [left, top] = [Math.round(e + plot.x * this.ratio), Math.round(f + plot.y * this.ratio)];
+    const right = Math.round(e + (plot.x + plot.width) * this.ratio);
+    const bottom = Math.round(f + (plot.y + plot.height) * this.ratio);
+    const picture = strongest(panel, table, view, right - left, bottom - top);
+    this.context.save();
+    this.context.resetTransform();
+    this.context.drawImage(onPage(picture), left, top);
+    this.context.restore();
+  }
+
+  /**
+   * Draw with a moved origin.
+   * @param {number} x
+   * @param {number} y
+   * @param {() => void} draw
+   */
+  at(x, y, draw) {
+    this.context.save();
+    this.context.translate(x, y);
+    draw();
+    this.context.restore();
+  }
+
+  /**
+   * Draw inside a rectangle only.
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {() => void} draw
+   */
+  clip(x, y, width, height, draw) {
+    this.context.save();
+    this.context.beginPath();
+    this.context.rect(x, y, width, height);
+    this.context.clip();
+    draw();
+    this.context.restore();
+  }
+}
+
+/**
+ * Return the drawing context of a canvas.
+ * @param {HTMLCanvasElement} canvas
+ * @param {CanvasRenderingContext2DSettings} [options]
+ */
+export const brushOf = (canvas, options) =>
+  /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", options));
+
+const page = document.createElement("canvas");
+
+/**
+ * Return the picture on a hidden canvas, valid until the next call. putImageData would overwrite the background.
+ * @param {ImageData} picture
+ */
+export function onPage(picture) {
+  Object.assign(page, { width: picture.width, height: picture.height });
+  brushOf(page).putImageData(picture, 0, 0);
+  return page;
+}
+
+/**
+ * Return the first cell of each pixel and the one after its last; pixels share no cells, so every peak is drawn once.
+ * @param {number} cells
+ * @param {number} start
+ * @param {number} share
+ * @param {number} pixels
+ */
+export function spans(cells, start, share, pixels) {
+  const step = (cells * share) / pixels;
+  const first = new Int32Array(pixels);
+  const end = new Int32Array(pixels);
+  for (let i = 0; i < pixels; i++) {
+    const from = step > 1 ? Math.floor(start * cells + i * step + 1e-6) : Math.floor(start * cells + (i + 0.5) * step);
+    first[i] = Math.min(cells - 1, from);
+    end[i] = step > 1 ? Math.max(first[i] + 1, Math.min(cells, Math.floor(start * cells + (i + 1) * step + 1e-6))) : first[i] + 1;
+  }
+  return [first, end];
+}
+
+/**
+ * Return the picture of a matrix; if several cells share a pixel, the one with the largest magnitude is drawn.
+ * @param {Panel} panel
+ * @param {Uint32Array} table
+ * @param {View} view
+ * @param {number} width
+ * @param {number} height
+ */
+export function strongest(panel, table, view, width, height) {
+  const { codes, rows, cols } = panel;
+  const [left, right] = spans(cols, view.x, view.width, width);
+  const [top, bottom] = spans(rows, view.y, view.height, height);
+  const picture = new ImageData(width, height);
+  const pixels = new Uint32Array(picture.data.buffer);
+  for (let y = 0; y < height; y++) {
+    const line = y * width;
+    if (y && top[y] === top[y - 1] && bottom[y] === bottom[y - 1]) {
+      pixels.copyWithin(line, line - width, line);
+      continue;
+    }
+    for (let x = 0; x < width; x++) {
+      pixels[line + x] = table[codes[strongestAt(codes, cols, top[y], bottom[y], left[x], right[x])]];
+    }
+  }
+  return picture;
+}
+
+/**
+ * Return the index of the cell with the largest magnitude in a block; a masked cell only if all are masked.
+ * @param {Uint16Array} codes
+ * @param {number} cols
+ * @param {number} top
+ * @param {number} bottom
+ * @param {number} left
+ * @param {number} right
+ */
+export function strongestAt(codes, cols, top, bottom, left, right) {
+  let winner = top * cols + left;
+  let most = -1;
+  for (let row = top; row < bottom; row++) {
+    for (let at = row * cols + left, end = row * cols + right; at < end; at++) {
+      const size = codes[at] & 0x7fff; // half floats without their sign have the order of their values
+      if (size > most && size !== MASKED) {
+        most = size;
+        winner = at;
+      }
+    }
+  }
+  return winner;
+}
+
+/**
+ * Return the words cut to a width, with an ellipsis.
+ * @param {Pen} pen
+ * @param {string} words
+ * @param {number} width
+ * @param {number} [size]
+ * @param {number} [weight]
+ */
+export function fitted(pen, words, width, size, weight) {
+  if (pen.measure(words, size, weight) <= width) return words;
+  const letters = [...words];
+  let low = 0;
+  let high = letters.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (pen.measure(letters.slice(0, middle).join("") + "…", size, weight) <= width) low = middle;
+    else high = middle - 1;
+  }
+  return letters.slice(0, low).join("") + "…";
+}
+
+/** @type {WeakMap<string[], { font: string, width: number }>} */
+const widths = new WeakMap(); // labels -> {font, width}: measuring hundreds of labels takes longer than drawing
+
+/**
+ * Return the width of the widest label at a size.
+ * @param {Pen} pen
+ * @param {string[]} labels
+ * @param {number} size
+ */
+export function widestOf(pen, labels, size) {
+  let known = widths.get(labels);
+  if (!known || known.font !== pen.font) {
+    known = { font: pen.font, width: Math.max(...labels.map((label) => pen.measure(label, 100))) };
+    widths.set(labels, known);
+  }
+  return 1 + (known.width * size) / 100;
+}

@@ -1,0 +1,292 @@
+// The types shared by the board's modules, and the data that Python sends them (board.py and thumbnails.py).
+
+import type { SketchHeader, SketchSettings } from "../lessons/sketch_messages";
+import type { SentenceHeader, SentenceSettings } from "../live_sentence/sentence_messages";
+import type { ReadingHeader, ReadingSettings } from "../reading_board/types";
+import type { SvgPen } from "./drawing/export.js";
+import type { CanvasPen } from "./drawing/pen.js";
+
+/** A drawing interface for the screen and PNG, or for SVG. */
+export type Pen = CanvasPen | SvgPen;
+export type Mode = "light" | "dark";
+export type Transform = "linear" | "sqrt" | "log";
+/** Red, green and blue, 0 to 255. */
+export type Rgb = number[];
+
+export interface Rectangle {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+/** The visible part of a matrix, as fractions of its sides. */
+export type View = Rectangle;
+
+export interface Category {
+  name: string;
+  light: string;
+  dark: string;
+  listed: boolean;
+  group: string;
+  frame: number;
+}
+
+export interface Palette {
+  positive: Rgb[];
+  negative: Rgb[];
+  over: Rgb;
+  under: Rgb;
+  none: string;
+  hatch: string[];
+  mark: string;
+  onMark: string;
+}
+
+/** The map from magnitudes to ramp positions; `over` and `under` are the farthest numbers beyond its ends, 0 for none. */
+export interface Scale {
+  top: number;
+  capped: boolean;
+  transform: Transform;
+  signed: boolean;
+  floor: number;
+  least: number;
+  over: number;
+  under: number;
+  name: string;
+  place(magnitude: number): number;
+  beyond(magnitude: number): boolean;
+}
+
+export interface Theme {
+  mode: Mode;
+  mark: string;
+  onMark: string;
+  background: string;
+  text: string;
+  muted: string;
+  border: string;
+  halo: string;
+  font: string;
+}
+
+export interface TextStyle {
+  size?: number;
+  weight?: number;
+  colour: string;
+  align?: "left" | "center" | "right";
+  turn?: number;
+}
+
+/** One axis of a panel: pixels per cell, and the space and size of its labels. */
+export interface Axis {
+  cell: number;
+  room: number;
+  named: boolean;
+  size: number;
+  flat?: boolean;
+}
+
+/** The geometry of a panel, and how many cells share a pixel. */
+export interface Geometry {
+  plot: Rectangle;
+  rows: Axis;
+  cols: Axis;
+  pooled: number;
+}
+
+/** A setting that can be changed on its panel. */
+export interface SentKnob {
+  name: string;
+  stops: number[];
+  value: number;
+}
+
+/** One panel as Python describes it. */
+export interface SentPanel {
+  kind: "part";
+  key: string;
+  digest: string;
+  title: string;
+  caption: string;
+  details: string;
+  rows: number;
+  cols: number;
+  row_labels: string[] | null;
+  col_labels: string[] | null;
+  row_title: string | null;
+  col_title: string | null;
+  borders: number[];
+  frames: string[];
+  knob: SentKnob | null;
+  mark: string;
+  exponent: number;
+  highest: number;
+  lowest: number;
+  least: number;
+  signed: boolean;
+  masked: boolean;
+}
+
+/** A description of an axis: `says` is equal for axes with the same things in the same order. */
+export interface Things {
+  count: number;
+  named: boolean;
+  says: string;
+}
+
+/** A whole row or a whole column. */
+export type Band = { row: number; col: null } | { row: null; col: number };
+
+/** One panel on the board; `geometry` is that of its last painting. */
+export interface Panel extends SentPanel {
+  codes: Uint16Array;
+  unit: number;
+  shape: string;
+  sharesRows: boolean;
+  rowLabels: string[] | undefined;
+  colLabels: string[] | undefined;
+  value: HTMLElement;
+  picture: HTMLCanvasElement;
+  marks: HTMLCanvasElement;
+  geometry: Geometry;
+}
+
+export interface Cell {
+  panel: number;
+  row: number;
+  col: number;
+}
+
+export interface BoardWords {
+  unit: string;
+  rows: string;
+  cols: string;
+  row: string;
+  col: string;
+  none: string;
+  later: string;
+  masked: string;
+  ceiling: string;
+  over: string;
+  under: string;
+  transforms: Record<Transform, string>;
+  own_scale: string;
+  play: string;
+  stop: string;
+  zoom_in: string;
+  reset: string;
+  download: string;
+  pooled: string;
+  hint: string;
+  touch_hint: string;
+  help: string;
+}
+
+export interface BoardSettings {
+  pinned: number | null;
+  scale: "shared" | "panel";
+  ceiling: number;
+  transform: Transform;
+  categories: Category[] | null;
+  panel_size: number;
+  pins: boolean;
+  frame: number;
+  last_frame: number;
+  file_name: string;
+  words: BoardWords;
+}
+
+/** The settings for painting panels. */
+export interface Look {
+  theme: Theme;
+  palette: Palette;
+  words: BoardWords;
+  categories: Category[] | null;
+  ownScale: boolean;
+  scale(panel: Panel): Scale;
+  table(panel: Panel): Uint32Array;
+}
+
+export interface BoardHeader {
+  kind: "board";
+  key: string;
+  digest: string;
+  parts: string[];
+  inside: number[];
+  row_labels: string[] | null;
+  col_labels: string[] | null;
+  heard: number;
+}
+
+/** The answer to a dragged knob; its payload is the message of the panel, or empty. */
+export interface HeldHeader {
+  kind: "held";
+  key: string;
+  digest: string;
+  heard: number;
+}
+
+export interface HeadsHeader {
+  kind: "heads";
+  key: string;
+  digest: string;
+  layers: number;
+  heads: number;
+  size: number;
+}
+
+/** A layer and a head; null is the whole layer. */
+export type Place = [layer: number, head: number | null];
+
+export interface HeadsSettings {
+  selected: Place | null;
+  height: number;
+  largest: number;
+  names: [layer: number, head: number, note: string, told: string][];
+  in_order: boolean;
+  reveal: boolean;
+  words: { layer: string; head: string; layer_mark: string; head_mark: string; help: string };
+}
+
+export interface StripsHeader {
+  kind: "strips";
+  key: string;
+  digest: string;
+  board: string;
+  tokens: string[];
+}
+
+export interface StripsSettings {
+  pinned: number | null;
+  whole: string | null;
+  lines: { key: string; note: string }[];
+  words: { heading: string; none: string; unfold: string; fold: string; help: string };
+}
+
+/** All kinds of message headers. */
+/** Reports an action of the visitor to Python. */
+export type Send = (event: string, value: unknown) => void;
+
+/** An unpacked message of numbers. */
+export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | ReadingHeader | SentenceHeader | SketchHeader | StripsHeader | SentPanel> {
+  message: Uint8Array;
+  header: Header & { told?: object };
+  payload: ArrayBuffer;
+}
+
+/** The view of one message: a board with its panels, its strips, a model's heads, or a sentence. */
+export interface Face {
+  root: HTMLElement;
+  send: Send;
+  receive(received: Received<any>, parts: Received<SentPanel>[]): void;
+  show(settings: BoardSettings | HeadsSettings | ReadingSettings | SentenceSettings | SketchSettings | StripsSettings): void;
+  retheme(): void;
+  destroy(): void;
+}
+
+/** The data that Streamlit passes to a component. */
+export interface Mounted<Data> {
+  data: Data;
+  parentElement: HTMLElement | ShadowRoot;
+  setTriggerValue: Send;
+}

@@ -1,0 +1,68 @@
+"""The pinned row of a board as text: the tokens once per matrix, in the colours of the row's cells."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from app.matrix_board.component import encode, mount
+from app.words.i18n import _
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strip:
+    """The text about one matrix's row.
+
+    Attributes:
+        key: the panel's key.
+        note: a short line after the panel's title.
+    """
+
+    key: str
+    note: str
+
+
+def row_strips(
+    lines: Sequence[Strip],
+    tokens: Sequence[str],
+    *,
+    key: str,
+    board: str,
+    pinned: int | None,
+    whole: str | None,
+    on_unfold: Callable[[str | None], None],
+) -> None:
+    """Draw the text once for each panel of a board, which provides the numbers, the colours and the pin.
+
+    A click on a word pins its row on the board, which reports the pin. If the text is longer than a line, only words
+    with the largest weights are written out. The other words are thin bars until the strip is unfolded.
+
+    Args:
+        lines: the text about each panel's row.
+        tokens: one token per row and column of the board.
+        key: the element's key, unique in the app.
+        board: the board's key.
+        pinned: the row that the lines are about.
+        whole: the panel whose strip shows the whole text.
+        on_unfold: called with the panel whose strip was unfolded, or None when it was folded.
+    """
+    settings = {
+        "pinned": pinned,
+        "whole": whole,
+        "lines": [asdict(line) for line in lines],
+        "words": {
+            "heading": _("Weights of query “{word}” · click a word to change the query"),
+            "none": _("Click a word to see its weights."),
+            "unfold": _("Whole text"),
+            "fold": _("One line"),
+            "help": _(
+                "The text, coloured by the weights of the pinned query. Arrow keys move from word to word and read its "
+                "weight in every matrix. Enter pins the word, and Escape unpins it."
+            ),
+        },
+    }
+
+    def report(reported: object) -> None:
+        if isinstance(reported, dict):
+            on_unfold(reported["strip"])
+
+    message = encode({"kind": "strips", "key": key, "board": board, "tokens": list(tokens)})
+    mount(message, key=key, events={"unfold": report}, settings=settings)

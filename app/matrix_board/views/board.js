@@ -1,0 +1,503 @@
+// The board of a comparison: its data, its layout and its painting.
+/** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../messages" */
+
+import { fill } from "../../page_script/templates.js";
+import { PAINTED } from "../channels/boards.js";
+import { categoryTable, drawCategories, legendItems, legendPlaces, legendText } from "../drawing/categories.js";
+import { colourTable, makeScale, PALETTES, tickNumeral } from "../drawing/color.js";
+import { Hands } from "./hands.js";
+import { Knobs } from "./knobs.js";
+import { bandsOf, bandsOfToken, POINTED, thingsOf } from "./links.js";
+import { drawBand, drawMarks } from "../drawing/marks.js";
+import { clamp, make, penFor, printable, readTheme } from "../drawing/elements.js";
+import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, panelGeometry, panelHeight } from "../drawing/panel.js";
+import { brushOf, CanvasPen } from "../drawing/pen.js";
+import { cellText, Readout } from "./readout.js";
+import { Views } from "./zoom.js";
+
+const GAP = 20;
+const FOUR_SIDE = 196; // four panels stay in one line down to this size, as three and one cannot be compared
+const LEAST_SIDE = 224; // below this a panel is too small to read, so fewer share a line
+const FRAME_TIME = 700; // milliseconds for each frame of an animation
+const PEEK = 36; // the visible part of the next panel on a narrow screen, where panels are swiped
+
+export class Board {
+  // -- set by Python's first message and the first painting; `schedule` waits for both ------------------------------
+
+  /** @type {Panel[]} */
+  panels;
+  /** @type {BoardSettings} */
+  settings;
+  /** @type {Send} */
+  send;
+  /** @type {Theme} */
+  theme;
+  /** @type {Look} */
+  look;
+  /** @type {number} */
+  columns;
+  /** @type {number} */
+  side;
+  /** @type {Scale | null} */
+  shared; // the scale of all panels; null if each panel has its own, or numbers are categories
+  /** @type {{ received: Received<BoardHeader>, parts: Received<SentPanel>[] } | undefined} */
+  received; // the latest message
+  /** @type {{ count: number, at: number } | null | undefined} */
+  token; // the token pointed at in a text
+  /** @type {number | undefined} */
+  frame;
+  /** @type {number | undefined} */
+  reporting;
+  /** @type {number | null} */
+  reported = null;
+  /** @type {string | null} */
+  shape = null; // the shape of the panel with the cell
+  /** @type {number | undefined} */
+  playing;
+
+  /** @param {HTMLElement | ShadowRoot} host */
+  constructor(host) {
+    /** @type {Cell | null} */
+    this.cell = null; // the cell under the pointer or the keyboard
+    /** @type {Map<string, Uint32Array>} */
+    this.tables = new Map();
+    this.views = new Views(this);
+    this.readout = new Readout(this);
+    this.knobs = new Knobs(this);
+    /** @type {number | null} */
+    this.pinned = null;
+    this.paints = 0;
+    /** @type {{ layout?: boolean, paint?: boolean, marks?: boolean }} */
+    this.due = {};
+    this.legend = make("canvas", { class: "legend", role: "img" });
+    this.buttons = make("div", { class: "buttons" });
+    this.grid = make("div", { class: "grid", role: "application", tabindex: "0" });
+    this.hint = make("span", { class: "hint" });
+    this.note = make("span", { class: "note" });
+    this.root = make(
+      "div",
+      { class: "board" },
+      make("div", { class: "bar" }, this.legend, this.buttons),
+      this.grid,
+      make("div", { class: "foot" }, this.hint, this.note),
+      this.readout.tip,
+      this.readout.live,
+    );
+    host.append(this.root);
+    this.hands = new Hands(this);
+    this.ears = new AbortController();
+    this.watch = new ResizeObserver(() => this.schedule("layout"));
+    this.watch.observe(this.root);
+    this.watchDensity();
+    const hear = (/** @type {Event} */ event) => this.light(/** @type {CustomEvent} */ (event).detail.token);
+    addEventListener(POINTED, hear, { signal: this.ears.signal });
+    document.fonts.ready.then(() => this.schedule("paint"));
+  }
+
+  // -- messages from Python ----------------------------------------------------------------------------------------
+
+  /**
+   * Set new matrices. Zoom, pan and the cell stay as long as the shapes are unchanged.
+   * @param {Received<BoardHeader>} received
+   * @param {Received<SentPanel>[]} parts
+   */
+  receive(received, parts) {
+    this.knobs.goAhead();
+    this.take(received, parts);
+  }
+
+  /**
+   * @param {Received<BoardHeader>} received
+   * @param {Received<SentPanel>[]} parts
+   */
+  take(received, parts) {
+    const { row_labels: rowLabels, col_labels: colLabels, heard } = received.header;
+    this.received = { received, parts };
+    this.hands.letGo();
+    this.build(parts.length);
+    const shown = (/** @type {string[] | null} */ labels) => labels?.map(printable);
+    const [ownRows, ownCols] = [shown(rowLabels), shown(colLabels)];
+    this.panels = parts.map(({ header: panel, payload }, i) => {
+      const figure = /** @type {HTMLElement} */ (this.grid.children[i]);
+      const [picture, marks] = figure.querySelectorAll("canvas");
+      /** @type {NodeListOf<HTMLElement>} */
+      const words = figure.querySelectorAll(".title, .value, .knob, .caption");
+      const [title, value, knob, caption] = words;
+      figure.dataset.panel = panel.key;
+      title.textContent = title.title = printable(panel.title);
+      caption.textContent = printable(panel.caption);
+      caption.title = printable(panel.details || panel.caption);
+      title.classList.toggle("marked", panel.mark !== "");
+      title.style.setProperty("--mark", panel.mark);
+      const described = {
+        ...panel,
+        title: title.title,
+        caption: caption.textContent,
+        codes: new Uint16Array(payload),
+        value,
+        picture,
+        marks,
+        unit: 2 ** panel.exponent,
+        shape: `${panel.rows} × ${panel.cols}`,
+        sharesRows: !panel.row_labels && panel.rows === (rowLabels?.length ?? parts[0].header.rows),
+        rowLabels: shown(panel.row_labels) ?? (ownRows?.length === panel.rows ? ownRows : undefined),
+        colLabels: shown(panel.col_labels) ?? (ownCols?.length === panel.cols ? ownCols : undefined),
+      };
+      const one = /** @type {Panel} */ (described); // its geometry is set when it is painted
+      this.knobs.fit(knob, one);
+      return one;
+    });
+    this.knobs.land(heard);
+    this.views.keep(this.panels);
+    const active = this.cell && this.panels[this.cell.panel];
+    if (!active || active.shape !== this.shape) this.cell = null;
+    this.schedule("layout");
+  }
+
+  /**
+   * Redraw one matrix while its knob is dragged.
+   * @param {Received<SentPanel>} part
+   * @param {number} heard
+   */
+  redraw(part, heard) {
+    if (!this.received) return;
+    const { received, parts } = this.received;
+    const others = parts.map((each) => (each.header.key === part.header.key ? part : each));
+    this.take({ ...received, header: { ...received.header, heard } }, others);
+  }
+
+  /**
+   * Set new texts, scale or pin. A new pin from Python replaces the visitor's.
+   * @param {BoardSettings} settings
+   */
+  show(settings) {
+    this.settings = settings;
+    this.reported = settings.pinned;
+    if (this.reporting === undefined) this.pinned = settings.pinned;
+    this.halt();
+    const { words } = settings;
+    this.grid.setAttribute("aria-label", words.help);
+    this.hint.textContent = matchMedia("(hover: none)").matches ? words.touch_hint : words.hint;
+    this.buttons.replaceChildren(
+      ...[
+        ["reset", "⤢", words.reset],
+        ["in", "+", words.zoom_in],
+        ...(settings.last_frame > 1 ? [["play", `▶\ufe0e ${words.play}`, words.play]] : []),
+        ["png", "PNG", words.download],
+        ["svg", "SVG", words.download],
+      ].map(([act, face, title]) => {
+        const name = face === face.toUpperCase() && /[A-Z]/.test(face) ? `${title} ${face}` : title;
+        return make("button", { type: "button", "data-act": act, title: name, "aria-label": name }, face);
+      }),
+    );
+    this.schedule("layout");
+  }
+
+  /** Read the theme again, which may have changed. */
+  retheme() {
+    const theme = readTheme(this.root);
+    if (JSON.stringify(theme) === JSON.stringify(this.theme)) return;
+    this.theme = theme;
+    this.schedule("paint");
+  }
+
+  /** Repaint when the window moves to a screen with another pixel density. */
+  watchDensity() {
+    const { signal } = this.ears;
+    const again = () => {
+      this.schedule("paint");
+      this.watchDensity();
+    };
+    matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener("change", again, { once: true, signal });
+  }
+
+  // -- layout and painting ----------------------------------------------------------------------------------------
+
+  /**
+   * Create the elements of `count` panels.
+   * @param {number} count
+   */
+  build(count) {
+    while (this.grid.children.length > count) this.grid.lastChild?.remove();
+    while (this.grid.children.length < count) {
+      const plot = make("div", { class: "plot" }, make("canvas"), make("canvas"));
+      const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }));
+      const caption = make("figcaption", {}, head, this.knobs.build(), make("div", { class: "caption" }));
+      this.grid.append(make("figure", {}, caption, plot));
+    }
+  }
+
+  /**
+   * Request work before the next frame: "layout" includes "paint", which includes "marks".
+   * @param {"layout" | "paint" | "marks"} what
+   */
+  schedule(what) {
+    this.due[what] = true;
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = undefined;
+      if (!this.panels || !this.settings || !this.theme || !this.root.clientWidth) return;
+      const { due } = this;
+      this.due = {};
+      if (due.layout) this.layout();
+      if (due.layout || due.paint) this.paint();
+      this.mark();
+    });
+  }
+
+  layout() {
+    const count = this.panels.length;
+    const room = this.root.clientWidth;
+    const fitting = (/** @type {number} */ side) => Math.floor((room + GAP) / (side + GAP));
+    const most = Math.min(count, count > 8 ? 6 : 4);
+    this.columns = most === 4 && fitting(FOUR_SIDE) >= 4 ? 4 : clamp(fitting(LEAST_SIDE), 1, most);
+    this.side = Math.floor(Math.min(this.settings.panel_size, (room - GAP * (this.columns - 1)) / this.columns));
+    const swiped = this.columns === 1 && count > 1;
+    if (swiped) this.side = Math.min(this.settings.panel_size, room - PEEK);
+    this.grid.classList.toggle("swiped", swiped);
+    this.grid.style.gridTemplateColumns = `repeat(${swiped ? count : this.columns}, ${this.side}px)`;
+  }
+
+  paint() {
+    const started = performance.now();
+    const { settings, theme, panels } = this;
+    const { categories } = settings;
+    const ownScale = settings.scale === "panel" && !categories;
+    const scaleOf = (/** @type {Panel[]} */ some, ceiling = 0) =>
+      makeScale({
+        highest: Math.max(...some.map((panel) => panel.highest)),
+        lowest: Math.min(...some.map((panel) => panel.lowest)),
+        least: Math.min(...some.map((panel) => panel.least || Infinity)),
+        signed: some.some((panel) => panel.signed),
+        transform: settings.transform,
+        ceiling,
+      });
+    this.shared = ownScale || categories ? null : scaleOf(panels, settings.ceiling);
+    const scales = new Map(panels.map((panel) => [panel, this.shared ?? scaleOf([panel])]));
+    const scale = (/** @type {Panel} */ panel) => /** @type {Scale} */ (scales.get(panel));
+    const kept = this.tables;
+    this.tables = new Map();
+    this.look = {
+      theme,
+      palette: PALETTES[theme.mode],
+      words: settings.words,
+      categories,
+      ownScale,
+      scale,
+      table: (panel) => {
+        const name = [categories ? JSON.stringify([categories, settings.frame]) : scale(panel).name, panel.unit, theme.mode].join();
+        const fresh = () =>
+          categories
+            ? categoryTable(categories, panel.unit, theme.mode, settings.frame)
+            : colourTable(scale(panel), panel.unit, this.look.palette);
+        const table = this.tables.get(name) ?? kept.get(name) ?? fresh();
+        this.tables.set(name, table);
+        return table;
+      },
+    };
+    let pooled = 1;
+    for (const panel of panels) {
+      const pen = penFor(panel.picture, this.side, panelHeight(this.side, ownScale), theme.font);
+      panel.geometry = this.geometryOf(panel, this.views.of(panel));
+      drawPanel(pen, panel, panel.geometry, this.views.of(panel), this.look);
+      pooled = Math.max(pooled, panel.geometry.pooled);
+    }
+    this.paintLegend();
+    this.grid.classList.toggle("zoomed", this.views.zoomed);
+    this.note.textContent = pooled > 1 ? fill(settings.words.pooled, { count: String(pooled) }) : "";
+    this.root.dataset.paintMs = (performance.now() - started).toFixed(1);
+    this.root.dataset.paints = String(++this.paints);
+  }
+
+  /**
+   * @param {Panel} panel
+   * @param {View} view
+   * @returns {Geometry}
+   */
+  geometryOf(panel, view) {
+    const pen = new CanvasPen(brushOf(panel.picture), devicePixelRatio, this.theme.font);
+    return panelGeometry(pen, panel, this.side, view);
+  }
+
+  paintLegend() {
+    const room = this.root.clientWidth;
+    const width = room > 560 ? room - this.buttons.offsetWidth - GAP : room; // next to the buttons, or above them
+    const ruler = new CanvasPen(brushOf(this.legend), devicePixelRatio, this.theme.font);
+    const high = this.legendHeight(ruler, width - 2);
+    this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2);
+    const { shared, look } = this;
+    const name = look.categories
+      ? legendText(legendItems(look, this.maskedWord))
+      : shared && `${legendName(shared, look)}: ${shared.signed ? tickNumeral(-shared.top) : 0} … ${tickNumeral(shared.top)}`;
+    const beyond = shared ? beyondEnds(shared, look).map(({ text }) => text) : [];
+    this.legend.setAttribute("aria-label", [name ?? look.words.own_scale, ...beyond].join("; "));
+  }
+
+  /** The label of masked cells, if the common legend needs it. */
+  get maskedWord() {
+    return !this.look.ownScale && this.panels.some((panel) => panel.masked) ? this.look.words.masked : null;
+  }
+
+  /**
+   * @param {Pen} pen
+   * @param {number} width
+   */
+  legendHeight(pen, width) {
+    const { look, shared, maskedWord: masked } = this;
+    if (look.categories) return legendPlaces(pen, width, legendItems(look, masked)).height;
+    return shared ? legendLayout(pen, width, shared, look, { masked }).height : LEGEND_HEIGHT;
+  }
+
+  /**
+   * Draw the legend of the shared scale; panels with their own scales have their own legends.
+   * @param {Pen} pen
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   */
+  drawLegend(pen, x, y, width) {
+    const { look, shared, maskedWord: masked } = this;
+    if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked));
+    else if (shared) drawLegend(pen, x, y, width, shared, look, { masked });
+    else {
+      const name = [look.words.unit, look.words.transforms[this.settings.transform], look.words.own_scale];
+      pen.text(name.filter(Boolean).join(" · "), x, y + 6, { colour: look.theme.muted, weight: 600 });
+    }
+  }
+
+  /** Draw the crosshair, the pin and the numbers; this is fast enough for every pointer move. */
+  mark() {
+    const { cell, settings, theme } = this;
+    const active = cell && this.panels[cell.panel];
+    for (const panel of this.panels) {
+      const pen = penFor(panel.marks, this.side, panelHeight(this.side, this.look.ownScale), theme.font);
+      const linked = panel.shape === active?.shape ? cell : null;
+      const marks = { pinned: this.pins(panel) ? this.pinned : null, cell: linked };
+      drawMarks(pen, panel, panel.geometry, this.views.of(panel), marks, theme);
+      const bands = this.bands(panel);
+      for (const band of bands) drawBand(pen, panel, panel.geometry, this.views.of(panel), band, theme);
+      panel.marks.dataset.lit = bands.map(({ row, col }) => (row === null ? `column ${col}` : `row ${row}`)).join(", ");
+      panel.value.textContent = linked ? cellText(panel, linked.row, linked.col, settings) : "";
+    }
+    this.root.dataset.pinned = String(this.pinned ?? "");
+    this.root.dataset.cell = cell ? `${cell.row},${cell.col}` : "";
+    this.readout.tell();
+    dispatchEvent(new CustomEvent(PAINTED, { detail: this.root.dataset.board }));
+  }
+
+  /** Show the frames of the animation one after another, or stop at the current one. */
+  play() {
+    const { settings } = this;
+    if (this.playing) {
+      this.halt();
+      this.send("stop", settings.frame);
+      return;
+    }
+    const show = (/** @type {number} */ frame) => {
+      settings.frame = frame;
+      this.root.dataset.frame = String(frame);
+      for (const [i, { frames }] of this.panels.entries()) {
+        const caption = frames[frame - 1];
+        if (caption) this.readout.live.textContent = this.grid.querySelectorAll(".caption")[i].textContent = caption;
+      }
+      this.schedule("paint");
+      if (frame === settings.last_frame) this.play();
+    };
+    this.playing = setInterval(() => show(settings.frame + 1), FRAME_TIME);
+    this.button("play").textContent = `■ ${settings.words.stop}`;
+    show(1);
+  }
+
+  /** Stop the animation. */
+  halt() {
+    clearInterval(this.playing);
+    if (this.playing) this.button("play").textContent = `▶\ufe0e ${this.settings.words.play}`;
+    this.playing = undefined;
+  }
+
+  /** @param {string} act */
+  button(act) {
+    return /** @type {HTMLElement} */ (this.buttons.querySelector(`[data-act=${act}]`));
+  }
+
+  // -- state ------------------------------------------------------------------------------------------------------
+
+  /**
+   * Return whether the pinned query is also a row of this panel.
+   * @param {Panel} panel
+   */
+  pins(panel) {
+    return panel.sharesRows && this.pinned !== null && this.pinned < panel.rows;
+  }
+
+  /**
+   * Return the highlighted rows and columns of a panel while another panel or a text is pointed at.
+   * @param {Panel} panel
+   */
+  bands(panel) {
+    const { cell, panels, token, settings } = this;
+    if (token) return bandsOfToken(panel, token, settings.words);
+    const active = cell && panels[cell.panel];
+    return active && active.shape !== panel.shape ? bandsOf(active, cell, panel, settings.words) : [];
+  }
+
+  /**
+   * Highlight a token that a text points at: null removes the highlight, and undefined changes nothing.
+   * @param {{ count: number, at: number } | null | undefined} token
+   */
+  light(token) {
+    if (token === undefined || (token?.at === this.token?.at && token?.count === this.token?.count)) return;
+    this.token = token;
+    this.schedule("marks");
+  }
+
+  /** @param {Cell | null} cell */
+  aim(cell) {
+    const now = this.cell;
+    if (now?.panel === cell?.panel && now?.row === cell?.row && now?.col === cell?.col) return;
+    this.cell = cell;
+    this.shape = cell && this.panels[cell.panel].shape;
+    const of = cell && this.panels[cell.panel];
+    const places = cell ? [cell.row, cell.col] : [];
+    const axes = of ? thingsOf(of, this.settings.words).map((things, i) => ({ things, at: places[i] })) : [];
+    dispatchEvent(new CustomEvent(POINTED, { detail: { axes } }));
+    this.schedule("marks");
+  }
+
+  /**
+   * Pin a row, or unpin it. Python is notified after `wait` milliseconds if the pin has changed by then.
+   * @param {Panel} panel
+   * @param {number} row
+   */
+  pin(panel, row, wait = 0) {
+    if (!panel.sharesRows || !this.settings.pins) return;
+    this.setPin(this.pinned === row ? null : row, wait);
+  }
+
+  /**
+   * @param {number | null} row
+   * @param {number} wait
+   */
+  setPin(row, wait) {
+    this.pinned = row;
+    clearTimeout(this.reporting);
+    this.reporting = setTimeout(() => {
+      this.reporting = undefined;
+      if (this.pinned === this.reported) return;
+      this.reported = this.pinned;
+      this.send("pin", { row: this.pinned });
+    }, wait);
+    this.schedule("marks");
+  }
+
+  destroy() {
+    this.hands.destroy();
+    this.ears.abort();
+    this.watch.disconnect();
+    cancelAnimationFrame(this.frame ?? 0);
+    this.readout.destroy();
+    this.knobs.destroy();
+    clearTimeout(this.reporting);
+    clearInterval(this.playing);
+    this.root.remove();
+  }
+}

@@ -1,0 +1,86 @@
+// The cell in words, next to the pointer, and for screen readers once the pointer rests.
+/** @import { BoardSettings, Cell, Panel } from "../messages" */
+/** @import { Board } from "./board.js" */
+
+import { categoryName } from "../drawing/categories.js";
+import { HALF, MASKED, numeral } from "../drawing/color.js";
+import { clamp, make } from "../drawing/elements.js";
+import { cellRect } from "../drawing/panel.js";
+
+/**
+ * Return a cell as text: its weight, or the name of its category.
+ * @param {Panel} panel
+ * @param {number} row
+ * @param {number} col
+ * @param {BoardSettings} settings
+ */
+export function cellText(panel, row, col, settings) {
+  const code = panel.codes[row * panel.cols + col];
+  if (code === MASKED) return settings.words.masked;
+  if (settings.categories) return categoryName(code, panel.unit, settings);
+  const size = code & 0x7fff; // codes below 1024 are subnormal numbers, which have fewer digits
+  return numeral(HALF[code] * panel.unit, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
+}
+
+export class Readout {
+  /** @type {number | undefined} */
+  telling;
+
+  /** @param {Board} board */
+  constructor(board) {
+    this.board = board;
+    this.tip = make("div", { class: "tip", hidden: "", "aria-hidden": "true" });
+    this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
+  }
+
+  /** Show the board's cell, or nothing without a cell. */
+  tell() {
+    const { cell, panels, settings } = this.board;
+    clearTimeout(this.telling);
+    this.tip.hidden = !cell;
+    if (!cell) return;
+    const { words } = settings;
+    const panel = panels[cell.panel];
+    /**
+     * @param {string} name
+     * @param {number} index
+     * @param {string | undefined} label
+     */
+    const end = (name, index, label) => [`${name} ${index}`, ...(label === undefined ? [] : [" “", make("bdi", {}, label), "”"])];
+    const row = end(panel.row_title ?? words.row, cell.row, panel.rowLabels?.[cell.row]);
+    const where = make("div", { class: "where" }, ...row, " → ", ...end(panel.col_title ?? words.col, cell.col, panel.colLabels?.[cell.col]));
+    const text = cellText(panel, cell.row, cell.col, settings);
+    const plain = settings.categories || text === words.masked;
+    const what = make("div", { class: "what" }, plain ? text : `${words.unit} ${text}`);
+    this.tip.replaceChildren(where, what);
+    this.place(panel, cell);
+    this.telling = setTimeout(() => {
+      const linked = panels.filter((other) => other.shape === panel.shape);
+      const values = linked.map((other) => `${other.title} ${cellText(other, cell.row, cell.col, settings)}`);
+      this.live.textContent = `${where.textContent}: ${values.join(", ")}`;
+    }, 200);
+  }
+
+  /**
+   * @param {Panel} panel
+   * @param {Cell} cell
+   */
+  place(panel, { row, col }) {
+    const { tip, board } = this;
+    const { root } = board;
+    const { plot } = panel.geometry;
+    const spot = cellRect(panel.geometry, panel, board.views.of(panel), row, col);
+    const [frame, picture] = [root.getBoundingClientRect(), panel.picture.getBoundingClientRect()];
+    const x = picture.x - frame.x + clamp(spot.x + spot.width / 2, plot.x, plot.x + plot.width);
+    const y = picture.y - frame.y + clamp(spot.y + spot.height / 2, plot.y, plot.y + plot.height);
+    const [wide, high] = [tip.offsetWidth, tip.offsetHeight];
+    const left = x + 16 + wide > root.clientWidth ? x - 16 - wide : x + 16;
+    const above = board.hands.touched || y + 16 + high > root.clientHeight; // above the finger, which hides what is below it
+    tip.style.left = `${clamp(left, 0, Math.max(0, root.clientWidth - wide))}px`;
+    tip.style.top = `${above ? y - 16 - high : y + 16}px`;
+  }
+
+  destroy() {
+    clearTimeout(this.telling);
+  }
+}

@@ -1,0 +1,308 @@
+// The text once per matrix of a board, each word in the colour of its cell in the pinned query's row. The board
+// provides the numbers, the colours and the pin: a click recolours all strips before the server has answered.
+/** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "../messages" */
+
+import { fill, isolated } from "../../page_script/templates.js";
+import { boards, PAINTED } from "../channels/boards.js";
+import { HALF, MASKED } from "../drawing/color.js";
+import { clamp, make, perform, printable, readTheme } from "../drawing/elements.js";
+import { brushOf } from "../drawing/pen.js";
+import { cellText } from "./readout.js";
+
+const WORD_SIZE = 13;
+const WORD_ROOM = 8; // pixels around a word's letters
+const LEGIBLE = 0.7; // the share of a folded line for whole words; the rest is for the others, as thin bars
+const LINES = 2; // strips in one column; more use two columns if those are wide enough
+const COLUMN_GAP = 24;
+const TIGHT = 460; // strips narrower than this many pixels show their note on separate lines
+
+export class Strips {
+  /** @type {string} */
+  key;
+  /** @type {string[]} */
+  tokens = [];
+  /** @type {StripsSettings} */
+  settings;
+  /** @type {Theme} */
+  theme;
+  /** @type {Send} */
+  send;
+  /** @type {number | undefined} */
+  frame;
+  /** @type {number[]} */
+  widths = [];
+  /** @type {string | null} */
+  whole = null; // the strip that shows its whole text
+
+  /** @param {HTMLElement | ShadowRoot} host */
+  constructor(host) {
+    /** @type {number | null} */
+    this.at = null; // the word under the pointer or the keyboard
+    this.built = "";
+    this.drawn = "";
+    this.heading = make("div", { class: "heading" });
+    this.list = make("div", { class: "list" });
+    this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
+    this.root = make("div", { class: "strips", role: "application", tabindex: "0" }, this.heading, this.list, this.live);
+    host.append(this.root);
+    this.ears = new AbortController();
+    const { signal } = this.ears;
+    const place = (/** @type {Event} */ event) => {
+      const word = /** @type {HTMLElement} */ (event.target).closest?.("[data-j]");
+      return word instanceof HTMLElement ? Number(word.dataset.j) : null;
+    };
+    this.list.addEventListener("pointermove", (event) => this.look(place(event)), { signal });
+    this.list.addEventListener("pointerleave", () => this.look(null), { signal });
+    this.list.addEventListener("click", (event) => this.click(/** @type {HTMLElement} */ (event.target), place(event)), { signal });
+    this.root.addEventListener("keydown", (event) => this.press(event), { signal });
+    this.root.addEventListener("blur", () => this.look(null), { signal });
+    const hear = (/** @type {Event} */ event) => {
+      if (/** @type {CustomEvent<string>} */ (event).detail === this.key && this.stamp !== this.drawn) this.schedule();
+    };
+    addEventListener(PAINTED, hear, { signal });
+    this.watch = new ResizeObserver(() => this.schedule());
+    this.watch.observe(this.root);
+    document.fonts.ready.then(() => this.measure());
+  }
+
+  get board() {
+    return boards.get(this.key);
+  }
+
+  /** An identifier that changes with the board's numbers, colours or pin, but not with pointer moves. */
+  get stamp() {
+    return `${this.board?.paints} ${this.board?.pinned} ${[...(this.board?.knobs.ahead ?? [])]}`;
+  }
+
+  /** @param {Received<StripsHeader>} received */
+  receive({ header: { board, tokens } }) {
+    Object.assign(this, { key: board, tokens: tokens.map(printable), at: null, built: "" });
+    this.measure();
+  }
+
+  /** @param {StripsSettings} settings */
+  show(settings) {
+    this.settings = settings;
+    this.whole = settings.whole;
+    this.root.setAttribute("aria-label", settings.words.help);
+    this.schedule();
+  }
+
+  retheme() {
+    this.theme = readTheme(this.root);
+    this.measure();
+  }
+
+  measure() {
+    if (!this.theme) return;
+    const brush = brushOf(document.createElement("canvas"));
+    brush.font = `${WORD_SIZE}px ${this.theme.font}`;
+    this.widths = this.tokens.map((token) => brush.measureText(token).width + WORD_ROOM);
+    this.schedule();
+  }
+
+  schedule() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = undefined;
+      const { board, tokens } = this;
+      const ready = this.settings && this.theme && this.root.clientWidth && board?.look;
+      // New panels have no colours until the board is painted, which the board then reports.
+      if (ready && board.panels.every((panel) => panel.rows === tokens.length && board.look.scale(panel))) this.paint();
+    });
+  }
+
+  /** The board's panels and the pinned row; one plain strip without a pinned row. */
+  get rows() {
+    const board = /** @type {import("./board.js").Board} */ (this.board);
+    const { pinned } = board;
+    return { board, pinned: pinned !== null && pinned < this.tokens.length ? pinned : null };
+  }
+
+  paint() {
+    const { board, pinned } = this.rows;
+    const { words, lines } = this.settings;
+    const panels = pinned === null ? board.panels.slice(0, 1) : board.panels;
+    const room = this.root.clientWidth;
+    const columns = panels.length > LINES && room >= 2 * TIGHT + COLUMN_GAP ? 2 : 1;
+    const width = (room - COLUMN_GAP * (columns - 1)) / columns - 2;
+    const shown = this.legible(panels, pinned, width);
+    const fits = shown.every(Boolean);
+    const built = JSON.stringify([panels.map((panel) => panel.key), shown, pinned === null, this.whole, columns, words]);
+    if (built !== this.built) this.build(panels, shown, fits, columns);
+    this.built = built;
+    this.drawn = this.stamp;
+    this.heading.textContent = pinned === null ? words.none : fill(words.heading, { word: this.tokens[pinned] });
+    panels.forEach((panel, i) => {
+      const strip = /** @type {HTMLElement} */ (this.list.children[i]);
+      const [title, note] = /** @type {NodeListOf<HTMLElement>} */ (strip.querySelectorAll(".title, .note"));
+      const line = lines.find((each) => each.key === panel.key);
+      title.textContent = pinned === null ? "" : panel.title;
+      const holds = pinned !== null && pinned === this.settings.pinned && !board.knobs.ahead.has(panel.key);
+      note.textContent = note.title = holds ? (line?.note ?? "") : "";
+      const table = board.look.table(panel);
+      const spans = /** @type {HTMLCollectionOf<HTMLElement>} */ (strip.lastElementChild?.children);
+      for (let j = 0; j < this.tokens.length; j++) {
+        const code = pinned === null ? MASKED : panel.codes[pinned * panel.cols + j];
+        const { style, classList } = spans[j];
+        const colour = code === MASKED ? null : channels(table[code]);
+        style.background = colour ? `rgb(${colour})` : "";
+        style.color = colour ? inkOn(colour) : "";
+        classList.toggle("masked", pinned !== null && code === MASKED);
+        classList.toggle("pinned", j === pinned);
+      }
+    });
+    this.root.classList.toggle("narrow", width < TIGHT);
+    this.root.style.setProperty("--mark", this.theme.mark);
+    this.root.dataset.pinned = String(pinned ?? "");
+    this.tell();
+  }
+
+  /**
+   * Return which words are written out: all if they fit, else the query and those with the largest weights.
+   * @param {Panel[]} panels
+   * @param {number | null} pinned
+   * @param {number} width
+   */
+  legible(panels, pinned, width) {
+    const { widths } = this;
+    if (widths.reduce((sum, each) => sum + each, 0) <= width) return widths.map(() => true);
+    const weigh = (/** @type {number} */ j) =>
+      j === pinned ? Infinity : pinned === null ? -j : Math.max(...panels.map((panel) => size(panel, pinned * panel.cols + j)));
+    const order = widths.map((_width, j) => ({ j, weight: weigh(j) })).sort((a, b) => b.weight - a.weight);
+    const shown = widths.map(() => false);
+    let left = width * LEGIBLE;
+    for (const { j } of order) {
+      if (widths[j] > left && pinned === null) break; // show the start of the text without gaps
+      if (widths[j] > left) continue;
+      shown[j] = true;
+      left -= widths[j];
+    }
+    return shown;
+  }
+
+  /**
+   * @param {Panel[]} panels
+   * @param {boolean[]} shown
+   * @param {boolean} fits
+   * @param {number} columns
+   */
+  build(panels, shown, fits, columns) {
+    const { words } = this.settings;
+    this.list.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+    const strips = panels.map((panel) => {
+      const whole = !fits && this.whole === panel.key;
+      const toggle = make("button", { type: "button", "data-whole": panel.key, "aria-expanded": String(whole) }, whole ? words.fold : words.unfold);
+      const line = make("div", { class: "line" }, make("b", { class: "title" }), make("span", { class: "note" }), make("span", { class: "at" }));
+      if (!fits) line.append(toggle);
+      const text = make("div", { class: whole ? "text whole" : "text", dir: "auto", ...(whole && { tabindex: "0" }) });
+      text.append(...this.tokens.map((token, j) => make("span", { class: whole || shown[j] ? "word" : "sliver", "data-j": String(j) }, token)));
+      return make("div", { class: "strip", "data-strip": panel.key }, line, text);
+    });
+    const active = this.list.contains(deepFocus(this.root)) ? /** @type {HTMLElement} */ (deepFocus(this.root)).dataset.whole : undefined;
+    this.list.replaceChildren(...strips);
+    if (active) /** @type {HTMLElement | null} */ (this.list.querySelector(`[data-whole="${CSS.escape(active)}"]`))?.focus();
+  }
+
+  /** @param {number | null} at */
+  look(at) {
+    if (at === this.at) return;
+    this.at = at;
+    this.tell();
+  }
+
+  /** Show the current word in every strip: on its line, and for screen readers. */
+  tell() {
+    const { at } = this;
+    for (const old of this.list.querySelectorAll("[data-j].here")) old.classList.remove("here");
+    for (const place of this.list.querySelectorAll(".at")) place.textContent = "";
+    if (at === null || !this.board) return;
+    const { board, pinned } = this.rows;
+    const quoted = `“${isolated(this.tokens[at])}”`;
+    const told = [quoted];
+    [...this.list.children].forEach((strip, i) => {
+      const panel = board.panels[i];
+      const value = pinned === null || !panel ? "" : cellText(panel, pinned, at, board.settings);
+      strip.lastElementChild?.children[at]?.classList.add("here");
+      /** @type {HTMLElement} */ (strip.querySelector(".at")).textContent = `${quoted} ${value}`;
+      if (value) told.push(`${panel.title} ${value}`);
+    });
+    if (this.live.textContent !== told.join(", ")) this.live.textContent = told.join(", ");
+  }
+
+  /**
+   * @param {HTMLElement} target
+   * @param {number | null} at
+   */
+  click(target, at) {
+    const key = target.closest?.("[data-whole]")?.getAttribute("data-whole");
+    if (key) {
+      this.whole = this.whole === key ? null : key;
+      this.send("unfold", { strip: this.whole });
+      this.schedule();
+    } else if (at !== null) this.pin(at);
+  }
+
+  /** @param {number | null} row */
+  pin(row) {
+    if (this.board && row !== this.board.pinned) this.board.setPin(row, 0);
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    if (event.target !== this.root || !this.tokens.length) return;
+    const last = this.tokens.length - 1;
+    const at = this.at ?? this.rows.pinned ?? 0;
+    const go = (/** @type {number} */ to) => this.look(clamp(to, 0, last));
+    perform(event, {
+      ArrowLeft: () => go(at - 1),
+      ArrowRight: () => go(at + 1),
+      ArrowUp: () => go(at - 10),
+      ArrowDown: () => go(at + 10),
+      Home: () => go(0),
+      End: () => go(last),
+      Enter: () => this.pin(at),
+      " ": () => this.pin(at),
+      Escape: () => (this.at === null ? this.pin(null) : this.look(null)),
+    });
+  }
+
+  destroy() {
+    this.ears.abort();
+    this.watch.disconnect();
+    cancelAnimationFrame(this.frame ?? 0);
+    this.root.remove();
+  }
+}
+
+/**
+ * Return the magnitude of a cell; zero for a masked cell.
+ * @param {Panel} panel
+ * @param {number} cell
+ */
+function size(panel, cell) {
+  const code = panel.codes[cell];
+  return code === MASKED ? 0 : Math.abs(HALF[code]) * panel.unit;
+}
+
+/** Return red, green and blue of a colour in canvas order. */
+const channels = (/** @type {number} */ colour) => [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
+
+/**
+ * Return black or white for text on a colour: one of them always has a contrast of at least 4.5 to 1.
+ * @param {number[]} colour
+ */
+function inkOn(colour) {
+  const [red, green, blue] = colour.map((value) => {
+    const share = value / 255;
+    return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
+}
+
+/**
+ * Return the focused element within the element's own tree.
+ * @param {Element} element
+ */
+function deepFocus(element) {
+  return /** @type {ShadowRoot | Document} */ (element.getRootNode()).activeElement;
+}

@@ -1,0 +1,284 @@
+// Thumbnails of all heads of a model: rows are layers, columns heads; pointer or keyboard chooses one.
+/** @import { HeadsHeader, HeadsSettings, Place, Received, Send, Theme } from "../messages" */
+/** @import { CanvasPen } from "../drawing/pen.js" */
+
+import { fromHex, packed, PALETTES } from "../drawing/color.js";
+import { clamp, make, penFor, perform, readTheme } from "../drawing/elements.js";
+import { brushOf } from "../drawing/pen.js";
+
+const EDGE = { left: 26, top: 18 };
+const NO_VALUE = 255; // the byte of a masked cell; the others are positions on the colour ramp, 0 to 254
+const PREVIEW = 120;
+const ARRIVING = 500; // milliseconds until the elements above have their final height
+const NOTE = 18; // pixels under a thumbnail for its note
+const BETWEEN = 8; // pixels between thumbnails that are shown in order
+
+export class Thumbnails {
+  layers = 0;
+  heads = 0;
+  size = 0; // cells per side of a thumbnail
+  pitch = 0; // pixels from one thumbnail to the next, once painted
+  drop = 0; // the same vertically
+  columns = 1;
+  /** @type {Map<number, HTMLCanvasElement>} */
+  pictures = new Map();
+  /** @type {Uint8Array} */
+  payload;
+  /** @type {HeadsSettings} */
+  settings;
+  /** @type {Place | null} */
+  selected = null;
+  /** @type {Send} */
+  send;
+  /** @type {Theme} */
+  theme;
+  /** @type {number | undefined} */
+  frame;
+
+  /** @param {HTMLElement | ShadowRoot} host */
+  constructor(host) {
+    /** @type {[layer: number, head: number] | null} */
+    this.focus = null; // the head under the pointer or the keyboard
+    this.paints = 0;
+    this.canvas = make("canvas", { role: "application", tabindex: "0" });
+    this.preview = make("canvas", { width: "1", height: "1" });
+    this.name = make("div", {});
+    this.tip = make("div", { class: "tip", hidden: "", "aria-hidden": "true" }, this.preview, this.name);
+    this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
+    this.root = make("div", { class: "board thumbnails" }, this.canvas, this.tip, this.live);
+    host.append(this.root);
+    this.ears = new AbortController();
+    /**
+     * @template {keyof HTMLElementEventMap} Type
+     * @param {Type} type
+     * @param {(event: HTMLElementEventMap[Type]) => void} act
+     */
+    const on = (type, act) => this.canvas.addEventListener(type, act, { signal: this.ears.signal });
+    on("pointermove", (event) => this.look(this.at(event)));
+    on("pointerleave", () => this.look(null));
+    on("blur", () => this.look(null));
+    on("click", (event) => this.choose(this.at(event)));
+    on("keydown", (event) => this.key(event));
+    this.watch = new ResizeObserver(() => this.schedule());
+    this.watch.observe(this.root);
+    document.fonts.ready.then(() => this.schedule());
+  }
+
+  /**
+   * @param {Received<HeadsHeader>} received
+   */
+  receive({ header: { layers, heads, size }, payload }) {
+    Object.assign(this, { layers, heads, size, payload: new Uint8Array(payload), pictures: new Map() });
+    this.look(null);
+    this.schedule();
+  }
+
+  /** @param {HeadsSettings} settings */
+  show(settings) {
+    this.settings = settings;
+    this.selected = settings.selected;
+    this.canvas.setAttribute("aria-label", settings.words.help);
+    if (settings.reveal) setTimeout(() => this.root.scrollIntoView(), ARRIVING);
+    this.schedule();
+  }
+
+  retheme() {
+    this.theme = readTheme(this.root);
+    this.pictures.clear();
+    this.schedule();
+  }
+
+  schedule() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = undefined;
+      if (this.payload && this.settings && this.theme && this.root.clientWidth) this.paint();
+    });
+  }
+
+  /**
+   * Return the picture of one thumbnail.
+   * @param {number} layer
+   * @param {number} head
+   */
+  picture(layer, head) {
+    const index = layer * this.heads + head;
+    const kept = this.pictures.get(index) ?? this.fresh(index);
+    this.pictures.set(index, kept);
+    return kept;
+  }
+
+  /** @param {number} index */
+  fresh(index) {
+    const { size, theme } = this;
+    const page = make("canvas", { width: String(size), height: String(size) });
+    const picture = new ImageData(size, size);
+    const pixels = new Uint32Array(picture.data.buffer);
+    const start = index * size * size;
+    const colours = PALETTES[theme.mode].positive.map(packed);
+    const masked = packed(fromHex(PALETTES[theme.mode].hatch[1]));
+    for (let i = 0; i < pixels.length; i++) {
+      const place = this.payload[start + i];
+      pixels[i] = place === NO_VALUE ? masked : colours[place];
+    }
+    brushOf(page).putImageData(picture, 0, 0);
+    return page;
+  }
+
+  /**
+   * The heads in their order on screen, and the number per line.
+   * @returns {[layer: number, head: number][]}
+   */
+  get places() {
+    if (this.settings.in_order) return this.settings.names.map(([layer, head]) => [layer, head]);
+    return Array.from({ length: this.layers * this.heads }, (_, i) => [Math.floor(i / this.heads), i % this.heads]);
+  }
+
+  paint() {
+    const { canvas, theme, layers, heads, settings } = this;
+    const { in_order: inOrder, largest } = settings;
+    const room = this.root.clientWidth - (inOrder ? 0 : EDGE.left);
+    const tall = settings.height - EDGE.top;
+    this.columns = inOrder ? Math.max(1, Math.floor((room + BETWEEN) / (largest + BETWEEN))) : heads;
+    this.pitch = inOrder
+      ? Math.floor((room + BETWEEN) / this.columns)
+      : Math.max(12, Math.floor(Math.min(room / heads, tall / layers, largest)));
+    this.drop = this.pitch + (inOrder ? NOTE : 0);
+    const { places } = this;
+    const lines = Math.ceil(places.length / this.columns);
+    const edge = this.edge;
+    const [width, height] = [edge.left + this.columns * this.pitch + 2, edge.top + lines * this.drop + 2];
+    const pen = penFor(canvas, width, height, theme.font);
+    const side = this.side;
+    const every = this.pitch >= 22 ? 1 : this.pitch >= 15 ? 2 : 5;
+    pen.context.imageSmoothingEnabled = this.size > side * pen.ratio;
+    pen.context.imageSmoothingQuality = "high";
+    places.forEach(([layer, head], i) => {
+      const [x, y] = this.corner(i);
+      pen.context.drawImage(this.picture(layer, head), x, y, side, side);
+      if (inOrder) pen.text(settings.names[i][2], x, y + side + NOTE / 2, { colour: theme.text, size: 11 });
+    });
+    for (let layer = 0; layer < layers && !inOrder; layer += every) {
+      const y = edge.top + (layer + 0.5) * this.pitch;
+      pen.text(`${settings.words.layer_mark}${layer}`, edge.left - 5, y, { colour: theme.muted, align: "right", size: 10 });
+    }
+    for (let head = 0; head < heads && !inOrder; head += every) {
+      const x = edge.left + (head + 0.5) * this.pitch;
+      pen.text(`${settings.words.head_mark}${head}`, x, 9, { colour: theme.muted, align: "center", size: 10 });
+    }
+    this.outline(pen, this.selected, theme.mark);
+    this.outline(pen, this.focus, theme.text);
+    this.root.dataset.paints = String(++this.paints);
+    this.root.dataset.focus = String(this.focus ?? "");
+  }
+
+  get edge() {
+    return this.settings.in_order ? { left: 0, top: 0 } : EDGE;
+  }
+
+  get side() {
+    return this.settings.in_order ? this.pitch - BETWEEN : this.pitch - (this.pitch > 20 ? 3 : 2);
+  }
+
+  /**
+   * Return the position of the i-th thumbnail.
+   * @param {number} i
+   */
+  corner(i) {
+    return [this.edge.left + (i % this.columns) * this.pitch + 1, this.edge.top + Math.floor(i / this.columns) * this.drop + 1];
+  }
+
+  /**
+   * Outline one head, or a whole layer if the head is null (the average).
+   * @param {CanvasPen} pen
+   * @param {Place | null} place
+   * @param {string} colour
+   */
+  outline(pen, place, colour) {
+    if (!place) return;
+    const { side, places } = this;
+    const among = places.flatMap(([layer, head], i) => (layer === place[0] && (place[1] ?? head) === head ? [i] : []));
+    const spans = this.settings.in_order || among.length < 2 ? among.map((i) => [i, i]) : [[among[0], among[among.length - 1]]];
+    for (const [first, last] of spans) {
+      const [x, y] = this.corner(first);
+      const wide = this.corner(last)[0] - x + side;
+      pen.frame(x - 0.5, y - 0.5, wide + 1, side + 1, this.theme.background, 4);
+      pen.frame(x - 0.5, y - 0.5, wide + 1, side + 1, colour, 2);
+    }
+  }
+
+  /**
+   * @param {MouseEvent} event
+   * @returns {[layer: number, head: number] | null}
+   */
+  at(event) {
+    const frame = this.canvas.getBoundingClientRect();
+    const line = Math.floor((event.clientY - frame.y - this.edge.top) / this.drop);
+    const column = Math.floor((event.clientX - frame.x - this.edge.left) / this.pitch);
+    return line >= 0 && column >= 0 && column < this.columns ? (this.places[line * this.columns + column] ?? null) : null;
+  }
+
+  /** @param {[layer: number, head: number] | null} place */
+  look(place) {
+    if (String(place) === String(this.focus)) return;
+    this.focus = place;
+    this.tip.hidden = !place;
+    this.schedule();
+    if (!place) return;
+    const { words, names } = this.settings;
+    const told = names.find(([layer, head]) => layer === place[0] && head === place[1])?.[3];
+    this.name.textContent = this.live.textContent = told || `${words.layer} ${place[0]}, ${words.head} ${place[1]}`;
+    const brush = brushOf(this.preview);
+    const side = PREVIEW * devicePixelRatio;
+    Object.assign(this.preview, { width: side, height: side });
+    brush.imageSmoothingEnabled = false;
+    brush.drawImage(this.picture(...place), 0, 0, side, side);
+    const [x, y] = this.corner(this.indexOf(place));
+    const right = x + this.pitch + 8;
+    const left = right + PREVIEW + 18 > this.root.clientWidth ? Math.max(0, x - PREVIEW - 26) : right;
+    this.tip.style.left = `${left}px`;
+    this.tip.style.top = `${y + this.drop + 8}px`;
+  }
+
+  /** @param {[layer: number, head: number]} place */
+  indexOf([layer, head]) {
+    return this.places.findIndex((each) => each[0] === layer && each[1] === head);
+  }
+
+  /** @param {Place | null} place */
+  choose(place) {
+    if (!place) return;
+    this.selected = place;
+    this.send("choose", place);
+    this.schedule();
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    if (!this.pitch) return;
+    const { places, columns } = this;
+    const i = Math.max(0, this.indexOf(this.focus ?? [this.selected?.[0] ?? 0, this.selected?.[1] ?? 0]));
+    const [line, column] = [Math.floor(i / columns), i % columns];
+    const go = (/** @type {number} */ down, /** @type {number} */ right) => {
+      const [toLine, toColumn] = [clamp(line + down, 0, Math.ceil(places.length / columns) - 1), clamp(column + right, 0, columns - 1)];
+      this.look(places[Math.min(places.length - 1, toLine * columns + toColumn)]);
+    };
+    perform(event, {
+      ArrowUp: () => go(-1, 0),
+      ArrowDown: () => go(1, 0),
+      ArrowLeft: () => go(0, -1),
+      ArrowRight: () => go(0, 1),
+      Home: () => go(0, -columns),
+      End: () => go(0, columns),
+      Enter: () => this.choose(this.focus),
+      " ": () => this.choose(this.focus),
+      Escape: () => this.look(null),
+    });
+  }
+
+  destroy() {
+    this.ears.abort();
+    this.watch.disconnect();
+    cancelAnimationFrame(this.frame ?? 0);
+    this.root.remove();
+  }
+}

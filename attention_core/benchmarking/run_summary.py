@@ -1,0 +1,133 @@
+"""Summaries of a timing run: growth exponents, ratios to softmax, and the length from which a variant is faster."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from attention_core.benchmarking.run_records import Point, Run
+from attention_core.metrics.fit import PowerFit, fit_power
+
+REFERENCE = "softmax"
+TAIL = 4
+"""Number of longest sequence lengths used to fit an exponent; at shorter lengths fixed costs of a call dominate."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """The ratio of a variant's time to softmax's at one length: quartiles of the ratios within each round."""
+
+    n: int
+    low: float
+    middle: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossing:
+    """The sequence length from which a variant is faster than softmax.
+
+    Attributes:
+        where: ``"at"``: between measured lengths; ``"below"``: faster at all measured lengths; ``"beyond"``: slower at
+            the longest one; ``"even"``: the ratio's quartiles at the longest length are on both sides of one.
+        tokens: that length; without a crossing, the shortest (``"below"``) or longest measured length.
+        slower: longest measured length before the crossing where the lower quartile of the ratio is at least one; None
+            if there is no such length or no crossing.
+        faster: shortest measured length from which on the upper quartile is below one; None without a crossing.
+    """
+
+    where: Literal["at", "below", "beyond", "even"]
+    tokens: float
+    slower: int | None = None
+    faster: int | None = None
+
+
+def of_variant(run: Run, word: str) -> list[Point]:
+    """Return the points of a variant, by ascending length."""
+    return sorted((point for point in run.points if point.variant == word), key=lambda point: point.n)
+
+
+def reference(run: Run) -> str | None:
+    """Return the word of softmax in this run, with any settings; None if softmax was not measured."""
+    return next((point.variant for point in run.points if point.variant.partition("~")[0] == REFERENCE), None)
+
+
+def ratios(run: Run, word: str) -> list[Ratio]:
+    """Return the ratios of a variant's time to softmax's at each length where both were measured."""
+    base = {point.n: point for point in run.points if point.variant == reference(run)}
+    found = []
+    for point in of_variant(run, word):
+        if point.n in base:
+            # Samples of one round are close in time, so a slowdown of the machine affects both and not their ratio.
+            pairs = [own / full for own, full in zip(point.ms, base[point.n].ms, strict=False)]
+            low, middle, high = np.quantile(pairs, (0.25, 0.5, 0.75)).tolist()
+            found.append(Ratio(n=point.n, low=low, middle=middle, high=high))
+    return found
+
+
+def crossing(ratios: Sequence[Ratio]) -> Crossing | None:
+    """Find the length from which on every ratio is below one, by linear interpolation of logarithms.
+
+    Args:
+        ratios: ratios of one variant, by ascending length.
+
+    Returns:
+        The crossing; None for empty ``ratios``.
+    """
+    if not ratios:
+        return None
+    last = ratios[-1]
+    if last.low <= 1 <= last.high:
+        return Crossing(where="even", tokens=last.n)
+    if last.middle >= 1:
+        return Crossing(where="beyond", tokens=last.n)
+    above = [i for i, ratio in enumerate(ratios) if ratio.middle >= 1]
+    if not above:
+        return Crossing(where="below", tokens=ratios[0].n)
+    a, b = ratios[above[-1]], ratios[above[-1] + 1]
+    share = math.log(a.middle) / (math.log(a.middle) - math.log(b.middle))
+    return Crossing(
+        where="at",
+        tokens=math.exp(math.log(a.n) + share * (math.log(b.n) - math.log(a.n))),
+        slower=max((r.n for r in ratios[: above[-1] + 1] if r.low >= 1), default=None),
+        faster=min(r.n for r in ratios if all(later.high < 1 for later in ratios if later.n >= r.n)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overtaking:
+    """The point where a variant becomes faster than softmax, with the measured times on both sides.
+
+    Attributes:
+        tokens: sequence length from which on the variant is faster.
+        ms: softmax's time at that length, interpolated linearly between logarithms.
+        before: last measured length up to that point, and the medians of the variant and of softmax in ms.
+        after: the same three numbers at the next measured length.
+    """
+
+    tokens: float
+    ms: float
+    before: tuple[int, float, float]
+    after: tuple[int, float, float]
+
+
+def overtaking(run: Run, word: str) -> Overtaking | None:
+    """Return where a variant overtakes softmax between two measured lengths; None if it does not."""
+    at = crossing(ratios(run, word))
+    if at is None or at.where != "at":
+        return None
+    full = {point.n: point.quartiles[1] for point in of_variant(run, reference(run) or "")}
+    both = [(point.n, point.quartiles[1], full[point.n]) for point in of_variant(run, word) if point.n in full]
+    before = next(each for each in reversed(both) if each[0] <= at.tokens)
+    after = next(each for each in both if each[0] > at.tokens)
+    share = math.log(at.tokens / before[0]) / math.log(after[0] / before[0])
+    ms = math.exp(math.log(before[2]) + share * math.log(after[2] / before[2]))
+    return Overtaking(tokens=at.tokens, ms=ms, before=before, after=after)
+
+
+def growth(sizes: Sequence[int], values: Sequence[float]) -> PowerFit | None:
+    """Fit a power law to the longest ``TAIL`` lengths; return None for fewer than two lengths or if a value is zero."""
+    x, y = sizes[-TAIL:], values[-TAIL:]
+    return fit_power(x, y) if len(x) > 1 and min(y) > 0 else None
