@@ -178,19 +178,21 @@ def table(survey: Survey) -> str:
     checked = [claim for claim in claims.all_claims() if claim.key in survey.verdicts]
     few = sum(surveyed.timed for surveyed in survey.inputs)
     lines = [
-        "# How often each claim came out which way",
+        "# Verdicts of the claims on a fixed list of inputs",
         "",
         f"Written by `{COMMAND} --out docs/claims.md`, attention-lab {version('attention-lab')}, "
         f"torch {torch.__version__}.",
         "",
         f"{len(survey.inputs)} inputs, listed below. Claims that measure time were checked on {few} of them, and their "
-        "counts differ from run to run. Here a synthetic input is grown to its own length only; on the Claims page it "
-        f"is grown to {claims.LONGEST} tokens.",
+        "counts differ from run to run. A synthetic input grows to its own length only; on the Claims page it grows "
+        f"to {claims.LONGEST} tokens.",
         "",
         *_rows("number", "claim", *Verdict, "remark"),
         *(_row(claim.number, claim.statement, *_counted(survey, claim), _remark(survey, claim)) for claim in checked),
         "",
         "## Rules",
+        "",
+        "A claim that meets none of its conditions does not hold.",
         "",
         *(f"{claim.number}. {claim.rule.format(**claim.thresholds())}" for claim in checked),
         "",
