@@ -53,7 +53,7 @@ class Measure(Quantity, ABC):
     """
 
     of_variant: ClassVar[bool]
-    """Whether the number belongs to one variant."""
+    """True if the number belongs to one variant."""
 
     find: Callable[..., float | None]
     _: KW_ONLY
