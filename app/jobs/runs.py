@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -32,7 +32,7 @@ MESSAGE_INTERVAL = 0.1
 FIRST_DRAW = 0.2
 """Seconds before the first drawing: cached rows arrive sooner and are drawn once, and computed rows show early."""
 
-BAR: Final = 250
+BAR = 250
 """Width in pixels of a progress bar next to a sentence."""
 
 RowT = TypeVar("RowT")
@@ -113,7 +113,8 @@ def run_immediately(
     Returns:
         All rows found.
     """
-    state, question, width = st.session_state, hash(tuple(tasks)), BAR if describe else "stretch"
+    state, question = st.session_state, hash(tuple(tasks))
+    width: int | Literal["stretch"] = BAR if describe else "stretch"
     run: Run[RowT] | None = state.get(f"{key}.run")
     if run is None or run.request != question:
         run = state[f"{key}.run"] = Run(question)

@@ -96,7 +96,7 @@ def begin(lesson: Lesson) -> None:
 
 
 def _way(lesson: Lesson, place: int, label: str, kind: str = "", *, name: str = "") -> str:
-    """Return a link to a step; ``name`` is what a label without words stands for."""
+    """Return a link to a step; ``name`` is the accessible name of a label without words."""
     there = html.escape(address(lesson, place, present=LessonOptions.present.value))
     named = f' title="{html.escape(name)}" aria-label="{html.escape(name)}"' if name else ""
     return f'<a class="way {kind}" target="_self" href="{there}"{named}>{html.escape(label)}</a>'

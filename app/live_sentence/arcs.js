@@ -1,5 +1,5 @@
 // From a word's position and weight to the shape of an arc. This module does not use the DOM.
-/** @import { WordBox } from "./types" */
+/** @import { WordBox } from "./sentence_messages" */
 
 const FLAT = 14; // the height of the arc to a neighbour, in pixels
 const STEEP = 0.1; // added height per pixel of distance

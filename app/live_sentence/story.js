@@ -1,5 +1,5 @@
 // From numbers to words: a text about one word under several variants. This module does not use the DOM.
-/** @import { Looks, StoryWords } from "./types" */
+/** @import { Looks, StoryWords } from "./sentence_messages" */
 
 import { fill } from "../page_script/templates.js";
 

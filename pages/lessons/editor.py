@@ -71,7 +71,7 @@ def _hand_out(found: Lesson) -> None:
     export.download(_("Download lesson"), partial(_file, whole), f"{name}.toml")
     if lesson.pack(whole):
         there = (st.context.url or "").split("?")[0].rpartition("/")[0]
-        st.code(f"{there}/{card.address(whole, 1, present=False).removeprefix('./')}", language=None, wrap_lines=True)
+        st.code(f"{there}/{card.address(whole, 1, present=False).removeprefix('./')}", language=None)
     else:
         st.caption(_("This lesson is too long for a link. Hand out the file instead."))
     with st.container(horizontal=True):
