@@ -71,6 +71,7 @@ WORDS = [
     ["softmax", "local~window~3"],
     ["sparse", "local"],
     ["softmax"],
+    ["sparse"],
     ["3-4"],
     ["flat"],
 ]
