@@ -211,7 +211,8 @@ def _measure(step: Step, place: int, kind: str) -> None:
 def _curve(step: Step, place: int) -> None:
     """Draw the choice of the curve to draw, and of its variant."""
     name, _space, key = step.draw.partition(" ")
-    curves, take = discover()[step.page].curves, {"on_change": _take_curve, "args": (place,)}
+    curves = discover()[step.page].curves
+    take: dict[str, Any] = {"on_change": _take_curve, "args": (place,)}
     with st.container(horizontal=True):
         st.session_state["lessons.curve"] = name
         titles = {each: _(curve.title, name=_("a variant")) for each, curve in curves.items()}
