@@ -35,7 +35,7 @@ def show() -> None:
 def _run() -> None:
     """Run the app. An address without a path opens the page that has no section."""
     # Streamlit loads symbols and emoji for the browser tab from another server, so the icon is a local file.
-    st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=_sidebar())
+    st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide")
     set_language()
     mounting.mount()
     partial_rerun.begin()
@@ -68,7 +68,7 @@ def _run() -> None:
     place = st.empty()
     if LessonOptions.present.value:
         place.html('<i class="presenting"></i>')  # app/page_script/style.css makes the page readable from afar.
-    st.set_page_config(page_title=f"{_(page.title)} · Attention Lab")
+    st.set_page_config(page_title=f"{_(page.title)} · Attention Lab", initial_sidebar_state=_sidebar(page))
     here.run()
     gc_tuning.freeze_objects(here.url_path)
 
@@ -113,10 +113,10 @@ def _around(page: Page[object]) -> tuple[object, ...]:
     return *(url.value(name) for name in Options.shared() if name not in left_out), st.session_state.get(UPLOAD)
 
 
-def _sidebar() -> Any:  # noqa: ANN401 - a word or a width
-    """Return the sidebar's width in pixels, or "collapsed" in an embedding frame and during a lesson, to save room."""
+def _sidebar(page: Page[object]) -> Any:  # noqa: ANN401 - a word or a width
+    """Return the sidebar's width in pixels, or "collapsed" if the page folds it, in a frame and during a lesson."""
     lesson = LessonOptions.lesson.name in st.query_params or st.session_state.get(LessonOptions.lesson.name)
-    return "collapsed" if lesson or st.context.is_embedded else first_paint.SIDEBAR
+    return "collapsed" if page.folds_input or lesson or st.context.is_embedded else first_paint.SIDEBAR
 
 
 def _header(key: str, page: Page[object], subtitle: str) -> None:

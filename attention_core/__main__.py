@@ -17,8 +17,8 @@ from attention_core.benchmarking.device import DEVICES, check_device, stamp, use
 from attention_core.benchmarking.kernels import bench as bench_of_kernels
 from attention_core.benchmarking.kernels.roofline import roof_of
 from attention_core.benchmarking.kernels.stamp import device_stamp, state
-from attention_core.benchmarking.records import Skipped, gather
 from attention_core.benchmarking.run_file import to_json
+from attention_core.benchmarking.run_records import Skipped, gather
 from attention_core.benchmarking.timing import DTYPES, SIZES, TimingSpec
 from attention_core.claims import survey
 from attention_core.errors import InputError, LabError

@@ -154,8 +154,8 @@ def test_adding_one_of_each_breaks_no_other_test(tmp_path):
     )
     replace(
         tmp_path / "pages/entropy/options.py",
-        "        EntropyOptions.unit.draw()",
-        "        EntropyOptions.unit.draw()\n        EntropyOptions.added.draw()",
+        "        chart.choose_format()",
+        "        EntropyOptions.added.draw()\n        chart.choose_format()",
     )
     checks = tmp_path / "attention_core/claims/checks/softmax"
     shutil.copy2(checks / "memory_quadruples.py", checks / "added_claim.py")

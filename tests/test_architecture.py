@@ -217,7 +217,7 @@ def test_each_kind_of_tensor_mathematics_is_seen(line):
 MOST = 16
 """The highest number of source files in a folder."""
 COLLECTIONS = ("attention_core/variants/*", "attention_core/claims/checks", "attention_core/claims/checks/*")
-COLLECTIONS += ("pages/inside/stories",)
+COLLECTIONS += ("pages/inside/stories", "attention_core/experiments")
 """Folders with one file per item, which may hold any number of files."""
 SOURCES = [
     path

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from app.figures.spread import Spread
+from app.figures.lines.spread import Spread
 from app.figures.theme import GREY, SERIES, Figure, axis, escape_label, finish, format_numbers
 
 MANY = 64

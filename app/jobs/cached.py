@@ -129,20 +129,20 @@ def spinner(words: str) -> Iterator[None]:
         words: the text, which says what is computed.
     """
     with ExitStack() as shown:
-        around = getattr(_spinner_state, "tell", None)
-        _spinner_state.tell = lambda: shown.enter_context(st.spinner(words, show_time=True))
+        around = getattr(_spinner_state, "show", None)
+        _spinner_state.show = lambda: shown.enter_context(st.spinner(words, show_time=True))
         try:
             yield
         finally:
-            _spinner_state.tell = around
+            _spinner_state.show = around
 
 
 def show_spinner() -> None:
     """Show the surrounding ``spinner``, if there is one: a result is not cached and must be computed."""
-    tell = getattr(_spinner_state, "tell", None)
-    if tell is not None:
-        _spinner_state.tell = None
-        tell()
+    show = getattr(_spinner_state, "show", None)
+    if show is not None:
+        _spinner_state.show = None
+        show()
 
 
 def _bytes(parts: int) -> int:

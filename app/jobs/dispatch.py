@@ -51,38 +51,38 @@ def stream(
 
     As many tasks run at a time as the executor has places for. Closing the generator cancels the remaining tasks.
     """
-    asked: dict[int, TaskHandle] = {}
+    handles: dict[int, TaskHandle] = {}
     ahead = 0
 
     def to(i: int) -> Executor:
         return _here() if in_process else executor(tasks[i])
 
-    def ask(i: int) -> None:
-        asked[i] = scheduler_for(to(i)).submit(visitor(), experiment, tasks[i], (experiment, repr(tasks[i])))
+    def submit(i: int) -> None:
+        handles[i] = scheduler_for(to(i)).submit(visitor(), experiment, tasks[i], (experiment, repr(tasks[i])))
 
     try:
         for i, task in enumerate(tasks):
             found: tuple[Any, ...] | ac.LabError | None = known(experiment, task)
             try:
                 if found is None:
-                    if i not in asked:
-                        ask(i)
+                    if i not in handles:
+                        submit(i)
                     ahead = max(ahead, i + 1)
-                    while ahead < len(tasks) and len(asked) < to(ahead).max_in_flight:
+                    while ahead < len(tasks) and len(handles) < to(ahead).max_in_flight:
                         if known(experiment, tasks[ahead]) is None:
-                            ask(ahead)
+                            submit(ahead)
                         ahead += 1
-                    _wait(asked[i], waiting)
-                    found = asked[i].rows()
+                    _wait(handles[i], waiting)
+                    found = handles[i].rows()
                     found = _rows.get((experiment, digest(task)), partial(Frozen, found)).value
             except ac.LabError as error:
                 found = error
-            if i in asked:
-                asked.pop(i).withdraw()
+            if i in handles:
+                handles.pop(i).withdraw()
             yield task, found
     finally:
-        for ticket in asked.values():
-            ticket.withdraw()
+        for handle in handles.values():
+            handle.withdraw()
 
 
 def execute(experiment: str, task: Task, waiting: StatusCallback | None = None) -> tuple[Any, ...]:

@@ -27,7 +27,7 @@ class Places:
 
     def __init__(self, places: int) -> None:
         self._free = places
-        self._asked = count()
+        self._requests = count()
         self._waiting: list[tuple[float, int, threading.Event]] = []
         self._lock = threading.Lock()
 
@@ -38,7 +38,7 @@ class Places:
             if self._free:
                 self._free -= 1
                 return
-            heapq.heappush(self._waiting, (due, next(self._asked), turn))
+            heapq.heappush(self._waiting, (due, next(self._requests), turn))
         turn.wait()
 
     def release(self) -> None:
@@ -108,7 +108,7 @@ class FairLock:
     @property
     def requested_at(self) -> float | None:
         """The time of this thread's request, also while its place is given up in ``released``; None without one."""
-        return getattr(self._inside, "asked", None)
+        return getattr(self._inside, "requested_at", None)
 
     @contextmanager
     def acquired(self, visitor: Hashable = None, requested_at: float | None = None) -> Iterator[None]:
@@ -129,13 +129,13 @@ class FairLock:
             account.requested_at = now if requested_at is None else requested_at
             if len(self._accounts) > MAX_ACCOUNTS:
                 self._accounts = {each: kept for each, kept in self._accounts.items() if kept.recovered_at > now}
-        self._inside.asked = account.requested_at
+        self._inside.requested_at = account.requested_at
         self._enter(account)
         try:
             yield
         finally:
             self._leave(account)
-            self._inside.asked = None
+            self._inside.requested_at = None
 
     @contextmanager
     def released(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -32,7 +32,7 @@ MESSAGE_INTERVAL = 0.1
 FIRST_DRAW = 0.2
 """Seconds before the first drawing: cached rows arrive sooner and are drawn once, and computed rows show early."""
 
-BAR: Final = 250
+BAR = 250
 """Width in pixels of a progress bar next to a sentence."""
 
 RowT = TypeVar("RowT")
@@ -113,7 +113,8 @@ def run_immediately(
     Returns:
         All rows found.
     """
-    state, question, width = st.session_state, hash(tuple(tasks)), BAR if describe else "stretch"
+    state, question = st.session_state, hash(tuple(tasks))
+    width: int | Literal["stretch"] = BAR if describe else "stretch"
     run: Run[RowT] | None = state.get(f"{key}.run")
     if run is None or run.request != question:
         run = state[f"{key}.run"] = Run(question)
@@ -139,7 +140,7 @@ def run_immediately(
     spent = [0.0, *accumulate(0.0 if dispatch.known(experiment, task) is not None else effort(task) for task in tasks)]
     began = time.monotonic()
 
-    def tell(done: int, steps: tuple[int, int] | None = None) -> None:
+    def report(done: int, steps: tuple[int, int] | None = None) -> None:
         if done == len(tasks):
             return
         # An update of the page ends a script that a newer one has replaced.
@@ -157,22 +158,22 @@ def run_immediately(
             chart.empty()
 
     rows: list[RowT] = []
-    tell(0)
+    report(0)
 
     def wait(status: TaskStatus) -> None:
         if text := queue_text(status):
             bar.progress(run.done / len(tasks), text, width=width)
         else:
-            tell(run.done, status.steps)
+            report(run.done, status.steps)
 
-    asked = tasks if run.is_running else tasks[: run.done]
-    with closing(dispatch.stream(experiment, asked, on_status_change(wait))) as found:
+    requested = tasks if run.is_running else tasks[: run.done]
+    with closing(dispatch.stream(experiment, requested, on_status_change(wait))) as found:
         try:
             _take(
                 run,
                 rows,
                 found,
-                tell=tell,
+                report=report,
                 draw=show,
                 refuse=refuse or (lambda task, text: complaint.info(text)),
                 first=FIRST_DRAW,
@@ -268,11 +269,11 @@ def run_on_button(
     if run is not None and run.is_running:
         if not run.rows:
             show(last(key), "before")  # Without it, the page would be empty until the first result.
-        rows, told = run.rows, partial(progress, run)
-        bar.progress(*told())
+        rows, status_text = run.rows, partial(progress, run)
+        bar.progress(*status_text())
 
         def wait(status: TaskStatus) -> None:
-            share, so_far = told()
+            share, so_far = status_text()
             bar.progress(share, queue_text(status) or so_far)
 
         def take() -> Iterator[tuple[Task, tuple[RowT, ...]]]:
@@ -280,7 +281,14 @@ def run_on_button(
                 yield task, dispatch.execute(experiment, task, on_status_change(wait))
 
         try:
-            _take(run, rows, take(), tell=lambda done: bar.progress(*told()), draw=partial(show, run), start=run.done)
+            _take(
+                run,
+                rows,
+                take(),
+                report=lambda done: bar.progress(*status_text()),
+                draw=partial(show, run),
+                start=run.done,
+            )
             run.complete = True
         except ac.LabError as error:  # the next task would be the same one
             run.error = escape_markdown(sentence(error))
@@ -330,14 +338,14 @@ def queue_text(status: TaskStatus) -> str:
     return _("Waiting for a timing run to end: it needs the machine to itself")
 
 
-def on_status_change(tell: Callable[[TaskStatus], object]) -> Callable[[TaskStatus], None]:
-    """Return a callback that calls ``tell`` only if the status has changed since the last call."""
+def on_status_change(callback: Callable[[TaskStatus], object]) -> Callable[[TaskStatus], None]:
+    """Return a callback that calls ``callback`` only if the status has changed since the last call."""
     last: list[TaskStatus] = []
 
     def report(status: TaskStatus) -> None:
         if last != [status]:
             last[:] = [status]
-            tell(status)
+            callback(status)
 
     return report
 
@@ -347,14 +355,14 @@ def _take(
     rows: list[RowT],
     found: Iterable[tuple[Task, tuple[RowT, ...] | ac.LabError]],
     *,
-    tell: Callable[[int], object],
+    report: Callable[[int], object],
     draw: Callable[[int], None],
     refuse: Callable[[Task, str], object] | None = None,
     start: int = 0,
     first: float = 0.0,
 ) -> None:
     """Collect the results of tasks and draw them: first after ``first`` seconds, then as often as ``pause`` allows."""
-    clock = told = time.monotonic()
+    clock = reported = time.monotonic()
     due = clock + first
     _runs.add(run)
     try:
@@ -371,9 +379,9 @@ def _take(
             run.done = max(run.done, done)
             if refuse and refusal is not None:
                 refuse(task, escape_markdown(sentence(refusal)))
-            if clock - told >= MESSAGE_INTERVAL:
-                tell(done)
-                told = clock
+            if clock - reported >= MESSAGE_INTERVAL:
+                report(done)
+                reported = clock
             if rows and (begun := time.monotonic()) > due:
                 draw(done)
                 ended = time.monotonic()

@@ -10,8 +10,8 @@ from app.jobs import runs
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.full_matrix_mask import Masked
-from attention_core.benchmarking.records import Observed, Point, Run, Skipped, gather
-from attention_core.benchmarking.summary import REFERENCE, Crossing, Ratio, crossing
+from attention_core.benchmarking.run_records import Observed, Point, Run, Skipped, gather
+from attention_core.benchmarking.run_summary import REFERENCE, Crossing, Ratio, crossing
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
 from attention_core.experiments.timing_length import unfinished

@@ -1,8 +1,8 @@
 // A small chart on which a visitor draws a curve by moving its points, before the measured curve appears in it.
 /** @import { SketchHeader, SketchSettings } from "./sketch_messages" */
-/** @import { Received, Send } from "../matrix_board/types" */
+/** @import { Received, Send } from "../matrix_board/messages" */
 
-import { clamp, make, perform } from "../matrix_board/page.js";
+import { clamp, make, perform } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
 
 const SVG_SPACE = "http://www.w3.org/2000/svg";

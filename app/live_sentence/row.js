@@ -1,7 +1,7 @@
 // The sentence under one variant: its words, the arcs above them, its slider, and its cost.
 /** @import { Looks, SentenceWords, SentRow, WordBox } from "./sentence_messages" */
 
-import { clamp, make } from "../matrix_board/page.js";
+import { clamp, make } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
 import { path, stroke } from "./arcs.js";
 import { percent } from "./story.js";

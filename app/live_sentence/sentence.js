@@ -1,10 +1,10 @@
 // One sentence under several variants. Pointer, finger or keys choose the query word, and sliders set the budgets. All
 // of it is drawn from matrices that were sent in advance.
 /** @import { SentenceHeader, SentenceSettings, WordBox } from "./sentence_messages" */
-/** @import { Received, Send } from "../matrix_board/types" */
+/** @import { Received, Send } from "../matrix_board/messages" */
 
-import { HALF } from "../matrix_board/color.js";
-import { clamp, make, perform, printable, readTheme } from "../matrix_board/page.js";
+import { HALF } from "../matrix_board/drawing/color.js";
+import { clamp, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
 import { Row } from "./row.js";
 import { spoken, story } from "./story.js";
 import { Tour } from "./tour.js";

@@ -2,7 +2,7 @@
 
 from app.matrix_board.board import BoardEvent, matrix_board
 from app.matrix_board.panel import Category, Knob, Panel
-from app.matrix_board.strips import Strip, row_strips
+from app.matrix_board.row_strips import Strip, row_strips
 from app.matrix_board.thumbnails import HeadLabel, shades, thumbnail_board
 
 __all__ = [

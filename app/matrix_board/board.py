@@ -17,7 +17,6 @@ import streamlit as st
 
 from app.matrix_board.component import SMALL, digest_of, digested, encode, mount, mount_held
 from app.matrix_board.panel import Category, Panel
-from app.ui.lazy import in_markup
 from app.words.i18n import _
 
 _RANGE = 16  # half floats are below 2^16
@@ -45,8 +44,6 @@ def matrix_board(
     on_pin: Callable[[BoardEvent], None] | None = None,
     on_turn: Callable[[str, object, bool], None] | None = None,
     redraw: Callable[[str], Panel | None] | None = None,
-    on_open: Callable[[str], None] | None = None,
-    opens: str = "",
     scale: Literal["shared", "panel"] = "shared",
     transform: Literal["linear", "sqrt", "log"] = "linear",
     diverging: bool = False,
@@ -54,6 +51,10 @@ def matrix_board(
     ceiling_name: str = "",
     categories: Sequence[Category] | None = None,
     none: str | None = None,
+    later: str = "",
+    frame: int = 0,
+    last_frame: int = 0,
+    on_frame: Callable[[int], None] | None = None,
     masked: str | None = None,
     unit: str | None = None,
     row_title: str | None = None,
@@ -78,8 +79,6 @@ def matrix_board(
             whether the knob is still being dragged.
         redraw: returns a panel by its key while its knob is dragged; that run draws nothing else. It returns None if
             the panel no longer exists. Without this function, each turn reruns the script or fragment of the board.
-        on_open: called before the next run with a panel's key when the visitor opens its settings.
-        opens: the key of the element with the settings, which is then scrolled into view.
         scale: one colour scale for all panels, or one per panel.
         transform: how values map to colours; the decades of "log" follow from the data, six at most.
         diverging: show both sides of the colour scale even if no value is negative.
@@ -88,7 +87,11 @@ def matrix_board(
         ceiling_name: the legend's words for the ceiling.
         categories: the meanings of the numbers 1, 2, ... (at most 2047) if they are kinds instead of magnitudes; scale
             and transform then have no effect.
-        none: the meaning of 0 on a board of categories.
+        none: the meaning of 0 on a board of categories; None if no panel has zeros.
+        later: the meaning of a category in the frames before it is shown.
+        frame: the frame of the animation that the board shows, from 1; 0 for a board without an animation.
+        last_frame: the last frame of the animation.
+        on_frame: called before the next run with the frame in which the animation ended or was stopped.
         masked: the meaning of NaN, "masked" by default.
         unit: the name of the numbers, "weight" by default.
         row_title: the axis title of the rows, "queries" by default.
@@ -108,21 +111,22 @@ def matrix_board(
         "row": row_name or _("query"),
         "col": col_name or _("key"),
         "none": none or "",
+        "later": later,
         "ceiling": ceiling_name,
         **_words(row_name or _("query")),
         "masked": masked or _("masked"),
     }
     if on_pin is None:
         words |= {
-            "hint": _("Ctrl + wheel or double click zooms"),
-            "touch_hint": _("Tap reads a cell · pinch zooms"),
+            "hint": _("Ctrl + wheel or double-click to zoom"),
+            "touch_hint": _("Tap to read a cell · pinch to zoom"),
             "help": _(
-                "Matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, N and P to the next and the "
-                "previous matrix, plus and minus zoom, zero shows the whole matrix."
+                "Matrices. Arrow keys move the cell, and Page Up and Page Down move it by ten rows. N and P select the "
+                "next and the previous matrix. Plus and minus zoom, and zero shows the whole matrix."
             ),
         }
     if categories is not None:
-        words["pooled"] = _("Each point shows one of up to {count} cells; zoom in for single cells.")
+        words["pooled"] = _("Each pixel shows one of up to {count} cells. Zoom in to see each cell.")
 
     settings = {
         "pinned": pinned,
@@ -132,7 +136,8 @@ def matrix_board(
         "categories": None if categories is None else [asdict(category) for category in categories],
         "panel_size": panel_size,
         "pins": on_pin is not None,
-        "opens": in_markup(opens),
+        "frame": frame,
+        "last_frame": last_frame,
         "file_name": file_name,
         "words": words,
     }
@@ -148,12 +153,12 @@ def matrix_board(
             st.session_state[heard] = reported.get("turn", 0)
             on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
 
-    def open_settings(reported: object) -> None:
-        if on_open:
-            on_open(str(reported))
+    def stop(reported: object) -> None:
+        if on_frame and isinstance(reported, int):
+            on_frame(reported)
 
     message, parts = pack(panels, labels, labels, key=key, diverging=diverging, heard=st.session_state.get(heard, 0))
-    events = {"pin": pin, "turn": turn, "open": open_settings}
+    events = {"pin": pin, "turn": turn, "stop": stop}
     mount(message, key=key, events=events, settings=settings, parts=parts)
     if on_turn and redraw:
 
@@ -226,6 +231,7 @@ def _pack_panel(
         "key": panel.key,
         "title": panel.title,
         "caption": panel.caption,
+        "details": panel.details,
         "rows": panel.values.shape[0],
         "cols": panel.values.shape[1],
         "row_labels": _listed(panel.row_labels),
@@ -233,8 +239,8 @@ def _pack_panel(
         "row_title": panel.row_title,
         "col_title": panel.col_title,
         "borders": list(panel.borders),
+        "frames": list(panel.frames),
         "knob": panel.knob and asdict(panel.knob),
-        "settings": panel.settings,
         "mark": panel.mark,
         **asdict(coded.facts),
         "highest": max(coded.facts.highest, panel.top),
@@ -331,20 +337,21 @@ def _words(row: str) -> dict[str, object]:
     """Return the board's other texts in the visitor's language, with this name for a row."""
     return {
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
-        "own_scale": _("scale below each panel"),
-        "over": _("above {end}, up to {most}"),
-        "under": _("below {end}, down to {most}"),
+        "own_scale": _("own scale below each panel"),
+        "over": _("> {end} (max {most})"),
+        "under": _("< {end} (min {most})"),
+        "play": _("Play"),
+        "stop": _("Stop"),
         "zoom_in": _("Zoom in (+)"),
-        "zoom_out": _("Zoom out (−)"),
         "reset": _("Whole matrix (0)"),
         "download": _("Download as"),
-        "pooled": _("Each point shows the largest of up to {count} cells; zoom in for single cells."),
-        "hint": _("Click pins a {row} · Ctrl + wheel or double click zooms", row=row),
-        "touch_hint": _("Tap reads a cell, a second tap pins its {row} · pinch zooms", row=row),
+        "pooled": _("Each pixel shows the largest of up to {count} cells. Zoom in to see each cell."),
+        "hint": _("Click to pin a {row} · Ctrl + wheel or double-click to zoom", row=row),
+        "touch_hint": _("Tap to read a cell, tap again to pin its {row} · pinch to zoom", row=row),
         "help": _(
-            "Attention matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, N and P to the next and "
-            "the previous matrix, Enter pins its {row}, Escape unpins, plus and minus zoom, zero shows the whole "
-            "matrix.",
+            "Attention matrices. Arrow keys move the cell, and Page Up and Page Down move it by ten rows. N and P "
+            "select the next and the previous matrix. Enter pins the {row} of the cell, and Escape unpins it. Plus and "
+            "minus zoom, and zero shows the whole matrix.",
             row=row,
         ),
     }

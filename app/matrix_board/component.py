@@ -18,7 +18,8 @@ import streamlit as st
 
 from app.page_script.bundling import script
 
-_HERE = Path(__file__).parent
+_VIEWS = Path(__file__).parent / "views"
+_CHANNELS = Path(__file__).parent / "channels"
 DIGEST = 24
 SMALL = 100_000
 """Bytes of all panels up to which they are sent with their board: four panels of about 110 tokens."""
@@ -33,14 +34,14 @@ def receiver(name: str, *styles: Path) -> Callable[..., Any]:
         name: the component's name, unique in the app.
         styles: its own CSS files, which are sent with each of its messages.
     """
-    css = "".join(style.read_text("utf-8") for style in (_HERE / "spoken.css", *styles))
-    return st.components.v2.component(name, css=css, js=script(_HERE / "numbers.js"))
+    css = "".join(style.read_text("utf-8") for style in (_VIEWS / "spoken.css", *styles))
+    return st.components.v2.component(name, css=css, js=script(_CHANNELS / "numbers.js"))
 
 
-_NUMBERS = receiver("attention_lab_board", _HERE / "board.css", _HERE / "strips.css")
-_PART = st.components.v2.component("attention_lab_board_part", js=script(_HERE / "numbers.js"))
-_HELD = st.components.v2.component("attention_lab_board_held", js=script(_HERE / "numbers.js"))
-_SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_HERE / "settings.js"))
+_NUMBERS = receiver("attention_lab_board", _VIEWS / "board.css", _VIEWS / "strips.css")
+_PART = st.components.v2.component("attention_lab_board_part", js=script(_CHANNELS / "numbers.js"))
+_HELD = st.components.v2.component("attention_lab_board_held", js=script(_CHANNELS / "numbers.js"))
+_SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_CHANNELS / "settings.js"))
 
 
 def encode(header: Mapping[str, object], payload: bytes = b"", *, digest: str = "") -> bytes:

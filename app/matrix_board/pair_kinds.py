@@ -61,16 +61,16 @@ def primitive_name(name: str) -> str:
         "sink": _("sink"),
         "block": _("block"),
         "chosen": _("chosen block"),
-        "compressed": _("mean of a block"),
+        "compressed": _("block mean"),
         "summary": _("summary column"),
         "kept": _("largest scores"),
         "bucket": _("same bucket"),
         "chunk": _("same or previous chunk"),
-        "itself": _("itself, seeing no other"),
+        "itself": _("itself, the only key"),
         "survivor": _("surviving query"),
         "round": _("another round"),
-        "missed": _("same bucket, missed"),
-        "pattern": _("the pattern"),
+        "missed": _("same bucket, not allowed"),
+        "pattern": _("pattern"),
     }.get(name, name)
 
 

@@ -12,15 +12,19 @@ class Category:
 
     Attributes:
         name: its name on hover and in the legend.
-        light: its colour on a light page, ``#rrggbb``.
+        light: its colour on a light page, ``#rrggbb``; empty for the colour of 0.
         dark: its colour on a dark page.
         listed: whether the legend shows it; mixes of other categories can be left out.
+        group: the heading of its part of the legend; empty for the board's unit.
+        frame: the frame of the board's animation that first shows it; 0 if every frame does.
     """
 
     name: str
     light: str
     dark: str
     listed: bool = True
+    group: str = ""
+    frame: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,9 @@ class Panel:
         row_title: the name of the rows on the axis and in the readout, if these are not the board's rows.
         col_title: the same for the columns.
         borders: indices before which a line crosses the matrix, for rows and columns.
+        details: the tooltip of the caption; empty for the caption itself.
         knob: the setting under the title.
-        settings: the label of the button that opens further settings; empty for no button.
+        frames: the caption in each frame of the board's animation; empty for a panel that does not change.
         mark: the colour of a square before the title, ``#rrggbb``; empty for none.
         top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
     """
@@ -67,7 +72,8 @@ class Panel:
     row_title: str | None = None
     col_title: str | None = None
     borders: Sequence[int] = ()
+    details: str = ""
     knob: Knob | None = None
-    settings: str = ""
+    frames: Sequence[str] = ()
     mark: str = ""
     top: float = 0.0

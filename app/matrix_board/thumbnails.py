@@ -68,7 +68,7 @@ def thumbnail_board(
             "head": _("head"),
             "layer_mark": _("L"),
             "head_mark": _("H"),
-            "help": _("Heads of the model, layers from top to bottom. Arrow keys move, Enter chooses."),
+            "help": _("Heads of the model, with layers from top to bottom. Arrow keys move, and Enter selects a head."),
         },
     }
 

@@ -1,3 +1,3 @@
-declare const GLOSSARY: [told: string, forms: string[]][];
+declare const GLOSSARY: [meaning: string, forms: string[]][];
 /** An opaque identifier of the server's version. */
 declare const SERVER: string;

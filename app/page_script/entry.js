@@ -13,8 +13,8 @@ import { stepByArrows } from "../lessons/arrows.js";
 import { showFigures } from "../lessons/figure.js";
 import { Sketch } from "../lessons/sketch.js";
 import { Sentence } from "../live_sentence/sentence.js";
-import { linkTexts } from "../matrix_board/links.js";
-import { offer } from "../matrix_board/main.js";
+import { linkTexts } from "../matrix_board/views/links.js";
+import { offer } from "../matrix_board/channels/main.js";
 import { ReadingBoard } from "../reading_board/reading.js";
 import { followWays } from "./navigation/ways.js";
 

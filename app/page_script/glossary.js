@@ -11,13 +11,13 @@ const QUIET = 250; // milliseconds to wait, as a page that is being drawn change
 const TERM = "glossary-term";
 const SIGNS = /[.*+?^${}()|[\]\\]/g;
 
-/** @typedef {{ node: Text, said: string, term: HTMLElement, rest: Text }} Marked */
+/** @typedef {{ node: Text, text: string, term: HTMLElement, rest: Text }} Marked */
 
-/** @param {[told: string, forms: string[]][]} glossary */
+/** @param {[meaning: string, forms: string[]][]} glossary */
 export function explainTerms(glossary) {
   /** @type {Map<string, string>} */
   const meanings = new Map();
-  for (const [told, forms] of glossary) for (const form of forms) meanings.set(form.toLowerCase(), told);
+  for (const [meaning, forms] of glossary) for (const form of forms) meanings.set(form.toLowerCase(), meaning);
   const forms = [...meanings.keys()].sort((a, b) => b.length - a.length).map((form) => form.replace(SIGNS, "\\$&"));
   const pattern = new RegExp(`(?<![\\p{L}\\p{N}_-])(?:${forms.join("|")})(?![\\p{L}\\p{N}_-])`, "giu");
   /** @type {Set<Marked>} */
@@ -29,8 +29,8 @@ export function explainTerms(glossary) {
   /** Remove the additions after nodes whose text has changed. */
   function mend() {
     for (const each of marked) {
-      const { node, said, term, rest } = each;
-      if (node.isConnected && node.data === said && node.nextSibling === term && term.nextSibling === rest) continue;
+      const { node, text, term, rest } = each;
+      if (node.isConnected && node.data === text && node.nextSibling === term && term.nextSibling === rest) continue;
       marked.delete(each);
       term.remove();
       rest.remove();
@@ -54,15 +54,15 @@ export function explainTerms(glossary) {
   function mark(node, known) {
     const open = node.data.replace(QUOTED, (words) => "“".repeat(words.length));
     for (const { 0: form, index } of open.matchAll(pattern)) {
-      const told = meanings.get(form.toLowerCase());
-      if (known.has(told)) continue;
-      known.add(told);
+      const meaning = meanings.get(form.toLowerCase());
+      if (known.has(meaning)) continue;
+      known.add(meaning);
       const rest = node.splitText(index);
       const term = Object.assign(document.createElement("span"), { className: TERM, tabIndex: 0 });
       term.textContent = rest.data.slice(0, form.length);
       rest.data = rest.data.slice(form.length);
       rest.before(term);
-      marked.add({ node, said: node.data, term, rest });
+      marked.add({ node, text: node.data, term, rest });
       return mark(rest, known); // the following terms, one by one
     }
   }
@@ -88,7 +88,7 @@ export function explainTerms(glossary) {
 
 /** Create the tooltip that all terms share. */
 function makeBubble() {
-  const bubble = Object.assign(document.createElement("div"), { id: "glossary-told", hidden: true });
+  const bubble = Object.assign(document.createElement("div"), { id: "glossary-meaning", hidden: true });
   bubble.setAttribute("role", "tooltip");
   (document.querySelector(APP) ?? document.body).append(bubble);
   /** @type {HTMLElement | undefined} */
@@ -102,13 +102,13 @@ function makeBubble() {
 
   /**
    * @param {HTMLElement} term
-   * @param {string} told
+   * @param {string} meaning
    */
-  function show(term, told) {
+  function show(term, meaning) {
     if (term === of) return;
     hide();
     of = term;
-    bubble.textContent = told;
+    bubble.textContent = meaning;
     bubble.hidden = false;
     term.setAttribute("aria-describedby", bubble.id);
     const { left, top, bottom } = term.getBoundingClientRect();

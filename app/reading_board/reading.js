@@ -1,8 +1,8 @@
 // A text as read by a model and a changed model: one line per model, and two bars under each token.
 /** @import { ReadingHeader, ReadingSettings, SentReading } from "./types" */
-/** @import { Received, Send } from "../matrix_board/types" */
+/** @import { Received, Send } from "../matrix_board/messages" */
 
-import { clamp, make, perform, printable, readTheme } from "../matrix_board/page.js";
+import { clamp, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
 
 const FULL = 12; // the loss of a full bar in nats, slightly more than a uniform guess among all 49,152 words

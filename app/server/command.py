@@ -16,16 +16,16 @@ def main() -> None:
     parser.add_argument("--replicas", type=int, default=1, help="processes of the app, behind HAProxy if several")
     parser.add_argument("--port", "--server.port", type=int, default=8501, help="port to listen on (%(default)s)")
     parser.add_argument("--address", "--server.address", default="", help="address to listen on (all)")
-    asked, others = parser.parse_known_args()
-    if asked.replicas < 1:
+    options, others = parser.parse_known_args()
+    if options.replicas < 1:
         parser.error("--replicas must be at least 1")
-    if asked.replicas == 1:
-        where = [f"--server.port={asked.port}", *([f"--server.address={asked.address}"] if asked.address else [])]
+    if options.replicas == 1:
+        where = [f"--server.port={options.port}", *([f"--server.address={options.address}"] if options.address else [])]
         streamlit([*where, *others])
     else:
         from app.server.replicas import serve
 
-        serve(asked.replicas, asked.address, asked.port, others)
+        serve(options.replicas, options.address, options.port, others)
 
 
 def streamlit(arguments: Sequence[str]) -> None:

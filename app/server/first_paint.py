@@ -83,4 +83,4 @@ def _sheet() -> str:
 def _with_sidebar() -> frozenset[str]:
     from app.page import discover  # Not at the top: the heap is configured before torch is loaded.
 
-    return frozenset(key for key, page in discover().items() if page.uses_input)
+    return frozenset(key for key, page in discover().items() if page.uses_input and not page.folds_input)

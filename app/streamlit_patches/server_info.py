@@ -25,15 +25,15 @@ def remove_server_info() -> bool:
     """
     session = getattr(app_session, "AppSession", None)
     create = getattr(session, "_create_new_session_message", None)
-    asked = getattr(session, "_handle_git_information_request", None)
+    git_request = getattr(session, "_handle_git_information_request", None)
     known = PATH in NewSession.DESCRIPTOR.fields_by_name and {*ABOUT} <= {*Initialize.DESCRIPTOR.fields_by_name}
-    if session is None or not callable(create) or not callable(asked) or not known:
+    if session is None or not callable(create) or not callable(git_request) or not known:
         return False
-    if [*inspect.signature(asked).parameters] != ["self"]:
+    if [*inspect.signature(git_request).parameters] != ["self"]:
         return False
 
     @wraps(create)
-    def create_untold(*args: Any, **kwargs: Any) -> ForwardMsg:  # noqa: ANN401 - Streamlit's
+    def create_without_details(*args: Any, **kwargs: Any) -> ForwardMsg:  # noqa: ANN401 - Streamlit's
         message: ForwardMsg = create(*args, **kwargs)
         message.new_session.ClearField(PATH)
         for name in ABOUT:
@@ -42,6 +42,6 @@ def remove_server_info() -> bool:
             part.SetInParent()  # the browser reads this part
         return message
 
-    session._create_new_session_message = create_untold
+    session._create_new_session_message = create_without_details
     session._handle_git_information_request = lambda self: None
     return True

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import plotly.io
 import streamlit as st
 
-from app.figures.ends import with_legend_below
+from app.figures.lines.ends import with_legend_below
 from app.figures.theme import Figure
 from app.jobs import cached
 from app.state.session import SharedOptions

@@ -32,11 +32,11 @@ def screen(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> I
     """
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Call) and (function := MARKS.get(getattr(node.func, "id", ""))):
-            said = [word for given in node.args for _, _, word, _ in _messages(_arms(given))]
+            texts = [word for given in node.args for _, _, word, _ in _messages(_arms(given))]
             if function == "ngettext":
-                yield node.lineno, function, tuple(said), []
+                yield node.lineno, function, tuple(texts), []
             else:
-                yield from ((node.lineno, function, word, []) for word in said)
+                yield from ((node.lineno, function, word, []) for word in texts)
 
 
 def _arms(value: ast.AST) -> Iterator[ast.AST]:
@@ -63,12 +63,12 @@ def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Ite
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        said = [word.value for word in node.keywords if word.arg in SHOWN]
+        texts = [word.value for word in node.keywords if word.arg in SHOWN]
         if name == "N_" or name.endswith("Error") or name.lower().endswith("notice"):
-            said += node.args[:1]
+            texts += node.args[:1]
         if name == "Quantity":
-            said += node.args[1:]
-        yield from _messages(said)
+            texts += node.args[1:]
+        yield from _messages(texts)
 
 
 def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from attention_core.benchmarking.device import Stamp, Text, Whole
-from attention_core.benchmarking.records import Point, Run, Skipped
+from attention_core.benchmarking.run_records import Point, Run, Skipped
 from attention_core.benchmarking.timing import BOUNDS, TimingSpec
 from attention_core.errors import InputError, LabError
 from attention_core.limits import current

@@ -16,7 +16,7 @@ from attention_core.benchmarking.counting import count
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, first_tokens
-from attention_core.metrics.error import ratio
+from attention_core.metrics.approximation import ratio
 from attention_core.ops.linear.causal_scan import CHUNK
 from attention_core.variant import Attention, Variant
 

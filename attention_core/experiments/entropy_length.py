@@ -128,7 +128,7 @@ def _by_head(attention: Attention, qkv: QKV, *, causal: bool) -> Iterator[Tensor
     most = int(current().sweep_tokens / qkv.heads**0.5)
     if qkv.n > most:
         raise InputError(
-            "{title} decides over all {heads} heads at once; their matrices fit up to {most} tokens, not {n}.",
+            "{title} couples its {heads} heads. Their matrices fit into memory up to {most} tokens, not {n}.",
             title=attention.title,
             heads=qkv.heads,
             most=most,

@@ -7,7 +7,7 @@ import numpy as np
 from attention_core import registry
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
-from attention_core.metrics.error import relative_error
+from attention_core.metrics.approximation import relative_error
 from attention_core.variant import Attention
 
 

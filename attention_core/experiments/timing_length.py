@@ -13,8 +13,8 @@ import torch
 
 from attention_core.benchmarking.clock import Clock, clock_for
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
-from attention_core.benchmarking.records import BOUNDED, Observed, Run, Sample, Skipped
 from attention_core.benchmarking.rounds import next_subject
+from attention_core.benchmarking.run_records import BOUNDED, Observed, Run, Sample, Skipped
 from attention_core.benchmarking.timing import TimingSpec, inputs, prepare, unsupported_reason
 from attention_core.experiments.task import Load, load
 from attention_core.formatting import MIB, N_

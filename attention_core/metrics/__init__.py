@@ -4,8 +4,7 @@ Shapes: matrices ``[..., n, n]``, outputs ``[..., n, d_v]``, numbers per row ``[
 All metrics are computed and returned in float64, regardless of the type of their inputs.
 """
 
-from attention_core.metrics.entropy import distribution, entropy, sparsity
-from attention_core.metrics.error import (
+from attention_core.metrics.approximation import (
     cosine,
     kl_divergence,
     oracle_keys_error,
@@ -17,6 +16,7 @@ from attention_core.metrics.error import (
     uniform_error,
     wrong_mass,
 )
+from attention_core.metrics.entropy import distribution, entropy, sparsity
 from attention_core.metrics.passport import Passport, Ranks, density, mean_distance, negative_mass, passport, row_sums
 from attention_core.metrics.ranks import farthest_off, kendall, rank_correlation, same_order
 from attention_core.metrics.spectrum import (

@@ -5,7 +5,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from attention_core.metrics.error import oracle_keys_error
+from attention_core.metrics.approximation import oracle_keys_error
 from attention_core.metrics.spectrum import rank_of, singular_values, tails_of
 
 DENSE = 0.6

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from attention_core.formatting import between
+from attention_core.metrics.approximation import kl_of, ratio, relative_error, top_k_overlap, wrong_mass
 from attention_core.metrics.entropy import distribution, entropy_of, sparsity
-from attention_core.metrics.error import kl_of, ratio, relative_error, top_k_overlap, wrong_mass
 from attention_core.metrics.spectrum import effective_rank_of, rank_of, singular_values
 
 HEAVIEST = 10

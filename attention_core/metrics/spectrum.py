@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.metrics.error import ratio
+from attention_core.metrics.approximation import ratio
 
 
 def singular_values(weights: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.figures.curves import Curve
+from app.figures.lines.curves import Curve
 from app.figures.theme import GREY
 from app.jobs import cached
 from app.state.controls import Options, choice, listed_whole, several, switch
@@ -190,26 +190,31 @@ def _curves() -> None:
 
 
 def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
-    """Return the weights of the token in the last row, and the law of the token's weight.
+    """Return the token's weight with linear attention and its smallest weight in the last row, and its law.
 
     Args:
-        lines: lines drawn, including linear attention.
+        lines: lines drawn, including linear attention and softmax.
         token: index of the followed token.
         labels: labels of the tokens.
     """
     n = len(labels)
     if n == 1:
         return _("A single token has all the weight. Use a longer input.")
-    ends = ", ".join(_("**{name}** {weight}", name=line.name, weight=percent(line.found.weights[-1])) for line in lines)
+    linear = next(line for line in lines if line.law == "power")
+    least = min((line for line in lines if line is not linear), key=lambda line: float(line.found.weights[-1]))
     return paragraph(
         _(
-            "Weight of token {token} “{name}” in the last of {n} rows: {ends}. An even share is {even}.",
+            "In the last of {n} rows, token {token} “{name}” has {linear} of the weight with **{first}** and {least} "
+            "with **{other}**.",
             n=n,
             token=token,
             name=escape_markdown(labels[token]),
-            ends=ends,
-            even=percent(1 / n),
+            linear=percent(linear.found.weights[-1]),
+            first=linear.name,
+            least=percent(least.found.weights[-1]),
+            other=least.name,
         ),
+        _("An even share is {even}.", even=percent(1 / n)),
         laws(lines),
     )
 
@@ -279,7 +284,7 @@ def _table(lines: Sequence[Line]) -> None:
     power, factor, quarter = _("power of i"), _("per token"), _("first ¼, %")
     shown = [
         {
-            _("variant"): line.name,
+            _("Variant"): line.name,
             own: number(100 * line.found.weights[0], 3),
             last: number(100 * line.found.weights[-1], 3),
             start: "—" if not line.law or line.found.start >= n else str(line.found.start),

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app.figures.curves import Curve, guide
+from app.figures.lines.curves import Curve, guide
 from app.figures.theme import escape_label
 from app.state.controls import Options, choice, stops, whole
 from app.words.i18n import N_, _, escape_markdown, paragraph

@@ -6,8 +6,8 @@ from dataclasses import replace
 import streamlit as st
 
 import attention_core as ac
-from app.figures.curves import Curve, curves
-from app.figures.timing import add_machine_stamp
+from app.figures.lines.curves import Curve, curves
+from app.figures.lines.machine_stamp import add_machine_stamp
 from app.jobs import dispatch
 from app.jobs.timing_runs import Series, run_here, stamp_lines, summary_text
 from app.ui import chart, export, input_panel
@@ -17,9 +17,9 @@ from app.ui.palette import place
 from app.ui.scope import Scope
 from app.words.i18n import _, paragraph
 from app.words.labels import label
-from attention_core.benchmarking.records import Run
 from attention_core.benchmarking.run_file import recorded
-from attention_core.benchmarking.summary import REFERENCE, of_variant, ratios
+from attention_core.benchmarking.run_records import Run
+from attention_core.benchmarking.run_summary import REFERENCE, of_variant, ratios
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import generation
 from attention_core.experiments.generation import MemoryRow

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.figures.strips import Strip, strips
+from app.figures.token_strips import Strip, strips
 from app.jobs import cached, dispatch, runs
 from app.jobs.scheduler import TaskStatus
 from app.matrix_board import BoardEvent, Panel, matrix_board

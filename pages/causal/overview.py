@@ -34,12 +34,13 @@ def show(chosen: ChosenInput) -> None:
         height=430,
         column_config={
             _("Variant"): column.TextColumn(pinned=True),
-            _("Generates"): column.TextColumn(width="large"),
+            _("Generates"): column.TextColumn(width=90),
             _("Memory"): column.TextColumn(
-                help=_("State, or cached keys and values, of all heads of one layer in float32.")
+                width=165, help=_("State, or cached keys and values, of all heads of one layer in float32.")
             ),
             _("Fewer multiply-adds from"): column.TextColumn(
-                help=_("Shortest text with at least 5% fewer multiply-adds than softmax, counted for powers of two.")
+                width=185,
+                help=_("Shortest text with at least 5% fewer multiply-adds than softmax, counted for powers of two."),
             ),
         },
     )
@@ -103,9 +104,10 @@ def table(attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow]) -> list
 def _cells(attention: ac.Attention, row: MemoryRow | None) -> dict[str, object]:
     return {
         _("Variant"): label(attention),
-        _("Generates"): _("yes") if row else _("no: {reason}", reason=_(attention.variant.causal_reason or "")),
+        _("Generates"): _("yes") if row else _("no"),
         _("Memory"): in_words(row) if row else "",
         _("Fewer multiply-adds from"): cheaper(attention, row) if row else "",
+        _("Obstacle"): _(attention.variant.causal_reason or ""),
     }
 
 

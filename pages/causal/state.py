@@ -186,19 +186,17 @@ def _draw(
     i, last = play.step(ticking), play.last
     place = st.container()  # An empty placeholder would be blank until the sentence is known: the page would jump.
     if last:
-        left, middle, right = st.columns([2, 3, 12], vertical_alignment="bottom")
-        with left:
-            play.button(ticking)
-        middle.button(
-            _("Next token"),
-            icon=":material/skip_next:",
-            key="causal.take",
-            width="stretch",
-            disabled=ticking or i == last,
-            on_click=StateOptions.last.set,
-            args=(i + 1,),
-        )
-        with right:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            with st.container(width=120):
+                play.button(ticking)
+            st.button(
+                _("Next token"),
+                icon=":material/skip_next:",
+                key="causal.take",
+                disabled=ticking or i == last,
+                on_click=StateOptions.last.set,
+                args=(i + 1,),
+            )
             i = StateOptions.last.draw(label_visibility="collapsed", **tokens(labels))
     place.markdown(paragraph(sentence(grown, i, labels, name), change(grown, i)))
     _board(grown, labels, i)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 import attention_core as ac
-from app.figures.curves import Curve
+from app.figures.lines.curves import Curve
 from app.figures.theme import GREY
 from app.jobs import runs
 from app.state.controls import Options, choice, selection
@@ -97,7 +97,6 @@ def _algorithms(chosen: ChosenInput) -> list[AgreementRow | CostRow]:
     def draw(rows: list[AgreementRow | CostRow], key: str) -> None:
         agreed = [row for row in rows if isinstance(row, AgreementRow)]
         costs = [row for row in rows if isinstance(row, CostRow)]
-        st.markdown(sentence(chosen.qkv.n, agreed, costs, label(counted)))
         if costs:
             mark = costs[0].d ** 2
             st.markdown("## " + _("Peak memory, one head"), anchors=False)
@@ -107,7 +106,12 @@ def _algorithms(chosen: ChosenInput) -> list[AgreementRow | CostRow]:
             st.markdown("## " + _("Difference of the outputs, float32 · float64"), anchors=False)
             st.dataframe(differences(attentions, agreed), hide_index=True, key=f"{key}.table")
 
-    rows = runs.run_immediately("causal_modes", tasks, draw, key="causal.algorithms", effort=effort)
+    def describe(rows: list[AgreementRow | CostRow]) -> str:
+        return sentence(chosen.qkv.n, rows, label(counted))
+
+    rows = runs.run_immediately(
+        "causal_modes", tasks, draw, key="causal.algorithms", effort=effort, describe=describe, height=2 * HEIGHT
+    )
     without = [label(a) for a in attentions if "cumsum" not in causal_modes.forms(a.variant)]
     st.caption(notes(chosen.qkv.n, without))
     return rows
@@ -131,15 +135,16 @@ def crossing(found: Points) -> tuple[float, float] | None:
     return causal_modes.crossing(found.get("cumsum", ()), found.get(MATRIX, ()))
 
 
-def sentence(n: int, agreed: Sequence[AgreementRow], costs: Sequence[CostRow], name: str) -> str:
+def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
     """Return how far the outputs differ, and from which length cumsum needs less memory than the explicit matrix.
 
     Args:
         n: tokens of the input.
-        agreed: differences between the outputs of the algorithms.
-        costs: counted costs of the forms of one variant.
+        rows: differences between the outputs of the algorithms, and counted costs of the forms of one variant.
         name: name of the variant.
     """
+    agreed = [row for row in rows if isinstance(row, AgreementRow)]
+    costs = [row for row in rows if isinstance(row, CostRow)]
     single, double = (
         at_most(max((row.difference for row in agreed if row.dtype == name), default=0.0)) for name in DTYPES
     )
@@ -248,15 +253,17 @@ def _gradient(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
 
     def draw(rows: list[BytesRow | DifferenceRow], key: str) -> None:
         counted = [row for row in rows if isinstance(row, BytesRow)]
-        st.markdown(
-            gradient_sentence(counted, [row for row in rows if isinstance(row, DifferenceRow)], label(attention))
-        )
         if counted:
             points = {way: [(float(row.n), row.peak_bytes / MIB) for row in counted if row.way == way] for way in WAYS}
             known = {way: found for way, found in points.items() if found}
             _chart(known, _("MiB beyond q, k and v"), f"{key}.memory", "gradient")
 
-    rows = runs.run_immediately("causal_gradient", tasks, draw, key="causal.gradient", effort=_gradient_effort)
+    def describe(rows: list[BytesRow | DifferenceRow]) -> str:
+        return gradient_sentence(rows, label(attention))
+
+    rows = runs.run_immediately(
+        "causal_gradient", tasks, draw, key="causal.gradient", effort=_gradient_effort, describe=describe, height=HEIGHT
+    )
     st.caption(
         _(
             "Counted for one head with d = {d}. Gradients are compared on the first {n} tokens of this input.",
@@ -271,14 +278,15 @@ def _gradient_effort(task: BytesTask | DifferenceTask) -> float:
     return 100.0 + (task.n * task.d**2 / 5e3 if isinstance(task, BytesTask) else 0.0)
 
 
-def gradient_sentence(counted: Sequence[BytesRow], apart: Sequence[DifferenceRow], name: str) -> str:
+def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> str:
     """Return the memory of the three ways at one length, and the largest difference of the gradients, if known.
 
     Args:
-        counted: counted memory, in increasing order of length.
-        apart: differences of the gradients, of any dtype.
+        rows: counted memory, in increasing order of length, and differences of the gradients, of any dtype.
         name: name of the variant.
     """
+    counted = [row for row in rows if isinstance(row, BytesRow)]
+    apart = [row for row in rows if isinstance(row, DifferenceRow)]
     single = max((row.difference for row in apart if row.dtype == "float32"), default=None)
     sums, states, matrix = ({row.n: row.peak_bytes for row in counted if row.way == way} for way in WAYS)
     n = max((n for n in matrix if n <= REPORTED), default=None)

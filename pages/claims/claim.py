@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app.figures.measurements import measurements
+from app.figures.lines.measurements import measurements
 from app.jobs import dispatch, runs
 from app.page import discover
 from app.state.session import SharedOptions, read_variants

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from app.figures.curves import Curve, guide
-from app.figures.spread import spread
+from app.figures.lines.curves import Curve, guide
+from app.figures.lines.spread import spread
 from app.figures.theme import GREY
 from app.words.i18n import _, escape_markdown, paragraph
 from attention_core.experiments import distance
@@ -14,7 +15,7 @@ from attention_core.experiments.distance import BIASED, PLAIN, TURNED, DistanceR
 from attention_core.formatting import formatted, number, percent
 from attention_core.inputs.source import Source
 from pages.entropy.options import EntropyOptions, Question
-from pages.entropy.view import Chart, View, quartiles
+from pages.entropy.view import View, quartiles
 
 DASHES = {TURNED: "solid", PLAIN: "dash", BIASED: "dashdot"}
 SAME = 1.05
@@ -165,7 +166,7 @@ def _theory(distances: Sequence[int], question: Question) -> dict[str, list[floa
     return distance.theory(distances, distance.size(question.record, question.source), distance.base(question.source))
 
 
-def chart(rows: Sequence[DistanceRow], question: Question) -> Chart:
+def chart(rows: Sequence[DistanceRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
     """Return the lines of the chosen measure."""
     measure = question.options.distance
     field = {"bound": "size", "alone": ""}.get(measure, measure)
@@ -194,15 +195,8 @@ def chart(rows: Sequence[DistanceRow], question: Question) -> Chart:
         "bound": _("mean |q·k| / √d"),
         "alone": _("relative to distance 0"),
     }
-    return Chart(
-        lines=[replace(line, marks=False) for line in lines],
-        axes={
-            "x_title": _("distance |i − j|, in tokens"),
-            "y_title": titles[measure],
-            "log_y": measure in ("weight", "bound"),
-        },
-        alt=_("Lines: {measure} against the distance between query and key", measure=titles[measure]),
-    )
+    axes = {"x_title": _("distance |i − j|, in tokens"), "y_title": titles[measure]}
+    return [replace(line, marks=False) for line in lines], {**axes, "log_y": measure in ("weight", "bound")}
 
 
 def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, object]]:

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from app.figures.curves import guide
-from app.figures.spread import Spread, spread
+from app.figures.lines.curves import Curve, guide
+from app.figures.lines.spread import Spread, spread
 from app.ui import palette
 from app.words.i18n import _, paragraph
 from attention_core.experiments import length_drift
@@ -14,7 +15,7 @@ from attention_core.experiments.lengths import ladder
 from attention_core.formatting import number
 from attention_core.metrics.fit import fit_growth
 from pages.entropy.options import EntropyOptions, Question
-from pages.entropy.view import Chart, View
+from pages.entropy.view import View
 
 DASHES = dict(zip(NORMALIZERS, ("solid", "dash", "dashdot", "dot"), strict=True))
 """Dash patterns of squared ReLU's normalisers, which share one colour."""
@@ -84,7 +85,7 @@ def least(ends: Mapping[str, float]) -> str:
     return _("The change is smallest with **{divisor}**.", divisor=divisors()[min(sizes, key=sizes.__getitem__)])
 
 
-def chart(rows: Sequence[DriftRow], question: Question) -> Chart:
+def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
     """Return one line per normaliser, relative to the reference length."""
     softmax, relu2, base = palette.place("softmax"), palette.place("relu2"), reference(question)
     drawn = []
@@ -98,9 +99,8 @@ def chart(rows: Sequence[DriftRow], question: Question) -> Chart:
         drawn.append(guide(_("no change"), lengths, [1.0] * len(lengths)))
     total = question.options.drift == "total"
     title = _("row sum / row sum at {base}", base=base) if total else _("output size / size at {base}", base=base)
-    axes = {"x_title": _("tokens n"), "y_title": title, "log_x": True, "log_y": True, "mark": base, "x_ticks": lengths}
-    alt = _("Lines: change of rows and outputs with length, by the divisor of the rows")
-    return Chart(lines=drawn, axes=axes, alt=alt)
+    axes = {"x_title": _("tokens n"), "y_title": title, "log_x": True, "log_y": True}
+    return drawn, {**axes, "mark": base, "x_ticks": lengths}
 
 
 def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object]]:

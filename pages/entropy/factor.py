@@ -1,8 +1,10 @@
 """The Logits × λ view: a factor on all logits changes softmax's entropy, but not squared ReLU's."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from app.figures.spread import Spread, spread
+from app.figures.lines.curves import Curve
+from app.figures.lines.spread import Spread, spread
 from app.ui import palette
 from app.words.i18n import _, paragraph
 from attention_core.experiments import homogeneity
@@ -10,7 +12,7 @@ from attention_core.experiments.homogeneity import FACTORS, VARIANTS, Homogeneit
 from attention_core.formatting import at_most, number
 from pages.entropy.growth import range_of_sums
 from pages.entropy.options import EntropyOptions, Question
-from pages.entropy.view import Chart, View
+from pages.entropy.view import View
 
 MOST = 256
 """Maximum tokens: the effect needs no more, and every factor is computed for every head."""
@@ -38,7 +40,7 @@ def change(rows: Sequence[HomogeneityRow], word: str, factor: float) -> float:
     return max((row.change for row in rows if row.variant == word and row.factor == factor), default=0.0)
 
 
-def chart(rows: Sequence[HomogeneityRow], question: Question) -> Chart:
+def chart(rows: Sequence[HomogeneityRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
     """Return the entropy of each variant against the factor."""
     drawn = []
     for word, name in names().items():
@@ -46,11 +48,7 @@ def chart(rows: Sequence[HomogeneityRow], question: Question) -> Chart:
         found = entropies(rows, word, question)
         drawn.append(found.curve(name, colour, dash=dash, band=question.options.band and dash == "solid"))
     axes = {"x_title": _("factor λ on every logit"), "y_title": _("entropy H ({unit})", unit=question.unit)}
-    return Chart(
-        lines=drawn,
-        axes={**axes, "log_x": True, "mark": question.options.factor, "x_ticks": FACTORS},
-        alt=_("Lines: the entropy of softmax and squared ReLU against the factor"),
-    )
+    return drawn, {**axes, "log_x": True, "mark": question.options.factor, "x_ticks": FACTORS}
 
 
 def describe(rows: Sequence[HomogeneityRow], question: Question) -> str:

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import attention_core as ac
-from app.figures.curves import guide
-from app.figures.spread import Spread, spread
+from app.figures.lines.curves import Curve, guide
+from app.figures.lines.spread import Spread, spread
 from app.ui import palette, variant_picker
 from app.words.i18n import _, paragraph
 from app.words.labels import label
@@ -18,7 +19,7 @@ from attention_core.formatting import percent, span
 from attention_core.metrics.entropy import uniform_entropy
 from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_entropy
 from pages.entropy.options import EntropyOptions, Question
-from pages.entropy.view import Chart, View, quartiles
+from pages.entropy.view import View, quartiles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +90,9 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     return sentence(softmax, scaled, question.unit, per_nat=question.per_nat, causal=question.causal)
 
 
-def chart(rows: Sequence[EntropyRow], question: Question) -> Chart:
+def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
     """Return one line per variant and scaling, and the line of uniform attention."""
-    measure, drawn = question.options.measure, []
+    measure, drawn = question.options.measure, list[Curve]()
     for word, line in lines_of(question).items():
         found, colour = by_length(rows, word, question, measure), palette.place(line.attention.key)
         curve = found.curve(line.name, colour, dash=line.dash, band=question.options.band)
@@ -104,11 +105,8 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> Chart:
         "normalised": "H / log n",
         "sparsity": "S = E|a| / √E a²",
     }
-    return Chart(
-        lines=[*drawn, guide(_("uniform attention"), lengths, top)],
-        axes={"x_title": _("tokens n"), "y_title": titles[measure], "log_x": True, "x_ticks": lengths},
-        alt=_("Lines: the entropy of every variant's rows against the number of tokens"),
-    )
+    drawn.append(guide(_("uniform attention"), lengths, top))
+    return drawn, {"x_title": _("tokens n"), "y_title": titles[measure], "log_x": True, "x_ticks": lengths}
 
 
 def slope(found: Spread, per_nat: float) -> PowerFit | None:
@@ -128,12 +126,12 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
     """
     if not softmax.x:
         return _("Measuring **softmax** …")
-    values = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "unit": unit}
-    values |= {"low": softmax.middle[0], "high": softmax.middle[-1]}
+    low, high = softmax.middle[0], softmax.middle[-1]
+    values = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "low": low, "high": high, "unit": unit}
     if len(softmax.x) == 1:
         text = _("At {a:,} tokens, **softmax**'s entropy is {low:.2f} {unit}.", **values)
         return paragraph(text, _("Growth needs at least three lengths. Use a longer input."))
-    if values["high"] < values["low"]:
+    if high < low:
         moves = _(
             "From {a:,} to {b:,} tokens, **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}", **values
         )
@@ -141,7 +139,7 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
         moves = _(
             "From {a:,} to {b:,} tokens, **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}", **values
         )
-    own, steered = slope(softmax, per_nat), scaled and slope(scaled, per_nat)
+    own, steered = slope(softmax, per_nat), slope(scaled, per_nat) if scaled else None
     alike = fit_entropy(softmax.x, [uniform_entropy(n, causal=causal) for n in softmax.x])
     if own is None or alike is None:
         return paragraph(moves + ".", _("These lengths are too close for a slope. Use a longer input."))

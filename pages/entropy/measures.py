@@ -3,7 +3,7 @@
 import math
 
 import attention_core as ac
-from app.figures.spread import Spread, spread
+from app.figures.lines.spread import Spread, spread
 from app.lessons import sweep_results
 from app.lessons.screen import Screen
 from app.measures import CurveMeasure, VariantMeasure

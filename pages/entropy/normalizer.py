@@ -3,9 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import Any
 
-from app.figures.curves import Curve, guide
-from app.figures.spread import Spread, spread
+from app.figures.lines.curves import Curve, guide
+from app.figures.lines.spread import Spread, spread
 from app.ui import palette
 from app.words.i18n import _, paragraph
 from attention_core.experiments import normalizer_length
@@ -14,7 +15,7 @@ from attention_core.experiments.task import by_head
 from attention_core.formatting import number
 from attention_core.metrics.fit import TAIL, fit_bend, fit_growth
 from pages.entropy.options import Question
-from pages.entropy.view import Chart, View, quartiles
+from pages.entropy.view import View, quartiles
 
 SUITS = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
@@ -30,7 +31,7 @@ def totals(rows: Sequence[NormalizerRow], question: Question) -> dict[str, Sprea
     return {name: spread(growth(rows, name), mean=question.mean) for name in TOTALS}
 
 
-def chart(rows: Sequence[NormalizerRow], question: Question) -> Chart:
+def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
     """Return both totals, their fitted power laws, and n itself."""
     drawn: list[Curve] = []
     found = totals(rows, question)
@@ -47,8 +48,7 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> Chart:
         drawn.append(guide("n", lengths, [n / lengths[0] for n in lengths]))
     first = f"{lengths[0]:g}" if lengths else "n₀"
     axes = {"x_title": _("tokens n"), "y_title": f"Z(n) / Z({first})", "log_x": True, "log_y": True}
-    alt = _("Lines: growth of a row's sum with the number of tokens, with fitted power laws")
-    return Chart(lines=drawn, axes={**axes, "x_ticks": lengths}, alt=alt)
+    return drawn, {**axes, "x_ticks": lengths}
 
 
 def sentence(found: Mapping[str, Spread]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import streamlit as st
 
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
 from app.jobs import runs
 from app.state import presets
 from app.state.session import SharedOptions
@@ -30,15 +30,6 @@ RowT = TypeVar("RowT", bound=OfHead)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chart:
-    """The lines of a view, with the arguments of ``curves`` that describe their axes, and a description in words."""
-
-    lines: Sequence[Curve]
-    axes: Mapping[str, Any]
-    alt: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class View(Generic[RowT]):
     """One view: an experiment, and what the page shows of its rows.
 
@@ -50,7 +41,7 @@ class View(Generic[RowT]):
         controls: draws the view's own controls.
         sweeps: whether the view measures several lengths, up to one that the visitor chooses.
         describe: returns the sentence about the rows of the chosen heads.
-        chart: returns the chart of the rows.
+        chart: returns the lines, and the arguments of ``curves`` that describe their axes.
         table: returns the lines of the table, each a cell by column.
         formula: definition in LaTeX.
         notes: Markdown below the definition.
@@ -66,7 +57,7 @@ class View(Generic[RowT]):
     controls: Callable[[Question], object] | None = None
     sweeps: bool = True
     describe: Callable[[Sequence[RowT], Question], str]
-    chart: Callable[[Sequence[RowT], Question], Chart]
+    chart: Callable[[Sequence[RowT], Question], tuple[Sequence[Curve], Mapping[str, Any]]]
     table: Callable[[Sequence[RowT], Question], list[dict[str, object]]]
     formula: str
     notes: Callable[[Question], str]
@@ -92,8 +83,10 @@ class View(Generic[RowT]):
             show_hint(question)
 
         def draw(rows: list[RowT], key: str) -> None:
-            found = self.chart(question.of_heads(rows), question)
-            chart.show(curves(found.lines, **found.axes, height=HEIGHT), key=key, name=self.name, alt=found.alt)
+            lines, axes = self.chart(question.of_heads(rows), question)
+            alt = _("Lines: {y} against {x}", y=axes["y_title"], x=axes["x_title"])
+            figure = curves(lines, **axes, height=HEIGHT)
+            chart.show(figure, key=key, name=EntropyOptions.view.value, alt=alt)
 
         tasks = self.experiment.tasks(
             question.source, *self.arguments(question), causal=question.causal, **self.settings(question)
@@ -185,4 +178,7 @@ def show_hint(question: Question) -> None:
 
 def quartiles(values: Sequence[float]) -> str | None:
     """Return the lower and upper quartile of some numbers as text; None if there are no numbers."""
-    return between(*np.quantile(values, (0.25, 0.75)).tolist(), ".2f") if values else None
+    if not values:
+        return None
+    low, high = np.quantile(values, (0.25, 0.75)).tolist()
+    return between(low, high, ".2f")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from app.figures.curves import Curve
+from app.figures.lines.curves import Curve
 from app.ui import palette
 from app.words.i18n import _
 from app.words.labels import readable

@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app.figures.curves import Curve
+from app.figures.lines.curves import Curve
 from app.figures.theme import GREY
 from app.jobs import runs
 from app.state.session import REFERENCE

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.figures.curves import Curve
+from app.figures.lines.curves import Curve
 from app.words.i18n import _
 from app.words.labels import label
 from attention_core.experiments import error

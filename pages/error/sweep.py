@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from urllib.parse import quote_plus
 
 import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
 from app.figures.theme import GREY
 from app.jobs import runs
 from app.state.session import REFERENCE
@@ -72,8 +71,8 @@ def show(
     def explain() -> None:
         drawn, end = lines(question, found) if lines else [], axis_end(question, found)
         above = sum(y > end for line in drawn for y in line.y if y is not None)
-        for note in words.notes(question, found, notes(question, found), above=above):
-            st.markdown(f"- {note}")
+        every = words.notes(question, found, notes(question, found), above=above)
+        st.markdown("\n".join(f"- {note}" for note in every))
         st.markdown(words.definitions())
 
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -108,7 +107,7 @@ def _chart(question: Question, drawn: Sequence[Curve], key: str, *, axis: str, e
     """Draw a view's lines over its axis, which does not reach beyond an error of ``end``."""
     log, heights = question.options.log, [y for line in drawn for y in line.y if y is not None]
     figure = curves(
-        without_zeros(drawn) if log else drawn,
+        drawn,
         x_title=axis,
         y_title=question.axis,
         log_x=True,
@@ -127,21 +126,6 @@ def ticks(drawn: Sequence[Curve]) -> list[float]:
     xs = [x for line in drawn for x in line.x]
     stops = [2.0**i for i in range(math.ceil(math.log2(min(xs))), math.floor(math.log2(max(xs))) + 1)]
     return [x for x in stops if x <= max(xs) / 1.3] + [max(xs)]
-
-
-def without_zeros(drawn: Sequence[Curve]) -> list[Curve]:
-    """Return lines for a logarithmic axis: with gaps at zero error and bands down to the smallest positive value."""
-    edges = [y for line in drawn for y in (*line.y, *(line.low or ())) if y is not None and y > 0]
-    least = min(edges, default=1.0)
-    return [
-        replace(
-            line,
-            y=[y if y is not None and y > 0 else None for y in line.y],
-            low=None if line.low is None else [max(y, least) for y in line.low],
-            high=None if line.high is None else [max(y, least) for y in line.high],
-        )
-        for line in drawn
-    ]
 
 
 def curve(

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from app.figures.bars import grouped_bars
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
 from app.figures.scatter import Points, scatter
 from app.matrix_board import Panel, matrix_board
 from app.ui import chart
@@ -133,7 +133,7 @@ def features(seen: Seen, q: np.ndarray, k: np.ndarray, key: str, captions: Seque
 
 
 def lines(of: Sequence[Curve], *, key: str, alt: str, height: int = 360, **settings: Any) -> None:  # noqa: ANN401
-    """Draw curves; ``alt`` describes the figure in one sentence, ``settings`` go to `app.figures.curves.curves`."""
+    """Draw curves; ``alt`` describes the figure in one sentence, ``settings`` go to ``curves``."""
     chart.show(curves(of, height=height, **settings), key=key, name="inside", alt=alt)
 
 

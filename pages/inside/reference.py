@@ -48,7 +48,7 @@ def _compare(seen: Seen, sentence: str) -> Step:
         pictures.board(
             key,
             pictures.pairs(seen, label(seen.attention), seen.weights, mark=0),
-            pictures.pairs(seen, reference[0].upper() + reference[1:] if own else _("Softmax"), seen.reference, mark=1),
+            pictures.pairs(seen, reference[0].upper() + reference[1:] if own else _("Softmax"), seen.reference),
             pictures.pairs(seen, _("Difference"), difference, signs),
         )
 

@@ -19,7 +19,7 @@ def show(found: Found) -> None:
     number = MasksOptions.hash_round.value
     hashes = {a: h for a in found.drawn if (h := _sorted(found, a, number)) is not None}
     if not hashes:
-        st.info(_("None of these variants sorts the tokens by a hash. Add Reformer to see its order."))
+        st.info(_("These variants do not sort tokens by a hash. Add Reformer to see its order."))
         return
     attention, hashed = next(iter(hashes.items()))
     if number >= hashed.rounds:
@@ -36,16 +36,18 @@ def sorting(missed: int, *, head: int) -> str:
     """Return what a hash round does, and how many pairs of the same bucket no round allows."""
     return paragraph(
         _(
-            "A round hashes every token into a bucket, sorts by bucket and position and cuts the order into chunks "
-            "(lines): a token sees its chunk and the one before it."
+            "A round hashes every token into a bucket, sorts the tokens by bucket and position, and cuts this order "
+            "into chunks (lines). A token can attend to its own chunk and the previous one."
         ),
         _n(
-            "In head {head} this round puts {n:,} pair into one bucket that no round lets look.",
-            "In head {head} this round puts {n:,} pairs into one bucket that no round lets look.",
+            "In head {head}, {n:,} pair shares a bucket this round, yet no round allows it.",
+            "In head {head}, {n:,} pairs share a bucket this round, yet no round allows them.",
             n=missed,
             head=head,
-        ),
-        _("Pairs far from the diagonal are found by other rounds."),
+        )
+        if missed
+        else _("In head {head}, every pair that shares a bucket this round is allowed.", head=head),
+        _("Pairs far from the diagonal are allowed by other rounds."),
     )
 
 
@@ -67,7 +69,7 @@ def _hash_board(found: Found, attention: ac.Attention, hashed: Hashed) -> None:
                 label(attention),
                 _("round {number}, sorted by bucket", number=number)
                 if by_hash
-                else _("round {number}, order of the text", number=number),
+                else _("round {number}, in text order", number=number),
                 codes[np.ix_(order, order)],
                 borders=hashed.borders if by_hash else (),
             )
@@ -75,7 +77,7 @@ def _hash_board(found: Found, attention: ac.Attention, hashed: Hashed) -> None:
         labels=labels,
         key="masks.order",
         categories=kinds.categories,
-        none=_("may not look"),
+        none=_("not allowed"),
         unit=_("Allowed by"),
         panel_size=720,
         file_name="hashed-order",

@@ -25,8 +25,8 @@ def _rows(found: Found) -> list[dict[str, object]]:
             _("pairs per head"): pattern.pairs,
             _("of {possible}", possible=possible): pattern.pairs / pattern.possible,
             _("keys per query"): pattern.pairs / len(found.labels),
-            _("pairs, about"): attention.variant.pairs if has_pattern(attention.variant) else "n²",
-            _("farthest look"): pattern.farthest,
+            _("leading order"): attention.variant.pairs if has_pattern(attention.variant) else "n²",
+            _("farthest key"): pattern.farthest,
             _("layers to connect all"): _("never") if pattern.diameter is None else str(pattern.diameter),
         }
         for attention, pattern in found.patterns.items()
@@ -44,11 +44,11 @@ def show(found: Found) -> None:
             _("pairs per head"): st.column_config.NumberColumn(format="localized"),
             possible: st.column_config.NumberColumn(format="percent"),
             _("keys per query"): st.column_config.NumberColumn(format="%.1f"),
-            _("farthest look"): st.column_config.NumberColumn(help=_("Largest |i − j| in one layer, in tokens")),
-            _("pairs, about"): st.column_config.TextColumn(
+            _("farthest key"): st.column_config.NumberColumn(help=_("Largest |i − j| in one layer, in tokens.")),
+            _("leading order"): st.column_config.TextColumn(
                 width="medium",
                 help=_(
-                    "Leading order, not causal. n tokens, w window, r stride, g global tokens, ρ random keys, "
+                    "Number of pairs, not causal. n tokens, w window, r stride, g global tokens, ρ random keys, "
                     "s sinks, k kept, κ share kept, c bucket size."
                 ),
             ),
@@ -56,8 +56,8 @@ def show(found: Found) -> None:
     )
     st.caption(
         _(
-            "{n} tokens, {possible:,} pairs that could look. Layers to connect all: this pattern alone, stacked, each "
-            "token keeping what it has through the residual connection; 1 to {most} for a connected pattern.",
+            "{n} tokens, {possible:,} query–key pairs. Layers to connect all: layers of this pattern alone with "
+            "residual connections, 1 to {most} if they ever connect every pair.",
             n=len(found.labels),
             possible=next(iter(found.patterns.values())).possible,
             most=max(1, len(found.labels) - 1),
@@ -76,7 +76,6 @@ def _masks(view: View, attentions: Sequence[ac.Attention]) -> bytes:
 
 def take_away(found: Found, stack: Sequence[ac.Attention]) -> None:
     """Draw the downloads of numbers and masks, and Python code that reproduces the stack."""
-    st.caption(_("The boards' own buttons save them as pictures (PNG, SVG). Here are the numbers."))
     rows = _rows(found)
     with st.container(horizontal=True):
         export.download(

@@ -26,21 +26,16 @@ class MasksOptions(HashOptions):
     """The options that a link to this page carries in addition to the input and the variants."""
 
     below = choice(
-        {
-            "reach": N_("Stack and front"),
-            "numbers": N_("Numbers"),
-            "order": N_("Hashed order"),
-            "download": N_("Take away"),
-        },
+        {"reach": N_("Reach"), "numbers": N_("Numbers"), "order": N_("Hashing"), "download": N_("Export")},
         N_("More"),
         link="masks_part",
         layout={"label_visibility": "collapsed"},
     )
     front = place(
         lambda: current().matrix_tokens,
-        N_("Front of token"),
+        N_("Reach of token"),
         widget=st.selectbox,
-        help=N_("Click a row of a board, or pick a token here."),
+        help=N_("Click a row of a board, or choose a token here."),
     )
     stack = link_only_option(
         lambda: Field(
@@ -56,9 +51,9 @@ class MasksOptions(HashOptions):
         lambda: current().stack_layers,
         N_("Layers"),
         widget=st.slider,
-        help=N_("The stack repeats until so deep."),
+        help=N_("The stack repeats up to this depth."),
     )
-    front_way = choice({"heard": N_("who has heard of it"), "hears": N_("what it has heard of")}, N_("Show"))
+    front_way = choice({"heard": N_("tokens it reaches"), "hears": N_("tokens that reach it")}, N_("Direction"))
     hash_order = choice({"sorted": N_("sorted"), "original": N_("original")}, N_("Order"))
 
 
@@ -74,7 +69,7 @@ def show_add_all() -> None:
         icon=":material/library_add:",
         type="tertiary",
         on_click=_add_all,
-        help=_("Compare every variant that keeps some pairs from looking at each other."),
+        help=_("Compare all variants that use a mask."),
     )
 
 

@@ -1,23 +1,30 @@
 """The Masks page: which keys each query can attend to, and how far a stack of such layers reaches."""
 
 from dataclasses import replace
+from typing import Any
 
+import streamlit as st
+
+import attention_core as ac
 from app.page import Page
+from app.state.session import REFERENCE
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_
-from pages.masks import hashed_order, numbers, patterns, reach
+from pages.masks import board, hashed_order, numbers, patterns, reach, stack
 from pages.masks.measures import MEASURES
 from pages.masks.options import MasksOptions, show_add_all
 from pages.masks.reach import StackReach
 
 
 def top() -> StackReach:
-    """Draw the variant picker, the patterns, and next to them the reach of the stack."""
+    """Draw the variant picker, the editor of the stack, the patterns and the reach of the stack."""
     variant_picker.show()
     followed = reach.compute_reach(patterns.of(input_panel.chosen()))
-    reach.draw_patterns_and_reach(followed)
+    st.markdown(reach.summary(followed))
+    stack.compose()
+    board.show(followed)
     MasksOptions.below.draw()
     return followed
 
@@ -27,13 +34,20 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(input_panel.scope(chosen), aggregation="each")
 
 
+def opening() -> dict[str, Any]:
+    """Return the variants that an empty address opens with: a window, a stride, and a mix with global tokens."""
+    return {"variants": tuple(map(ac.get, (REFERENCE, "local", "atrous", "bigbird")))}
+
+
 PAGE = Page(
     title=N_("Masks"),
     icon=":material/grid_on:",
     section="Explore",
     rank=2,
-    question=N_("Who may look at whom, and how far?"),
+    question=N_("Which keys can each query reach?"),
     options=MasksOptions,
+    opening=opening,
+    folds_input=True,
     runs_as_fragment=True,
     measures=MEASURES,
     header=show_add_all,

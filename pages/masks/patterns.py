@@ -3,21 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import streamlit as st
-
 import attention_core as ac
 from app.jobs import cached
 from app.jobs.cached import View
-from app.matrix_board import Panel, matrix_board
-from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, escape_markdown, paragraph
+from app.words.i18n import _, _n, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
-from pages.masks.options import MasksOptions, take_token
+from pages.masks.options import MasksOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,46 +46,13 @@ def of(chosen: ChosenInput) -> Found:
     return Found(view, patterns, number_repeats(chosen.qkv.tokens))
 
 
-def show(found: Found) -> None:
-    """Draw all patterns on one board, coloured by what allows each pair; a click selects the token of the front."""
-    if not found.drawn:
-        st.info(
-            _("None of these variants keeps any pair from looking. Press “All patterns”, or add a sparse variant."),
-            icon=":material/grid_on:",
-        )
-        return
-    kinds = Kinds(pattern.primitives for pattern in found.drawn.values())
-    panels = [
-        Panel(
-            attention.key,
-            label(attention),
-            caption(pattern, every_head=found.view.head is None),
-            hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
-        )
-        for attention, pattern in found.drawn.items()
-    ]
-    matrix_board(
-        panels,
-        labels=found.labels,
-        key="masks.board",
-        categories=kinds.categories,
-        none=_("may not look"),
-        unit=_("Allowed by"),
-        pinned=MasksOptions.front.value,
-        on_pin=take_token,
-        file_name="masks",
-    )
-    open_ = [label(a) for a in found.patterns if not has_pattern(a.variant)]
-    if open_:
-        st.caption(_("Every pair may look, so nothing to draw: {names}.", names=escape_markdown(", ".join(open_))))
-
-
 def caption(pattern: Pattern, *, every_head: bool) -> str:
     """Return a panel's caption: how many pairs are allowed, per head and in any head."""
     share_ = pattern.pairs / pattern.possible
     if every_head and pattern.allowed.sum() > round(pattern.pairs):
-        return _("{share:.1%} per head, {all:.1%} in any", share=share_, all=pattern.allowed.sum() / pattern.possible)
-    return _("{share:.1%} of all · {pairs:,.0f}", share=share_, pairs=pattern.pairs)
+        in_any = pattern.allowed.sum() / pattern.possible
+        return _("{share:.1%} of pairs per head, {all:.1%} in any head", share=share_, all=in_any)
+    return _("{share:.1%} of pairs ({pairs:,.0f})", share=share_, pairs=pattern.pairs)
 
 
 def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
@@ -99,17 +62,22 @@ def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
     sparsest, pattern = min(drawn.items(), key=lambda item: item[1].pairs)
     fields = {"name": label(sparsest), "possible": pattern.possible, "share": pattern.pairs / pattern.possible}
     if pattern.possible == 1:
-        return _("A single token sees itself. Give more of them to see patterns.")
-    if len(drawn) == 1:
-        fewest = _("**{name}** lets {share:.1%} of {possible:,} pairs look.", **fields)
-    else:
-        fewest = _("**{name}** lets the fewest of {possible:,} pairs look, {share:.1%}.", **fields)
+        return _("A single token attends only to itself. Use at least two tokens.")
     deep = {a: p.diameter for a, p in drawn.items() if p.diameter is not None}
     least = min(deep.values(), default=0)
-    soonest = ", ".join(label(a) for a, depth in deep.items() if depth == least)
     never = ", ".join(label(a) for a in drawn if a not in deep)
+    if len(drawn) == 1:
+        fewest = _("**{name}** allows {share:.1%} of {possible:,} query–key pairs.", **fields)
+        soonest = _n("It connects every pair after {n} layer.", "It connects every pair after {n} layers.", n=least)
+    else:
+        names = ", ".join(label(a) for a, depth in deep.items() if depth == least)
+        fewest = _("Sparsest: **{name}** allows {share:.1%} of {possible:,} query–key pairs.", **fields)
+        soonest = _n(
+            "First to connect every pair: **{names}**, after {n} layer.",
+            "First to connect every pair: **{names}**, after {n} layers.",
+            n=least,
+            names=names,
+        )
     return paragraph(
-        fewest,
-        _("Every pair is connected at depth {depth} by **{names}**.", depth=least, names=soonest) if soonest else "",
-        _("Never, however deep: **{names}**.", names=never) if never else "",
+        fewest, soonest if deep else "", _("Never connects every pair: **{names}**.", names=never) if never else ""
     )

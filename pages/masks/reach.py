@@ -7,26 +7,22 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.figures.categories import OTHER, steps
-from app.figures.curves import Curve, curves
+from app.figures.categories import steps
 from app.figures.front import front
+from app.figures.lines.curves import Curve, curves
 from app.figures.theme import GREY
 from app.jobs import cached
 from app.jobs.cached import View
-from app.matrix_board import Category, Panel, matrix_board
-from app.matrix_board.pair_kinds import hide_future
 from app.state.session import with_chosen_settings
 from app.ui import chart, palette
-from app.ui.animation import Animation
 from app.ui.lazy import lazy_expander
 from app.words.i18n import _, _n, escape_markdown, paragraph
 from app.words.labels import label, tokens
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks import patterns
-from pages.masks.options import MasksOptions, take_token
+from pages.masks.options import MasksOptions
 from pages.masks.patterns import Found
-from pages.masks.stack import compose
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +47,12 @@ class StackReach:
         return MasksOptions.stack_depth.value
 
     @property
+    def last(self) -> int:
+        """Number of layers after which nothing new is connected, at most the number that the slider allows; or 0."""
+        most = current().stack_layers
+        return min(most, self.whole.complete or most) if self.whole else 0
+
+    @property
     def first(self) -> np.ndarray:
         """First layer that connects each pair, ``[n, n]``; -1 if none of the layers shown does."""
         assert self.whole is not None
@@ -62,56 +64,21 @@ def compute_reach(found: Found) -> StackReach:
     stack = list(map(with_chosen_settings, MasksOptions.stack.value))
     refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in refused]
-    with cached.spinner(_("Following the stack …")):
+    with cached.spinner(_("Computing the reach of the stack …")):
         whole = _follow(found.view, stack) if stack else None
     return StackReach(found, stack, refused, whole)
 
 
-def draw_patterns_and_reach(followed: StackReach) -> None:
-    """Draw the patterns and next to them the reach of the stack, whose depth can be animated."""
-    most = current().stack_layers
-    complete = followed.whole.complete if followed.whole else None
-    play = Animation(key="masks", option=MasksOptions.stack_depth, first=1, last=min(most, complete or most))
-    if play.is_running:
-        st.fragment(_beside, run_every=play.tick_interval)(play, followed, True)
-        return
-    # While no animation runs, the views below depend on these widgets, so a fragment would be too small. A fragment
-    # draws into its own container: without this container the boards would be removed and drawn again at each start.
-    with st.container():
-        _beside(play, followed, False)
-
-
-def _beside(play: Animation, followed: StackReach, ticking: bool) -> None:
-    found = followed.found
-    if ticking:
-        play.step(ticking)
-    # An empty placeholder would be blank until its text arrives, and the page below would move.
-    told = st.container()
-    left, right = st.columns([1, 5], vertical_alignment="bottom")
-    with left:
-        play.button(ticking)
-    with right:
-        MasksOptions.stack_depth.draw()
+def summary(followed: StackReach) -> str:
+    """Return which pattern is the sparsest, and how many pairs the stack connects."""
     reached = ""
     if followed.whole is not None:
         reached = connected([label(a) for a in followed.stack], followed.whole, followed.depth)
-    told.markdown(paragraph(patterns.seen(found.drawn), reached))
-    left, right = st.columns([max(1, min(len(found.drawn), 2)), 1])
-    with left:
-        patterns.show(found)
-    with right:
-        if followed.refused:
-            st.caption(f":material/block: {left_out(followed.refused)}")
-        if followed.whole is None:
-            st.info(_("The stack is empty. Add a layer below, or take one of the presets."), icon=":material/layers:")
-        else:
-            _board(found, followed.first, followed.depth, followed.whole.shares[followed.depth])
-    play.rerun_if_changed(ticking)
+    return paragraph(patterns.seen(followed.found.drawn), reached)
 
 
 def show(followed: StackReach) -> None:
-    """Draw the editor of the stack, the curves, and the reach of one token."""
-    compose()
+    """Draw the curves of connected pairs, and the reach of one token."""
     if followed.whole is None:
         return
     found, first, depth = followed.found, followed.first, followed.depth
@@ -123,17 +90,17 @@ def show(followed: StackReach) -> None:
 def _explained() -> None:
     st.markdown(
         _(
-            "Layer by layer, query i holds what it held before (the residual connection) and what every token it "
-            "looks at held. A pair (i, j) is connected once i holds something of token j:"
+            "Each layer passes to query i the information of every token that it attends to. The residual connection "
+            "keeps the information of earlier layers. A pair (i, j) is connected once information from token j has "
+            "reached query i:"
         )
     )
     st.latex(r"R_0 = I, \qquad R_l = (M_l \lor I)\, R_{l-1}")
     st.markdown(
         _(
-            "The products are boolean. M is the pattern found on this input; if the average is chosen, a pair counts "
-            "when any head allows it. The stack repeats. The smallest depth is found layer by layer: layers are added "
-            "until every pair is connected, or until a whole round connects no further pair. A connected pair means "
-            "that information can flow, not how much of it the weights let through."
+            "The products are boolean. M is the pattern on this input; for the average of heads, a pair counts if any "
+            "head allows it. The stack repeats until every pair is connected, or until a whole round connects no new "
+            "pair. A connected pair means that information can flow, not how much of it the weights let through."
         )
     )
 
@@ -156,49 +123,32 @@ def left_out(refused: Sequence[ac.Attention]) -> str:
 
 def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
     """Return the share of pairs that a stack connects at a depth, and the depth at which it connects all pairs."""
+    words = " → ".join(stack)
+    if reached.complete is not None and depth >= reached.complete:
+        return _n(
+            "**{stack}** connects all pairs after {n} layer.",
+            "**{stack}** connects all pairs after {n} layers.",
+            n=reached.complete,
+            stack=words,
+        )
     return paragraph(
         _n(
-            "After {n} layer of **{stack}** {share:.1%} of the pairs are connected.",
-            "After {n} layers of **{stack}** {share:.1%} of the pairs are connected.",
+            "After {n} layer, **{stack}** connects {share} of pairs.",
+            "After {n} layers, **{stack}** connects {share} of pairs.",
             n=depth,
-            stack=" → ".join(stack),
-            share=reached.shares[depth],
+            stack=words,
+            share=percent(reached.shares[depth]),
         ),
-        _("It never connects all, however deep.")
+        _("It never connects all pairs.")
         if reached.complete is None
-        else _("It takes {depth} to connect all.", depth=reached.complete),
+        else _("It connects all pairs after {n} layers.", n=reached.complete),
     )
 
 
-def _board(found: Found, first: np.ndarray, depth: int, share: float) -> None:
-    colours = steps(depth)
-    categories = [Category(_("layer {number}", number=number), *colour) for number, colour in enumerate(colours, 1)] + [
-        Category(_("itself"), *OTHER)
-    ]
-    codes = np.where(first == 0, depth + 1, np.maximum(first, 0)).astype(np.float32)
-    matrix_board(
-        [
-            Panel(
-                "reach",
-                _("What connects each pair first"),
-                _n(
-                    "{share:.1%} connected within {n} layer",
-                    "{share:.1%} connected within {n} layers",
-                    n=depth,
-                    share=share,
-                ),
-                hide_future(codes, causal=found.view.causal),
-            )
-        ],
-        labels=found.labels,
-        key="reach.board",
-        categories=categories,
-        none=_("not yet"),
-        unit=_("First connected by"),
-        pinned=MasksOptions.front.value,
-        on_pin=take_token,
-        file_name="reach",
-    )
+def percent(share: float) -> str:
+    """Return a share of pairs in per cent; only all pairs are 100%."""
+    words = f"{share:.1%}"
+    return f"{share:.3%}" if share < 1 and words == "100.0%" else words
 
 
 def _curves(found: Found, stack: list[ac.Attention]) -> None:
@@ -208,13 +158,13 @@ def _curves(found: Found, stack: list[ac.Attention]) -> None:
         for a in found.drawn
     ]
     lines.append(
-        Curve(_("the stack"), layers, [100 * s for s in _follow(found.view, stack).shares], colour=GREY, dash="dash")
+        Curve(_("stack"), layers, [100 * s for s in _follow(found.view, stack).shares], colour=GREY, dash="dash")
     )
     chart.show(
         curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), form=".1f", height=360),
         key="reach.curves",
         name="reach",
-        alt=_("Curves: the share of pairs connected against the number of layers"),
+        alt=_("Share of pairs connected against the number of layers"),
     )
 
 
@@ -223,7 +173,7 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         MasksOptions.front.draw(
             index=None,
-            placeholder=_("{place}  {token} (the middle)", place=n // 2, token=found.labels[n // 2]),
+            placeholder=_("{place}  {token} (middle)", place=n // 2, token=found.labels[n // 2]),
             width=320,
             **tokens(found.labels),
         )
@@ -249,7 +199,7 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
         ),
         key="reach.front",
         name="front",
-        alt=_("One row per layer, one column per token: which tokens token {token} is connected with", token=token),
+        alt=_("One row per layer, one column per token: the tokens connected with token {token}", token=token),
     )
 
 
@@ -265,5 +215,5 @@ def connected_counts(token: str, first: np.ndarray, depth: int, *, heard: bool) 
     counts = ", ".join(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
     values = {"token": escape_markdown(token), "counts": counts, "n": len(first)}
     if heard:
-        return _("Tokens that hold something of “{token}” after 0, 1, … layers: {counts} of {n}.", **values)
-    return _("Tokens of which “{token}” holds something after 0, 1, … layers: {counts} of {n}.", **values)
+        return _("Tokens that “{token}” reaches after 0, 1, … layers: {counts} of {n}.", **values)
+    return _("Tokens that reach “{token}” after 0, 1, … layers: {counts} of {n}.", **values)

@@ -23,34 +23,41 @@ PRESETS = {
 
 
 def compose() -> None:
-    """Draw the editor: presets, and the layers of one round."""
+    """Draw the editor in one line: the layers of one round, the form that adds layers, and the number of layers."""
     options = MasksOptions.now()
-    names = {
-        "local-atrous": _("Local then atrous"),
-        "local": _("Local, over and over"),
-        "sparse": _("Sparse twice"),
-        "atrous": _("Atrous, over and over"),
-    }
-    st.session_state["reach.preset"] = next(
-        (name for name, (stack, depth) in PRESETS.items() if (stack, depth) == (options.stack, options.stack_depth)),
-        None,
-    )
-    st.pills(_("Stack"), list(names), key="reach.preset", format_func=names.__getitem__, on_change=_take_preset)
-    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="stack.chips"):
+        st.markdown(f"**{_('Stack')}**", width="content")
         for place, key in enumerate(options.stack):
             st.button(
                 label(with_chosen_settings(key)),
                 icon=":material/close:",
                 key=f"reach.layer.{place}",
                 on_click=partial(_drop, place),
-                help=_("Take this layer out"),
+                help=_("Remove this layer"),
             )
         lazy_popover(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
+        MasksOptions.stack_depth.draw(width=260)
+
+
+def _presets() -> None:
+    options = MasksOptions.now()
+    names = {
+        "local-atrous": _("Local, then atrous"),
+        "local": _("Local × 6"),
+        "sparse": _("Sparse × 2"),
+        "atrous": _("Atrous × 4"),
+    }
+    st.session_state["reach.preset"] = next(
+        (name for name, (stack, depth) in PRESETS.items() if (stack, depth) == (options.stack, options.stack_depth)),
+        None,
+    )
+    st.pills(_("Presets"), list(names), key="reach.preset", format_func=names.__getitem__, on_change=_take_preset)
 
 
 def _add_layer() -> None:
+    _presets()
     if len(MasksOptions.stack.value) >= current().stack_layers:
-        st.caption(_("{count} layers are the most; take one out first.", count=current().stack_layers))
+        st.caption(_("A stack has at most {count} layers. Remove one first.", count=current().stack_layers))
         return
     for variant in ac.all_variants():
         if has_pattern(variant):

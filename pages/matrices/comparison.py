@@ -18,7 +18,7 @@ from app.words.labels import label, readable
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.inputs.labels import number_repeats
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import caption
+from pages.matrices.words import caption, details
 
 BOARD = "matrices.board"
 
@@ -112,11 +112,9 @@ def show(found: Found) -> None:
         on_turn=_turn,
         # Each visitor's session keeps this callback while the page is open, so it holds the view but no matrices.
         redraw=partial(_redraw, found.view, n, difference=found.difference),
-        on_open=variant_picker.open_settings,
-        opens=variant_picker.PLACE,
         diverging=found.difference,
         ceiling=found.most_of_reference,
-        ceiling_name=_("ends at softmax's largest"),
+        ceiling_name=_("clipped at softmax's max"),
         unit=found.unit,
     )
 
@@ -136,17 +134,16 @@ def _values(compared: Compared, *, difference: bool) -> np.ndarray:
 
 def _panel(attention: ac.Attention, compared: Compared, n: int, *, difference: bool) -> Panel:
     budget, knob, title = attention.variant.budget, None, _(attention.title)
-    others = [setting for setting in attention.variant.params.settings() if setting != budget]
     if budget is not None:
         now = getattr(attention.params, budget.name)
         knob = Knob(readable(budget.name), variant_picker.stops(budget, now, n), now)
     return Panel(
         attention.key,
         label(attention) if knob is None else title,
-        caption(attention, compared, difference=difference, hidden=len(compared.weights) < n),
+        caption(attention, compared, difference=difference),
         _values(compared, difference=difference),
+        details=details(attention, compared, hidden=len(compared.weights) < n),
         knob=knob,
-        settings=_("Settings of {name}", name=title) if others else "",
     )
 
 

@@ -65,12 +65,7 @@ def show(found: Found) -> None:
         in_order=order != "layer",
         reveal=st.session_state.pop(REVEAL, False) or url.is_new_link(),
     )
-    st.caption(
-        _(
-            "Softmax on this input, each picture on a scale of its own. Press one, or move by the arrow keys and press "
-            "Enter, and the page shows that head."
-        )
-    )
+    st.caption(_("Softmax on this input. Each head has its own colour scale. Click one to open it."))
     columns = HeadScores.columns()
     st.dataframe(
         [
@@ -86,8 +81,8 @@ def show(found: Found) -> None:
     )
     st.caption(
         _(
-            "Means over queries. Induction: the weight of a repeated token on what followed its earlier occurrences "
-            "(Olsson et al. 2022). Previous token and first-token sink: every query but the first. Mean distance: of "
-            "the whole mass."
+            "Scores are averages over queries. Induction is the weight of a repeated token on the tokens that followed "
+            "its earlier occurrences (Olsson et al. 2022). Previous token and first-token sink leave out the first "
+            "query. Mean distance is weighted by the attention weights."
         )
     )

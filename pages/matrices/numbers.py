@@ -29,7 +29,7 @@ def show(found: Found) -> None:
         cells = {name: each.cell(name) for each in numbers for name in each.columns()}
         for name, column in columns.items():
             if column.compared:
-                row.setdefault(_("held against"), reference_name(attention))
+                row.setdefault(_("reference"), reference_name(attention))
             row[_(column.label)] = cells[name]
             if name == "relative_error":
                 row[output_error] = m.output_error
@@ -45,20 +45,19 @@ def show(found: Found) -> None:
     )
     st.caption(
         _(
-            "Errors, total variation, KL and top-k overlap are taken beside the matrix named under “held against”, on "
-            "the same queries, keys and values. Matrix error: relative Frobenius norm. Output error: relative norm of "
-            "A v. Total variation: mean over rows. KL: of the variant from that matrix, mean over rows. Entropy of "
-            "signed rows: of their absolute values, normalised; neither it nor S knows what a row sums to. S: over the "
-            "keys that a query may see, 1 where all weigh alike, 1/√n where one of n has all."
+            "Errors, total variation, KL and top-k overlap compare a variant with its reference on the same queries, "
+            "keys and values. Matrix error is the relative Frobenius norm of the difference, and output error that of "
+            "A v. Total variation and KL (variant from reference) are averages over rows. Entropy and S ignore row "
+            "scale and sign. S is 1 for a uniform row and 1/√n for a one-hot row of n allowed keys."
         )
     )
     if len(found.words) < found.chosen.qkv.n:
-        st.caption(_("Hidden special tokens take part in the output error, and in no other number."))
+        st.caption(_("Hidden special tokens affect only the output error."))
     if found.view.head is None:
         st.caption(
             _(
-                "Numbers of a matrix are those of the average of the heads' matrices. The output error is taken over "
-                "the outputs of all heads."
+                "Numbers of a matrix describe the average of the heads' matrices. The output error covers the outputs "
+                "of all heads."
             )
         )
     for attention in found.matrices:

@@ -46,27 +46,25 @@ class MatricesOptions(Options):
             "row": N_("Row as bars"),
             "heads": N_("All heads"),
             "explain": N_("Formula and code"),
-            "download": N_("Take away"),
+            "download": N_("Export"),
         },
         N_("More"),
         link="more",
         layout={"label_visibility": "collapsed"},
     )
     ranks = switch(
-        False,
-        N_("Ranks"),
-        help=N_("Found from all singular values, which takes longer than anything else on this page."),
+        False, N_("Ranks"), help=N_("Computed from all singular values, which takes seconds for a long text.")
     )
     head_order = choice(
         {
-            "layer": N_("by layer"),
+            "layer": N_("layer"),
             "induction": N_("induction"),
             "previous": N_("previous token"),
             "sink": N_("first-token sink"),
             "entropy": N_("lowest entropy"),
             "distance": N_("most local"),
         },
-        N_("Heads in order of"),
+        N_("Sort heads by"),
     )
     explained = link_only_option(_one_variant, N_("Variant"))
 

@@ -1,5 +1,7 @@
 """The Matrices page: the attention matrices of the chosen variants on the same queries, keys and values."""
 
+import streamlit as st
+
 from app.page import Page
 from app.ui import input_panel, variant_picker
 from app.words.i18n import N_
@@ -7,14 +9,16 @@ from pages.matrices import comparison, formula, heads, numbers, pinned_row, take
 from pages.matrices.comparison import Found
 from pages.matrices.measures import MEASURES
 from pages.matrices.options import MatricesOptions, show_display
+from pages.matrices.words import overall
 
 
 def top() -> Found:
-    """Draw the variant picker, the pinned query and the board, and return the computed matrices."""
+    """Draw the variant picker, the board and the pinned query, and return the computed matrices."""
     variant_picker.show()
     found = comparison.of(input_panel.chosen())
-    pinned_row.show(found)
+    st.container(key="matrices.headline").markdown(overall(found.matrices))
     comparison.show(found)
+    pinned_row.show(found)
     MatricesOptions.below.draw()
     return found
 
@@ -24,8 +28,9 @@ PAGE = Page(
     icon=":material/grid_view:",
     section="Explore",
     rank=1,
-    question=N_("Where does each variant look?"),
+    question=N_("What does each variant attend to?"),
     options=MatricesOptions,
+    folds_input=True,
     runs_as_fragment=True,
     measures=MEASURES,
     header=show_display,

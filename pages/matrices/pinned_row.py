@@ -12,7 +12,7 @@ from attention_core.analysis.matrix.telling_row import heaviest, most_changed
 from attention_core.variant import Attention
 from pages.matrices.comparison import BOARD, Found
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import changed, looks_at, overall
+from pages.matrices.words import attends_to, changed
 
 MOST = 2
 """Maximum keys named per variant with the largest losses, and with the largest gains."""
@@ -20,33 +20,30 @@ PICKER = "row.pinned"
 
 
 def show(found: Found) -> None:
-    """Draw the variants' errors, the choice of the query, and its row in each variant."""
-    with st.container(horizontal=True, vertical_alignment="center", key="row.overall"):
-        st.markdown(overall(found.matrices), width="stretch")  # app/page_script/style.css fades it during a drag.
+    """Draw the choice of the query, and its row in each variant."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{_('Query')}**", width="content")
         st.session_state[PICKER] = found.row
         st.selectbox(
             _(MatricesOptions.row.title),
             key=PICKER,
             index=None,
-            placeholder=_("Pick a token, or click one"),
+            placeholder=_("Choose a query"),
             on_change=_take,
             label_visibility="collapsed",
             width=240,
             **tokens(found.labels),
         )
     MatricesOptions.coloured.restrict_to(found.shown)
-    several = found.row is not None and len(found.drawn) > 1  # Without a pinned query the text is shown once.
-    # app/page_script/style.css reserves the height while the strips load, so that the board does not move.
-    with st.container(key="matrices.room.several" if several else "matrices.room.one"):
-        row_strips(
-            [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
-            found.words,
-            key="matrices.strips",
-            board=BOARD,
-            pinned=found.row,
-            whole=MatricesOptions.coloured.value,
-            on_unfold=_unfold,
-        )
+    row_strips(
+        [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
+        found.words,
+        key="matrices.strips",
+        board=BOARD,
+        pinned=found.row,
+        whole=MatricesOptions.coloured.value,
+        on_unfold=_unfold,
+    )
 
 
 def note(found: Found, attention: Attention) -> str:
@@ -55,7 +52,7 @@ def note(found: Found, attention: Attention) -> str:
         return ""
     matrix = found.matrices[attention]
     if attention.word == REFERENCE:
-        return looks_at(heaviest(matrix.weights[found.row], MOST + 1), found.labels)
+        return attends_to(heaviest(matrix.weights[found.row], MOST + 1), found.labels)
     lost, gained = most_changed(matrix.difference[found.row], MOST)
     return changed(lost, gained, found.labels, reference_name(attention))
 
@@ -64,7 +61,7 @@ def show_bars(found: Found) -> None:
     """Draw the pinned row of each variant as a bar chart, one below the other."""
     if found.row is None:
         st.info(
-            _("Click a cell of a matrix, or a word of the text, to see its row as bars."), icon=":material/touch_app:"
+            _("Click a cell of a matrix or a word of the text to draw its row as bars."), icon=":material/touch_app:"
         )
         return
     chart.choose_format()
@@ -77,7 +74,7 @@ def show_bars(found: Found) -> None:
         ),
         key="row.bars",
         name="pinned-row",
-        alt=_("Bars: {unit} of query {row} on each key, a chart for every variant", unit=found.unit, row=found.row),
+        alt=_("One bar chart per variant: {unit} of query {row} on each key", unit=found.unit, row=found.row),
     )
 
 

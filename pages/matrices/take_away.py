@@ -13,7 +13,6 @@ from pages.matrices.comparison import Found
 
 def show(found: Found) -> None:
     """Draw the download buttons and the code."""
-    st.caption(_("The board's own buttons save it as a picture (PNG, SVG). Here are the numbers, in full precision."))
     # The callbacks do not capture `found`, which would keep the matrices in memory as long as the buttons exist.
     view, labels, difference = found.view, found.labels, found.difference
     every, drawn = tuple(found.matrices), found.drawn

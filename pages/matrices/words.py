@@ -36,7 +36,8 @@ def in_one_sentence(attention: Attention, found: Compared) -> str:
     numbers, name = found.passport, label(attention)
     if attention.word == REFERENCE:
         return _(
-            "**{name}** spreads a query's weight like {count:.1f} equally weighted keys (entropy {entropy:.2f} nats).",
+            "**{name}** spreads a query's weight as widely as {count:.1f} equally weighted keys (entropy "
+            "{entropy:.2f} nats).",
             name=name,
             count=numbers.perplexity,
             entropy=numbers.entropy,
@@ -49,20 +50,18 @@ def in_one_sentence(attention: Attention, found: Compared) -> str:
         "error": found.output_error,
         "zero": found.uniform_error,
     }
+    output = _("Output error: {error:.0%} (mean of the values: {zero:.0%}).", **fields)
     if rows_are_distributions(numbers.row_sum_min, numbers.row_sum_max, numbers.negative_mass):
-        return _(
-            "**{name}** puts {wrong:.0%} of its mass on other tokens than {reference} does; its output is off by "
-            "{error:.0%} (the plain mean of the values by {zero:.0%}).",
-            **fields,
+        if _shown(numbers.total_variation) == 0:
+            return paragraph(_("**{name}** gives the same weights as {reference}.", **fields), output)
+        return paragraph(
+            _("**{name}** puts {wrong:.0%} of its weight on other tokens than {reference} does.", **fields), output
         )
     signed = numbers.negative_mass > NEGATIVE
     return paragraph(
-        _(
-            "The matrix of **{name}** is off by {matrix:.0%} from {reference}'s, its output by {error:.0%} (the plain "
-            "mean of the values by {zero:.0%}).",
-            **fields,
-        ),
-        _("{share:.1%} of its mass is negative.", share=numbers.negative_mass) if signed else "",
+        _("Matrix error of **{name}** compared with {reference}: {matrix:.0%}.", **fields),
+        output,
+        _("{share:.1%} of the absolute weight is negative.", share=numbers.negative_mass) if signed else "",
     )
 
 
@@ -90,10 +89,10 @@ def headline(against: str, rivals: Sequence[Rival]) -> str:
     broken = sorted(each.name for each in rivals if not math.isfinite(each.error))
     zero = rivals[0].zero
     if ranked and not math.isfinite(zero):
-        return paragraph(_("The output of {against} itself is not finite.", against=against), not_finite(broken))
+        return paragraph(_("The output of {against} is not finite.", against=against), not_finite(broken))
     words = _ranked(against, ranked) if ranked else ""
     if against != _(REFERENCE):
-        words = paragraph(words, _("What is held against {against} is not ranked beside the others.", against=against))
+        words = paragraph(words, _("Variants with reference {against} are ranked separately.", against=against))
     return paragraph(words, not_finite(broken))
 
 
@@ -102,7 +101,7 @@ def not_finite(names: Sequence[str]) -> str:
     if not names:
         return ""
     return _(
-        "No error can be computed for **{names}**: some of its numbers are not finite. Smaller queries and keys help.",
+        "No error can be computed for **{names}**, because some values are not finite. Use smaller queries and keys.",
         names=", ".join(names),
     )
 
@@ -120,33 +119,29 @@ def _ranked(against: str, rivals: Sequence[Rival]) -> str:
         "last": ", ".join(rival.name for rival, error in zip(rivals, errors, strict=True) if error == high),
     }
     if low == high and len(rivals) > 1:
-        fields["first"] = _("all of these")
+        fields["first"] = _("All variants")
     better = low < _shown(zero)
     if low == high and better:
-        words = _(
-            "On this input the output of **{first}** is off by {error:.0%} from {against}'s; the plain mean of the "
-            "values would be off by {zero:.0%}.",
+        return _(
+            "**{first}**: {error:.0%} output error compared with {against}. Mean of the values: {zero:.0%}.", **fields
+        )
+    if low == high:
+        return _(
+            "**{first}**: {error:.0%} output error compared with {against}, no better than the mean of the values "
+            "({zero:.0%}).",
             **fields,
         )
-    elif low == high:
-        words = _(
-            "On this input the output of **{first}** is off by {error:.0%} from {against}'s: no closer than the plain "
-            "mean of the values, which is off by {zero:.0%}.",
+    if better:
+        return _(
+            "Closest to {against}: **{first}** ({error:.0%} output error). Farthest: **{last}** ({most:.0%}). Mean of "
+            "the values: {zero:.0%}.",
             **fields,
         )
-    elif better:
-        words = _(
-            "On this input the output closest to {against}'s is that of **{first}**, off by {error:.0%}; the farthest "
-            "that of **{last}**, off by {most:.0%}. The plain mean of the values would be off by {zero:.0%}.",
-            **fields,
-        )
-    else:
-        words = _(
-            "On this input no output comes closer to {against}'s than the plain mean of the values, which is off by "
-            "{zero:.0%}: that of **{first}** is off by {error:.0%}, that of **{last}**, the farthest, by {most:.0%}.",
-            **fields,
-        )
-    return words
+    return _(
+        "No variant beats the mean of the values ({zero:.0%} output error). Closest to {against}: **{first}** "
+        "({error:.0%}). Farthest: **{last}** ({most:.0%}).",
+        **fields,
+    )
 
 
 def _shown(error: float) -> float:
@@ -154,44 +149,62 @@ def _shown(error: float) -> float:
     return float(f"{error:.0%}".rstrip("%"))
 
 
-def caption(attention: Attention, found: Compared, *, difference: bool, hidden: bool) -> str:
-    """Return the line under a panel's title: errors and their reference, entropy, and row sums other than one.
+def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
+    """Return the line under a panel's title: the error, its reference if that is not softmax, and the entropy.
 
     Args:
         attention: the variant.
         found: its numbers.
         difference: whether the panel shows the difference from the reference.
+    """
+    numbers = found.passport
+    if not math.isfinite(numbers.row_sum_max):
+        return _("some weights are not finite; use smaller queries and keys")
+    entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy).replace(" ", "\N{NO-BREAK SPACE}")
+    if attention.word == REFERENCE:
+        return entropy
+    error = _("matrix error {error:.2f}", error=numbers.relative_error).replace(" ", "\N{NO-BREAK SPACE}")
+    if difference:
+        return _("minus {reference} · {error}", reference=reference_name(attention), error=error)
+    if attention.variant.reference is not None:
+        return _("{error} · reference {reference}", reference=reference_name(attention), error=error)
+    return f"{error} · {entropy}"
+
+
+def details(attention: Attention, found: Compared, *, hidden: bool) -> str:
+    """Return the tooltip of a panel's line: errors with their tokens, entropy, and row sums other than one.
+
+    Args:
+        attention: the variant.
+        found: its numbers.
         hidden: whether special tokens are hidden. The matrix error then covers the shown tokens only, the output
             error all tokens.
     """
     numbers = found.passport
     if not math.isfinite(numbers.row_sum_max):
-        return _("some weights are not finite: smaller queries and keys help")
-    entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy).replace(" ", "\N{NO-BREAK SPACE}")
-    if attention.word == REFERENCE:
-        return entropy
-    values = {"error": numbers.relative_error, "output": found.output_error, "reference": reference_name(attention)}
-    if hidden:
-        words = _("matrix error {error:.2f} (shown tokens) · output error {output:.2f} (all tokens)", **values)
-    else:
-        words = _("matrix error {error:.2f} · output error {output:.2f}", **values)
-    if difference:
-        words = _("minus {reference} · {errors}", errors=words, **values)
-    elif attention.variant.reference is not None:
-        words = _("{errors} · compared with {reference}", errors=words, **values)
-    words += f" · {entropy}"
+        return ""
+    words = [_("Entropy {entropy:.2f} nats", entropy=numbers.entropy)]
+    if attention.word != REFERENCE:
+        errors = {"error": numbers.relative_error, "output": found.output_error}
+        if hidden:
+            words.append(
+                _("matrix error {error:.2f} (shown tokens) · output error {output:.2f} (all tokens)", **errors)
+            )
+        else:
+            words.append(_("matrix error {error:.2f} · output error {output:.2f}", **errors))
+        words.append(_("reference {name}", name=reference_name(attention)))
     if not rows_of_one(numbers.row_sum_min, numbers.row_sum_max):
-        words += " · " + _("rows sum to {sums}", sums=span(numbers.row_sum_min, numbers.row_sum_max, ".3g"))
+        words.append(_("rows sum to {sums}", sums=span(numbers.row_sum_min, numbers.row_sum_max, ".3g")))
     if numbers.negative_mass > NEGATIVE:
-        words += " · " + _("{share:.1%} negative", share=numbers.negative_mass)
-    return words
+        words.append(_("{share:.1%} of the absolute weight is negative", share=numbers.negative_mass))
+    return " · ".join(words)
 
 
-def looks_at(most: Sequence[Share], labels: Sequence[str]) -> str:
+def attends_to(most: Sequence[Share], labels: Sequence[str]) -> str:
     """Return the keys with the largest weights of a query, the largest first."""
     if not most:
-        return _("spread so thin that no key has {least} of it", least=SEEN)
-    return _("looks most at {keys}", keys=_keys(most, labels, ".2f"))
+        return _("no key gets {least} or more", least=SEEN)
+    return _("attends most to {keys}", keys=_keys(most, labels, ".2f"))
 
 
 def changed(lost: Sequence[Share], gained: Sequence[Share], labels: Sequence[str], against: str) -> str:
@@ -203,7 +216,7 @@ def changed(lost: Sequence[Share], gained: Sequence[Share], labels: Sequence[str
     if not any(parts):
         return _("within {least} of {against} on every key", least=SEEN, against=against)
     words = " · ".join(filter(None, parts))
-    return words if against == _(REFERENCE) else _("against {against}: {words}", against=against, words=words)
+    return words if against == _(REFERENCE) else _("compared with {against}: {words}", against=against, words=words)
 
 
 def _keys(shares: Sequence[Share], labels: Sequence[str], form: str) -> str:
@@ -230,33 +243,31 @@ def leading(ranking: Sequence[HeadScores], by: str) -> str:
     value = getattr(first, by)
     if math.isnan(value) and by == "induction":
         return _(
-            "No token repeats in this input, so no head can show induction; the preset “Repeated sequence” says every "
-            "word twice."
+            "No token repeats in this input, so induction cannot be measured. In the preset “Repeated sequence” every "
+            "word occurs twice."
         )
     if math.isnan(value):
-        return _("One token alone has no token before it and no other to look at: {score} is not told.", score=_(score))
+        return _("The score “{score}” needs at least two tokens.", score=_(score))
     values = {"layer": first.layer, "head": first.head, "value": format_readable(value, 2)}
     meaning = {
         "induction": _(
-            "**Layer {layer}, head {head}** comes first: a repeated token gives {value} of its weight, in the mean, to "
-            "what followed it before.",
+            "**Layer {layer}, head {head}** ranks first: repeated tokens give {value} of their weight on average to "
+            "the tokens that followed earlier occurrences.",
             **values,
         ),
         "previous": _(
-            "**Layer {layer}, head {head}** comes first: it gives {value} of its weight, in the mean, to the token "
-            "just before.",
+            "**Layer {layer}, head {head}** ranks first: queries give {value} of their weight on average to the "
+            "previous token.",
             **values,
         ),
         "sink": _(
-            "**Layer {layer}, head {head}** comes first: it gives {value} of its weight, in the mean, to the first "
+            "**Layer {layer}, head {head}** ranks first: queries give {value} of their weight on average to the first "
             "token shown.",
             **values,
         ),
-        "entropy": _(
-            "**Layer {layer}, head {head}** is the most decided: an entropy of {value} nats, in the mean.", **values
-        ),
+        "entropy": _("**Layer {layer}, head {head}** has the lowest entropy: {value} nats on average.", **values),
         "distance": _(
-            "**Layer {layer}, head {head}** stays closest: it looks {value} tokens away, in the mean.", **values
+            "**Layer {layer}, head {head}** is the most local: its keys are {value} tokens away on average.", **values
         ),
     }
     return meaning[by]

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
 from app.ui import chart
 from app.words.i18n import _, paragraph
 from app.words.labels import readable
 from attention_core import registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
-from attention_core.experiments.swap.summary import Both, originals, pairs, preserved_from, running_mean
+from attention_core.experiments.swap.derived import Both, originals, pairs, preserved_from, running_mean
 from attention_core.model_patching import UNIFORM
 from pages.model import reading, sweep, words
 from pages.model.options import Question
@@ -31,10 +31,11 @@ def show(question: Question) -> None:
         *swap.budget_tasks(question.text, with_budget, question.layers, swap.PERIOD * 2, live=question.live),
     )
 
+    def lines(rows: Sequence[SwapRow]) -> dict[str, list[Both]]:
+        return {word: both for word in with_budget if (both := along(rows, word))}
+
     def draw(rows: list[SwapRow], key: str) -> None:
-        lines = {word: both for word in with_budget if (both := along(rows, word))}
-        st.markdown(in_words(lines, rows))
-        sweep.draw(lines, rows, key=key, x_title=_("budget setting of each variant"), log_x=True, name_of=swept)
+        sweep.draw(lines(rows), rows, key=key, x_title=_("budget setting of each variant"), log_x=True, name_of=swept)
         _positions(question, rows, key)
         st.caption(
             paragraph(
@@ -47,7 +48,7 @@ def show(question: Question) -> None:
             )
         )
 
-    rows = sweep.run(tasks, draw, key="model.budget")
+    rows = sweep.run(tasks, draw, key="model.budget", describe=lambda rows: in_words(lines(rows), rows))
     reading.take_away(rows)
 
 

@@ -21,7 +21,6 @@ def show(question: Question) -> None:
     """Generate a continuation with each model, and mark where it diverges from the original model's."""
 
     def draw(rows: list[ContinuationRow], key: str) -> None:
-        st.markdown(in_words(rows))
         for heading, seed in ((_("Greedy"), None), (_("Sampled (same seed)"), SEED)):
             own = [row for row in rows if row.seed == seed]
             if own:
@@ -42,7 +41,7 @@ def show(question: Question) -> None:
             )
         )
 
-    rows = sweep.run(tasks(question), draw, key="model.continuation")
+    rows = sweep.run(tasks(question), draw, key="model.continuation", describe=in_words)
     if rows:
         export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "continuation.csv")
 

@@ -1,11 +1,12 @@
 """The Copying view: the loss of each repeated token, when a sequence of random tokens is read twice."""
 
 from collections.abc import Sequence
+from functools import partial
 from statistics import mean
 
 import streamlit as st
 
-from app.figures.curves import Curve, curves, guide
+from app.figures.lines.curves import Curve, curves, guide
 from app.ui import chart
 from app.ui.export import formula_expander
 from app.words.i18n import _, paragraph
@@ -19,7 +20,6 @@ def show(question: Question) -> None:
     """Run the copy test and read the text as well, because neither copying nor perplexity represents the other."""
 
     def draw(rows: list[SwapRow], key: str) -> None:
-        reading.headline(question, rows)
         lines = [line for line in (_line(rows, *each) for each in sweep.models(question)) if line]
         copies = [row for row in rows if isinstance(row, CopyRow)]
         first = [row.first for row in copies if row.layers == ()]
@@ -30,7 +30,7 @@ def show(question: Question) -> None:
             lines,
             x_title=_("position in the repetition (tokens)"),
             y_title=_("loss (nats per token)"),
-            height=430,
+            height=sweep.HEIGHT,
             top=None,
         )
         message = _("Lines: the loss of each repeated token, in the original model and with each variant")
@@ -48,7 +48,8 @@ def show(question: Question) -> None:
             )
         )
 
-    rows = sweep.run(reading.tasks(question), draw, key="model.copying")
+    describe = partial(reading.headline, question)
+    rows = sweep.run(reading.tasks(question), draw, key="model.copying", describe=describe)
     reading.take_away(rows)
     formula_expander(
         _("Definitions"),

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
 from app.figures.theme import GREY
 from app.jobs import runs
 from app.ui import chart, export, palette
@@ -15,6 +15,7 @@ from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.formatting import formatted, number
 from pages.model.options import ORIGINAL, Question, called, encoder_depth
+from pages.model.sweep import HEIGHT
 
 SENTENCES = (
     N_("The boy cannot find the key to the shed."),
@@ -42,7 +43,6 @@ def show(question: Question) -> None:
     layers = tuple(range(low, high + 1))
 
     def draw(rows: list[EmbeddingRow], key: str) -> None:
-        st.markdown(in_words(rows))
         st.caption(
             _(
                 "MiniLM-L6 has layers 0 to {last}; softmax is replaced in layers {low} to {high}. Drift is one "
@@ -56,7 +56,7 @@ def show(question: Question) -> None:
             lines(rows),
             x_title=_("rank in the original model"),
             y_title=_("cosine with the query sentence"),
-            height=400,
+            height=HEIGHT,
             x_ticks=range(1, 1 + len(SENTENCES)),
         )
         text = _("Lines: the cosine of each sentence with the query sentence, for every variant")
@@ -69,6 +69,8 @@ def show(question: Question) -> None:
         embedding.tasks(question.options.query, SENTENCES, question.options.encoders, layers),
         draw,
         key="model.encoder",
+        describe=in_words,
+        height=HEIGHT,
     )
     if rows:
         export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "embeddings.csv")

@@ -10,7 +10,7 @@ from app.figures.heat import Row, heat
 from app.ui import chart
 from app.words.i18n import _
 from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
-from attention_core.experiments.swap.summary import Both, originals
+from attention_core.experiments.swap.derived import Both, originals
 from attention_core.formatting import number
 from pages.model.options import called, depth
 

@@ -7,7 +7,7 @@ import streamlit as st
 from app.words.i18n import _, _n, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import FLOORS, CopyRow, SwapRow
-from attention_core.experiments.swap.summary import Both, beats_all, first_above, originals, pairs
+from attention_core.experiments.swap.derived import Both, beats_all, first_above, originals, pairs
 from attention_core.formatting import number
 from pages.model import layer_map, reading, sweep, words
 from pages.model.options import Question, called, depth
@@ -19,17 +19,18 @@ def show(question: Question) -> None:
     all_words = [*question.words, *(floor for floor in FLOORS if floor not in question.words)]
     single = edge == "single"
 
+    def lines(rows: Sequence[SwapRow]) -> dict[str, list[Both]]:
+        return {word: found for word in all_words if (found := by_layers(rows, word, single=single))}
+
     def draw(rows: list[SwapRow], key: str) -> None:
-        lines = {word: found for word in all_words if (found := by_layers(rows, word, single=single))}
-        st.markdown(in_words(lines, rows, edge))
         if single:
-            layer_map.draw(lines, rows, key=key)
+            layer_map.draw(lines(rows), rows, key=key)
         else:
-            sweep.draw(lines, rows, key=key, x_title=_("replaced layers"))
+            sweep.draw(lines(rows), rows, key=key, x_title=_("replaced layers"))
         st.caption(paragraph(_baselines(single), words.origin(rows)))
 
     tasks = swap.layer_tasks(question.text, all_words, edge, depth(), live=question.live)
-    rows = sweep.run(tasks, draw, key="model.layers")
+    rows = sweep.run(tasks, draw, key="model.layers", describe=lambda rows: in_words(lines(rows), rows, edge))
     reading.take_away(rows)
 
 

@@ -11,7 +11,7 @@ from app.words.i18n import N_
 from attention_core import metrics
 from attention_core.experiments import swap
 from attention_core.experiments.swap import SwapRow, SwapTask
-from attention_core.experiments.swap.summary import Score, error_points
+from attention_core.experiments.swap.derived import Score, error_points
 from pages.model import predicts, reading
 from pages.model.options import ModelOptions, Question, described
 

@@ -12,7 +12,7 @@ from app.words.i18n import _, _n, paragraph
 from attention_core import metrics, registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import SwapRow, SwapTask
-from attention_core.experiments.swap.summary import ErrorPoint, error_points
+from attention_core.experiments.swap.derived import ErrorPoint, error_points
 from attention_core.formatting import number
 from attention_core.model_patching import UNIFORM
 from pages.model import reading, sweep, words
@@ -37,7 +37,6 @@ def show(question: Question) -> None:
 
     def draw(rows: list[SwapRow], key: str) -> None:
         found = error_points(rows)
-        st.markdown(in_words(found))
         sides = (("perplexity", _("perplexity")), ("copied", _("copying loss (nats per token)")))
         x_title = _("relative output error")
         for place, (name, title) in zip(st.columns(2), sides, strict=True):
@@ -45,7 +44,7 @@ def show(question: Question) -> None:
                 _cloud(word, [p for p in found if p.output > EXACT], name, colour)
                 for word, colour in zip(able, palette.places(able), strict=True)
             ]
-            figure = scatter(clouds, x_title=x_title, y_title=title, diagonal="", log=True, height=400)
+            figure = scatter(clouds, x_title=x_title, y_title=title, diagonal="", log=True, height=sweep.HEIGHT)
             with place:
                 message = _("Points: {measure} against {axis}", measure=title, axis=x_title)
                 chart.show(figure, key=f"{key}.{name}", name=f"forecast-{name}", alt=message)
@@ -59,7 +58,7 @@ def show(question: Question) -> None:
             )
         )
 
-    rows = sweep.run(tasks(question), draw, key="model.predicts")
+    rows = sweep.run(tasks(question), draw, key="model.predicts", describe=lambda rows: in_words(error_points(rows)))
     reading.take_away(rows)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,7 +12,7 @@ from app.ui import chart, export
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
-from attention_core.experiments.swap.summary import Score, score
+from attention_core.experiments.swap.derived import Score, score
 from attention_core.formatting import number
 from attention_core.variant import SOFTMAX
 from pages.model import glance, sweep, words
@@ -23,14 +24,13 @@ def show(question: Question) -> None:
     details: list[DeltaGenerator] = []
 
     def draw(rows: list[SwapRow], key: str) -> None:
-        headline(question, rows)
         text, side = st.columns([5, 2], gap="medium")
         details[:] = [side]
         with text:
             _board(question, rows, key)
         st.caption(setting(question, rows))
 
-    rows = sweep.run(tasks(question), draw, key="model.reading")
+    rows = sweep.run(tasks(question), draw, key="model.reading", describe=partial(headline, question))
     original, changed = readings(question, rows)
     if original and question.words:
         with details[0]:
@@ -55,12 +55,11 @@ def readings(question: Question, rows: Sequence[SwapRow]) -> tuple[ReadingRow | 
     return found.get((SOFTMAX, ())), [found.get((word, question.layers)) for word in question.words]
 
 
-def headline(question: Question, rows: Sequence[SwapRow]) -> None:
-    """Draw perplexity and copying before and after the replacement, or what to do if nothing is replaced."""
-    if question.words:
-        st.markdown(words.headline(*scores(question, rows)) or _("Reading …"))
-    else:
-        st.info(_("Choose a replacement for softmax above."))
+def headline(question: Question, rows: Sequence[SwapRow]) -> str:
+    """Return perplexity and copying before and after the replacement, or what to do if nothing is replaced."""
+    if not question.words:
+        return _("Choose a replacement for softmax above.")
+    return words.headline(*scores(question, rows)) or _("Reading …")
 
 
 def setting(question: Question, rows: Sequence[SwapRow]) -> str:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from app.figures.curves import Curve, curves, guide
+from app.figures.lines.curves import Curve, curves, guide
 from app.figures.theme import GREY
 from app.jobs import dispatch, runs
 from app.ui import chart, palette
@@ -13,15 +13,22 @@ from app.words.i18n import _
 from attention_core.experiments import continuation, swap
 from attention_core.experiments.continuation import ContinuationRow, ContinuationTask
 from attention_core.experiments.swap import FLOORS, SwapRow, SwapTask
-from attention_core.experiments.swap.summary import Both, originals
+from attention_core.experiments.swap.derived import Both, originals
 from attention_core.variant import SOFTMAX
 from pages.model.options import ORIGINAL, Question, called
 
 RowT = TypeVar("RowT")
+HEIGHT = 400
+"""Height in pixels of the charts."""
 
 
 def run(
-    tasks: Sequence[SwapTask] | Sequence[ContinuationTask], draw: Callable[[list[RowT], str], None], *, key: str
+    tasks: Sequence[SwapTask] | Sequence[ContinuationTask],
+    draw: Callable[[list[RowT], str], None],
+    *,
+    key: str,
+    describe: Callable[[list[RowT]], str],
+    height: int = HEIGHT,
 ) -> list[RowT]:
     """Run tasks and draw their rows, with the arguments of ``runs.run_immediately``; recorded rows need no worker."""
     experiment = "continuation" if any(isinstance(task, ContinuationTask) for task in tasks) else "swap"
@@ -31,7 +38,7 @@ def run(
             row = continuation.known(task) if isinstance(task, ContinuationTask) else swap.known(task)
         if row is not None:
             dispatch.keep(experiment, task, (row,))
-    return runs.run_immediately(experiment, tasks, draw, key=key)
+    return runs.run_immediately(experiment, tasks, draw, key=key, describe=describe, height=height)
 
 
 def models(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
@@ -73,7 +80,7 @@ def draw(
         drawn = [_curve(name_of(word), word, found, name, colour) for (word, found), colour in placed]
         if level is not None:
             drawn.append(guide(_(ORIGINAL), [min(ends), max(ends)], [level] * 2))
-        figure = curves(drawn, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=380)
+        figure = curves(drawn, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=HEIGHT)
         with place:
             message = _("Lines: {measure} against {axis}", measure=title, axis=x_title)
             chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=message)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from app.words.i18n import _, _n, paragraph
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
-from attention_core.experiments.swap.summary import Score, keys_of_last, lost_share
+from attention_core.experiments.swap.derived import Score, keys_of_last, lost_share
 from attention_core.formatting import number
 from attention_core.inputs import models
 from pages.model.options import called

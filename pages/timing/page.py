@@ -16,7 +16,7 @@ def show(_top: None) -> None:
     with row:
         spec = options.show()
         recorded = recorded_run.show(spec)
-    summary = st.empty()
+    summary = st.container(key="timing.summary").empty()
     left, right = st.columns([11, 9], vertical_alignment="bottom")
     with left:
         st.markdown("## " + _("Time of one call"), anchors=False)

@@ -10,8 +10,8 @@ from app.state.session import SharedOptions
 from app.ui import export
 from app.ui.lazy import lazy_popover
 from app.words.i18n import _, escape_markdown, sentence
-from attention_core.benchmarking.records import Run
 from attention_core.benchmarking.run_file import from_json, recorded, to_json
+from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.limits import current
 from pages.timing.options import LOADED, NONE, TimingOptions

@@ -1,5 +1,6 @@
 """The results of the runs: the sentence, the charts, the table and the download."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,17 +8,17 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
+from app.figures.lines.machine_stamp import add_machine_stamp
 from app.figures.theme import GREY, SERIES, add_line
-from app.figures.timing import add_machine_stamp
 from app.jobs.timing_runs import Series, crossing_text, stamp_lines, summary_text
 from app.ui import chart, export, palette
 from app.ui.about import what_is_counted
 from app.words.i18n import N_, _, _n, escape_markdown
 from app.words.labels import label
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
-from attention_core.benchmarking.records import Run
-from attention_core.benchmarking.summary import Overtaking, growth, of_variant, overtaking, ratios
+from attention_core.benchmarking.run_records import Run, samples
+from attention_core.benchmarking.run_summary import Overtaking, growth, of_variant, overtaking, ratios
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import MIB, between, format_interpolated
 from pages.timing.options import SIDES, TimingOptions, subjects
@@ -33,8 +34,8 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
     """Draw the results of the live run and of the recorded run.
 
     Args:
-        live: run on this machine; None if there is none.
-        recorded: recorded run; None if none is chosen.
+        live: run on this machine; None without one.
+        recorded: the chosen recorded run; None without one.
         places: empty elements for the sentences, the time chart and the second chart; the table is drawn below them.
         key: beginning of the keys of the elements.
     """
@@ -202,12 +203,12 @@ def row(line: Series, n: int) -> dict[str, object]:
     time = growth(sizes, [p.quartiles[1] for p in line.points])
     work = growth(sizes, [p.multiply_adds for p in line.points])
     at = next((point for point in line.points if point.n == n), None)
-    low, middle, high = at.quartiles if at else (None, None, None)
+    low, middle, high = at.quartiles if at else (math.nan,) * 3
     return {
         _("variant"): line.name,
         _("run"): _("live") if line.live else _("recorded"),
         _("faster from"): "—" if line.is_reference else crossing_text(line),
-        _at(n): middle,
+        _at(n): at and middle,
         _("× softmax"): next((ratio.middle for ratio in line.ratios if ratio.n == n), None),
         _("peak MiB"): at and at.peak_bytes / MIB,
         _("time ∝ n^"): time and time.exponent,
@@ -316,28 +317,5 @@ def otherwise(run: Run, *, live: bool) -> list[str]:
 
 def csv(found: Sequence[Series]) -> bytes:
     """Return every sample with its device, settings and length, as CSV."""
-    rows = [
-        {
-            "variant": line.word,
-            "run": "live" if line.live else "recorded",
-            "device": line.run.stamp.device,
-            "threads": line.run.stamp.threads,
-            "torch": line.run.stamp.torch,
-            "date": line.run.stamp.date,
-            "mode": line.run.spec.mode,
-            "causal": line.run.spec.causal,
-            "dtype": line.run.spec.dtype,
-            "heads": line.run.spec.heads,
-            "head size": line.run.spec.head_size,
-            "tokens": p.n,
-            "sample": i,
-            "ms": ms,
-            "multiply-adds": p.multiply_adds,
-            "multiply-adds by formula": p.promised,
-            "peak bytes": p.peak_bytes,
-        }
-        for line in found
-        for p in line.points
-        for i, ms in enumerate(p.ms)
-    ]
+    rows = [row for line in found for row in samples(line.run, line.word, origin="live" if line.live else "recorded")]
     return export.to_csv(list(rows[0]), (list(row.values()) for row in rows))

@@ -7,7 +7,7 @@ import streamlit as st
 from app.jobs.timing_runs import Series
 from app.ui.lazy import lazy_popover
 from app.words.i18n import _, escape_markdown, paragraph
-from attention_core.benchmarking.summary import TAIL, Ratio
+from attention_core.benchmarking.run_summary import TAIL, Ratio
 from attention_core.formatting import memory
 from pages.timing.options import FORMS
 

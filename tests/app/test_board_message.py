@@ -58,7 +58,7 @@ def test_any_magnitude_is_sent_alike(scale):
 @pytest.mark.parametrize("largest", [1.0, 1.999, 1 - 2.0**-12, 0.7])
 def test_the_largest_number_has_a_code_that_the_browser_has_a_colour_for(largest):
     _, payload = joined(*pack([Panel("p", "P", "", np.array([[largest]]))], None, None, key="k"))
-    script = (Path(board.__file__).parent / "color.js").read_text("utf-8")
+    script = (Path(board.__file__).parent / "drawing" / "color.js").read_text("utf-8")
     [last] = re.findall(r"LARGEST = (0x\w+);", script)
     assert 0x7800 <= int.from_bytes(payload[:2], "little") <= int(last, 16)
 

@@ -14,8 +14,8 @@ from app.state import url
 from app.state.session import SharedOptions
 from attention_core import limits
 from attention_core.benchmarking.counting import Counts
-from attention_core.benchmarking.records import Skipped
 from attention_core.benchmarking.run_file import from_json, recorded, to_json
+from attention_core.benchmarking.run_records import Skipped
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.errors import LabError
 from attention_core.experiments.swap import text_tokens

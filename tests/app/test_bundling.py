@@ -10,7 +10,8 @@ import app
 from app.page_script import bundling
 
 APP = Path(app.__file__).parent
-ENTRIES = [APP / "page_script" / "entry.js", APP / "matrix_board" / "numbers.js", APP / "matrix_board" / "settings.js"]
+CHANNELS = APP / "matrix_board" / "channels"
+ENTRIES = [APP / "page_script" / "entry.js", CHANNELS / "numbers.js", CHANNELS / "settings.js"]
 NAMED = r"^{}(?:async )?(?:const|let|function|class) (\w+)"
 
 

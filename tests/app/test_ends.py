@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 
-from app.figures.curves import Curve, curves, guide
-from app.figures.ends import LINE, PREFIX, spread_positions, with_legend_below, wrap_name
+from app.figures.lines.curves import Curve, curves, guide
+from app.figures.lines.ends import LINE, PREFIX, spread_positions, with_legend_below, wrap_name
 
 PLACES = st.floats(-50, 150, allow_nan=False)
 

@@ -17,12 +17,12 @@ from plotly.io import to_json
 
 from app.figures import theme
 from app.figures.bars import row_multiples
-from app.figures.curves import Curve, curves
 from app.figures.front import front
 from app.figures.heat import Row, heat
-from app.figures.measurements import measurements
+from app.figures.lines.curves import Curve, curves
+from app.figures.lines.measurements import measurements
+from app.figures.lines.spread import spread
 from app.figures.picture import picture
-from app.figures.spread import spread
 from app.figures.whiskers import whiskers
 from app.ui.chart import RawFigure
 
@@ -138,7 +138,7 @@ def test_cards_and_board_share_their_colours():
         rgb = rgb.clip(0, 1)
         return np.rint(255 * np.where(rgb <= 0.0031308, 12.92 * rgb, 1.055 * rgb ** (1 / 2.4) - 0.055))
 
-    script = (Path(theme.__file__).parent.parent / "matrix_board" / "color.js").read_text()
+    script = (Path(theme.__file__).parent.parent / "matrix_board" / "drawing" / "color.js").read_text()
     found = re.findall(r"(positive|negative): ramp\(\[(.*?)\]\)", script, re.S)
     assert len(found) == 4
     for (name, anchors), ramps in zip(found, [theme.LIGHT] * 2 + [theme.DARK] * 2, strict=True):

@@ -71,7 +71,8 @@ def _depth(at, attention):
 
 
 def _connected(at, attention):
-    return float(re.search(r"([\d.]+)% of the pairs are connected", spoken(at))[1])
+    found = re.search(r"connects ([\d.]+)% of pairs", spoken(at))
+    return float(found[1]) if found else 100.0
 
 
 def _captions(at):
@@ -132,7 +133,7 @@ SHOWN = {
     "pairs": of_table("of n²", 100),
     "depth": _depth,
     "connected": _connected,
-    "complete": lambda at, attention: float(re.search(r"It takes (\d+) to connect all", spoken(at))[1]),
+    "complete": lambda at, attention: float(re.search(r"connects all pairs after (\d+) layer", spoken(at))[1]),
     "leak": _leak,
     "leaking": _leaking,
     "moved": _moved,

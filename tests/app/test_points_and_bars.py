@@ -6,9 +6,9 @@ from driver import joined
 from plotly.graph_objects import Figure
 
 from app.figures.bars import grouped_bars
-from app.figures.curves import Curve, curves
+from app.figures.lines.curves import Curve, curves
+from app.figures.lines.spread import Spread
 from app.figures.scatter import Points, scatter
-from app.figures.spread import Spread
 from app.figures.whiskers import whiskers
 from app.matrix_board import Panel
 from app.matrix_board.board import pack

@@ -223,7 +223,7 @@ def test_drawing_takes_an_eighth_of_all_runs_and_the_last_one_comes_at_once(monk
         clock[0] += cost
 
     monkeypatch.setattr(runs, "_runs", {runs.Run(other) for other in range(others)})
-    runs._take(runs.Run("clock"), [], found(), tell=lambda done: None, draw=draw, first=runs.FIRST_DRAW)
+    runs._take(runs.Run("clock"), [], found(), report=lambda done: None, draw=draw, first=runs.FIRST_DRAW)
     assert 60 / (every + 0.1) - 1 <= len(drawings) <= 60 / every + 1
     assert drawings[0] == pytest.approx(0.3)
     assert len(runs._runs) == others
@@ -353,7 +353,7 @@ def test_cached_results_say_nothing_about_the_time_that_is_left(calls, monkeypat
 
     calls.before.update(dict.fromkeys(range(4, 8), slow_task))
     monkeypatch.setattr(runs.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text: shown.append(text))
+    monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text, **look: shown.append(text))
     opened(AT_ONCE, "warm", count=8).run()
     assert shown[:5] == [f"{i} of 8 · estimating the time left" for i in range(5)]
     assert shown[5:8] == ["5 of 8 · about 90 s left", "6 of 8 · about 60 s left", "7 of 8 · about 30 s left"]
@@ -447,7 +447,7 @@ def slow(monkeypatch, **standing):
 def test_the_place_in_line_is_told_while_a_task_waits(calls, monkeypatch, standing, told):
     slow(monkeypatch, **standing)
     shown = []
-    monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text: shown.append(text))
+    monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text, **look: shown.append(text))
     at = opened(AT_ONCE, f"line {standing}").run()
     assert returned(at) == "returned [0, 1, 4, 9]"
     assert runs.queue_text(TaskStatus(**standing)) == told

@@ -8,8 +8,8 @@ from app.jobs.runs import Run
 from app.jobs.timing_runs import Series, crossing_text, missing_text, progress, share_done, stamp_lines, summary_text
 from attention_core.benchmarking.device import Stamp
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
-from attention_core.benchmarking.records import Sample, Skipped, gather
-from attention_core.benchmarking.summary import of_variant, ratios
+from attention_core.benchmarking.run_records import Sample, Skipped, gather
+from attention_core.benchmarking.run_summary import of_variant, ratios
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
 

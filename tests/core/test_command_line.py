@@ -234,7 +234,7 @@ def test_swap_prints_a_row_per_variant_in_the_columns_it_names(capsys, tmp_path,
         (["--layers", "20-40"], "from 0 to 29"),
         (["--model", "minilm", "--layers", "all"], "next token"),
         (["--text", " "], "empty"),
-        (["--tokens", "0"], "too few"),
+        (["--tokens", "0"], "too low"),
     ],
 )
 def test_a_swap_that_does_not_fit_gets_a_sentence(capsys, arguments, word):

@@ -37,9 +37,7 @@ if case == "odd":
 if case == "narrow":
     panels.append(Panel("wide", "Wide", "", np.ones((n, 5)), col_labels=list("abcde")))
 if case == "knob":
-    panels[1] = replace(
-        panels[1], knob=Knob("window", list(range(21)), state.get("turned", 5)), settings="Settings of 1"
-    )
+    panels[1] = replace(panels[1], knob=Knob("window", list(range(21)), state.get("turned", 5)))
 
 
 def turn(key, value, held):

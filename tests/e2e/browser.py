@@ -27,6 +27,8 @@ STILL = """() => {
     return now - (window.since ?? now) >= 300;
 }"""
 """JavaScript that returns whether nothing has run for 300 ms and everything that arrived is drawn."""
+FORGET = "if (location.host) localStorage.clear();"
+"""JavaScript that makes the browser forget whether the sidebar was folded; for ``add_init_script``."""
 NAMED = ".annotation[role=button], .legendtext"
 """Selector of a line's name on a chart."""
 SIDEWAYS = "document.querySelector('[data-testid=stMain]').scrollWidth"
@@ -48,6 +50,13 @@ def visit(page, address, *, until=None):
         settle(page)
     else:
         expect(page.get_by_text(until)).to_be_visible(timeout=60_000)
+
+
+def open_input(page):
+    """Unfold the sidebar with the input, unless an earlier test has: the browser remembers it."""
+    if page.get_by_test_id("stSidebar").get_attribute("data-collapsed") == "true":
+        page.get_by_test_id("stExpandSidebarButton").click()
+    expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "false")
 
 
 def query(page):

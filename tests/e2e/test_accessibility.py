@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from browser import SIDEWAYS, settle, visit
+from browser import SIDEWAYS, open_input, settle, visit
 from conftest import ROOT, WIDE
 from playwright.sync_api import TimeoutError
 
@@ -153,19 +153,20 @@ def reached(page, most=120):
 
 def test_keys_alone_reach_and_work_every_control(page, server):
     opened(page, server, "masks.reach")
+    open_input(page)
     order = list(reached(page))
     wanted = [
         "Tokens n",
         "Causal",
         "Share",
         "Softmax",
-        "Play",
+        "Add a layer",
         "Layers",
         "Zoom in",
+        "Play",
         "Attention matrices",
-        "Local then atrous",
     ]
-    wanted += ["Download plot as a PNG", "Front of token", "Pause", "How reach is computed"]
+    wanted += ["Download plot as a PNG", "Reach of token", "Pause", "How reach is computed"]
     places = [next(i for i, told in enumerate(order) if name in told) for name in wanted]
     assert places == sorted(places), "in the order they stand in"
 

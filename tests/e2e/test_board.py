@@ -228,7 +228,7 @@ def test_hostile_tokens_and_titles_stay_text(page, boards):
 
 def test_the_board_is_saved_as_png_and_svg(page, boards):
     shown = open_board(page, boards, "case=causal&n=24&count=3&ceiling=0.05")
-    expect(page.locator(".legend")).to_have_attribute("aria-label", re.compile("; below −0.05, down to −0.097$"))
+    expect(page.locator(".legend")).to_have_attribute("aria-label", re.compile(r"; < −0\.05 \(min −0\.097\)$"))
     width = shown.bounding_box()["width"]
     page.mouse.click(*on(plot(page, 0), 0.5, 0.6))
     expect(shown).to_have_attribute("data-pinned", re.compile(r"\d"))
@@ -245,7 +245,7 @@ def test_the_board_is_saved_as_png_and_svg(page, boards):
     words = [e.text for e in svg.iter("{http://www.w3.org/2000/svg}text")]
     assert {"Panel 0", "Panel 1", "Panel 2", "a & b", "keys →", "queries →", "masked", "t23"} <= set(words)
     assert page.url in "".join(words), "the link that opens it again, on as many lines as it takes"
-    assert {"weight ± · ends at 0.05", "above 0.05, up to 0.097", "below −0.05, down to −0.097"} <= set(words)
+    assert {"weight ± · ends at 0.05", "> 0.05 (max 0.097)", "< −0.05 (min −0.097)"} <= set(words)
     images = svg.iter("{http://www.w3.org/2000/svg}image")
     assert [(e.get("width"), e.get("height")) for e in images] == [("24", "24")] * 3, "one pixel a cell"
     assert float(svg.get("width")) == size[0] / 2
@@ -318,14 +318,19 @@ def test_the_board_can_be_taken_away_and_brought_back(page, boards):
 
 def test_columns_follow_the_width(page, boards):
     open_board(page, boards, "n=20&count=8")
-    for width, columns in ((1560, 4), (860, 3), (700, 2), (390, 1)):
+    for width, columns in ((1560, 4), (860, 3), (700, 2), (390, 8)):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(
             f"getComputedStyle(document.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot"
             f".querySelector('.grid')).gridTemplateColumns.split(' ').length === {columns}"
         )
-        right = max(f["x"] + f["width"] for f in (page.locator("figure").nth(i).bounding_box() for i in range(8)))
-        assert right <= width
+        grid = page.locator(".grid").bounding_box()
+        assert grid["x"] + grid["width"] <= width
+        frames = [page.locator("figure").nth(i).bounding_box() for i in range(8)]
+        if columns < 8:
+            assert max(frame["x"] + frame["width"] for frame in frames) <= width
+    assert len({frame["y"] for frame in frames}) == 1, "on a phone, panels are swiped"
+    assert frames[0]["width"] < 390 < frames[1]["x"] + frames[1]["width"]
 
 
 def test_on_a_phone_taps_read_and_pin_and_one_finger_scrolls(phone, boards):

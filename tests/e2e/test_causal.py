@@ -10,29 +10,29 @@ import attention_core as ac
 from attention_core.analysis.matrix.influence import influence
 
 LINK = "?input=synthetic&n=24&d=8&heads=2&head=1&variants=softmax&variants=nystrom~landmarks~4"
-VIEWS = ("State", "Generation", "Fading", "Leaks", "Three algorithms", "Gradient")
+CHAPTERS = ("Overview", "State", "Generation", "Decay", "Leaks", "Training")
 
 
 def take_away(page, name):
-    page.get_by_text("Take away", exact=True).click()
+    page.get_by_text("Export", exact=True).click()
     return saved(page, name)
 
 
 def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
     visit(page, f"{server}/causal{LINK}&c_token=6")
-    expect(page.get_by_text("Leak: Nyström · landmarks 4 (6 move).")).to_be_visible()
-    expect(page.get_by_text("its landmarks are means over many tokens")).to_be_visible()
+    expect(page.get_by_text("Leak: Nyström · landmarks 4 (6 change).")).to_be_visible()
+    expect(page.get_by_text("leaks: its landmarks")).to_be_visible()
     leaks = board(page, "causal.leaks")
     leaks.locator(".grid").focus()
     for _ in range(16):
         page.keyboard.press("ArrowDown")
     expect(leaks).to_have_attribute("data-cell", re.compile(r"^\d\d,0$"))
     page.keyboard.press("Enter")
-    expect(page.get_by_text(re.compile(r"Leak: Nyström · landmarks 4 \(\d\d move\)"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Leak: Nyström · landmarks 4 \(\d\d change\)"))).to_be_visible()
     settle(page)
     [token] = [int(part.removeprefix("c_token=")) for part in words(page) if part.startswith("c_token=")]
     assert token > 6
-    expect(page.get_by_text(f"Replace token {token} ")).to_be_visible()
+    expect(page.get_by_text(re.compile(f"Token {token} .* is replaced"))).to_be_visible()
 
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24, d=8, heads=2))
     expected = influence(qkv, ac.get("nystrom", landmarks=4), head=1).moved
@@ -41,58 +41,60 @@ def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
         for r in rows(take_away(page, "Maps (CSV)"))
         if (r["variant"], r["t"], r["i"]) == ("nystrom~landmarks~4", "20", "3")
     ]
-    assert float(row["moves by"]) == pytest.approx(float(expected[20, 3]))
+    assert float(row["change"]) == pytest.approx(float(expected[20, 3]))
 
 
 def test_the_state_plays_stops_and_stands_in_the_link(page, server, phone):
     # The animation lasts longer than the test watches it.
     visit(page, f"{server}/causal{LINK.replace('n=24', 'n=400')}&c_view=state&c_at=2")
-    expect(page.get_by_text("72 numbers stand for 3 tokens")).to_be_visible()
-    switch(page, "Retention")
+    expect(page.get_by_text("3 tokens read")).to_be_visible()
+    page.get_by_role("combobox", name="Variant").click()
+    page.get_by_role("option", name="Retention").click()
+    settle(page)
     assert "c_state=retention" in query(page)
     press(page, "Play")
-    expect(page.get_by_text(re.compile(r"numbers stand for (?!3 )\d+ tokens"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"(?<!\d)(?!3 )\d+ tokens read"))).to_be_visible()
     press(page, "Stop")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     settle(page)
-    seen = page.get_by_text("numbers stand for").inner_text()
+    seen = page.get_by_text("tokens read").inner_text()
     page.wait_for_timeout(1500)
-    assert page.get_by_text("numbers stand for").inner_text() == seen, "a stopped play stands still"
-    place = int(re.search(r"stand for (\d+) tokens", seen).group(1)) - 1
+    assert page.get_by_text("tokens read").inner_text() == seen, "a stopped play stands still"
+    place = int(re.search(r"(\d+) tokens read", seen).group(1)) - 1
     assert f"c_at={place}" in words(page)
     page.get_by_role("slider").last.press("ArrowRight")
-    expect(page.get_by_text(f"numbers stand for {place + 2} tokens")).to_be_visible()
+    expect(page.get_by_text(f"{place + 2} tokens read")).to_be_visible()
     settle(page)
     assert f"c_at={place + 1}" in words(page), "the slider runs only its part of the page, but the link knows it"
 
     page.get_by_role("slider").last.press("End")
     page.get_by_role("slider").last.press("ArrowLeft")
-    expect(page.get_by_text("numbers stand for 399 tokens")).to_be_visible()
+    expect(page.get_by_text("399 tokens read")).to_be_visible()
     settle(page)
     press(page, "Play")
-    expect(page.get_by_text("numbers stand for 400 tokens")).to_be_visible()
+    expect(page.get_by_text("400 tokens read")).to_be_visible()
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     settle(page)
     assert "c_at=399" in words(page), "a play that has ended says so and keeps its place"
     press(page, "Play")
-    expect(page.get_by_text(re.compile(r"numbers stand for (?!400 )\d+ tokens"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"(?<!\d)(?!400 )\d+ tokens read"))).to_be_visible()
     press(page, "Stop")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     settle(page)
-    place = int(re.search(r"stand for (\d+) tokens", page.get_by_text("numbers stand for").inner_text()).group(1)) - 2
+    place = int(re.search(r"(\d+) tokens read", page.get_by_text("tokens read").inner_text()).group(1)) - 2
 
     visit(phone, f"{server}/causal?{query(page)}")
-    expect(phone.get_by_text(f"numbers stand for {place + 2} tokens")).to_be_visible()
+    expect(phone.get_by_text(f"{place + 2} tokens read")).to_be_visible()
     assert words(phone) == words(page)
     assert phone.evaluate(SIDEWAYS) <= 390
 
 
 def test_a_decay_changes_which_tokens_survive(page, server):
     visit(page, f"{server}/causal{LINK}&c_view=fading")
-    expect(page.get_by_text("In the last of 24 rows token 1")).to_be_visible()
+    expect(page.get_by_text("In the last of 24 rows, token 1")).to_be_visible()
     names = page.locator(".js-plotly-plot").first.locator(NAMED)
     fixed = ["Softmax", "Linear", "Retention, γ = 0.8", "Retention, γ = 0.95"]
-    names_of = [*fixed, "Gate by surprise", "fixed at its mean, γ = 0.938", "even share, 1 / (i + 1)"]
+    names_of = [*fixed, "Gate by surprise", "Fixed mean, γ = 0.938", "even share, 1 / (i + 1)"]
     # A mark precedes each name, and a long name is broken into lines.
     broken = [r"\s*".join(map(re.escape, name.split())) for name in names_of]
     expect(names).to_have_text([re.compile(rf"^(\S )?{name}$") for name in broken])
@@ -106,12 +108,12 @@ def test_a_decay_changes_which_tokens_survive(page, server):
 
 def test_every_view_opens_one_after_the_other(page, server):
     visit(page, f"{server}/causal{LINK}")
-    switch(page, "1 · State")
-    for name in (*VIEWS[1:], ""):
+    switch(page, "Overview")
+    for name in (*CHAPTERS[1:], ""):
         expect(page.get_by_role("button", name="Next: ")).to_have_count(1 if name else 0)
         if name:
             press(page, f"Next: {name}")
             settle(page)
-        expect(page.get_by_text("Can it generate, and at what cost?")).to_be_visible()
+        expect(page.get_by_text("Which variants can generate, and at what cost?")).to_be_visible()
         expect(page.get_by_test_id("stAlert")).to_have_count(0)
     expect(page.get_by_text("Causal", exact=True).locator("visible=true")).to_have_count(0)

@@ -74,14 +74,14 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
     assert phone.evaluate(SIDEWAYS) <= 390
 
     page.get_by_role("link", name="Open in Matrices").click()
-    expect(page.get_by_text("Where does each variant look?")).to_be_visible()
+    expect(page.get_by_text("What does each variant attend to?")).to_be_visible()
     settle(page)
     assert {"n=40", "variants=softmax", "variants=cosine"} <= words(page)
 
 
 def test_checks_can_be_stopped_and_taken_up_again(page, server):
     # The input has to be new, also when this test runs a second time, so that no result is cached.
-    visit(page, f"{server}/claims?input=synthetic&n=512&head=-1&seed={time.time_ns() % 2**31}", until=SENTENCE)
+    visit(page, f"{server}/claims?input=synthetic&n=512&heads=1&head=0&seed={time.time_ns() % 2**31}", until=SENTENCE)
     stopped = page.get_by_text(re.compile(rf"Stopped at \d+ of {COUNT - 1}"))
     press(page, "Stop")
     expect(stopped).to_be_visible(timeout=60_000)

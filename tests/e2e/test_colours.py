@@ -5,7 +5,7 @@ from conftest import ROOT
 
 from app.page_script import bundling
 
-SCRIPT = bundling.script(ROOT / "app" / "matrix_board" / "color.js")
+SCRIPT = bundling.script(ROOT / "app" / "matrix_board" / "drawing" / "color.js")
 FACTS = {"highest": 1.0, "lowest": 0.0, "least": 0.01, "transform": "linear", "signed": False}
 
 

@@ -24,7 +24,7 @@ def taken(page, name):
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     visit(page, f"{server}/entropy{LINK}")
-    expect(page.get_by_text("From n = 16 to 256 softmax's entropy rises")).to_be_visible()
+    expect(page.get_by_text("From 16 to 256 tokens, softmax's entropy rises")).to_be_visible()
     assert legend(page) == ["Softmax", "Local · window 16", "Softmax · log n, n₀ 512", "uniform attention"]
 
     name, lit = chart(page).locator(NAMED).first, chart(page).locator(".trace.lit")
@@ -48,7 +48,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     assert legend(elsewhere) == legend(page)
     assert words(elsewhere) == words(page)
 
-    page.get_by_text("Take away", exact=True).click()
+    page.get_by_text("Export", exact=True).click()
     found = rows(saved(page, "Numbers (CSV)"))
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=128, heads=2))
     expected = ac.metrics.entropy(ac.get("local").weights(qkv.q, qkv.k)).mean(-1)
@@ -62,10 +62,10 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     assert "h_view=normalizer" in query(page)
 
     page.get_by_text("Logits × λ", exact=True).click()
-    expect(page.get_by_text("At λ = 4 softmax's entropy goes from")).to_be_visible()
+    expect(page.get_by_text("At λ = 4, softmax's entropy changes from")).to_be_visible()
     settle(page)
     page.get_by_role("slider").last.press("ArrowRight")
-    expect(page.get_by_text("At λ = 5.66 softmax's entropy")).to_be_visible()
+    expect(page.get_by_text("At λ = 5.66, softmax's entropy")).to_be_visible()
     settle(page)
     assert "h_factor=5.66" in query(page)
 
@@ -80,7 +80,7 @@ def test_a_saved_chart_says_where_it_comes_from(page, server):
 
 
 def test_a_long_sweep_shows_points_at_once_and_keeps_them_when_stopped(page, server):
-    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("From n = 16 to"))
+    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("From 16 to"))
     press(page, "Stop")
     expect(page.get_by_text("Stopped at")).to_be_visible()
     settle(page)

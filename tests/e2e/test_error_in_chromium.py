@@ -27,7 +27,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
         legend(page)
     )
     press(page, "How to read the chart")
-    expect(page.get_by_text("not softmax of q·k")).to_be_visible()
+    expect(page.get_by_text("Queries also serve as keys")).to_be_visible()
     page.keyboard.press("Escape")
 
     page.get_by_role("radio", name="cost").or_(page.get_by_text("cost", exact=True)).first.click()
@@ -63,6 +63,6 @@ def test_a_point_tells_its_numbers_lights_its_line_and_leads_to_its_matrix(page,
     expect(lit).to_have_count(1)  # This line has no band.
     expect(chart(page).get_by_text("click: this matrix")).to_be_visible()
     page.mouse.click(*place)
-    expect(page.get_by_text("Where does each variant look?").first).to_be_visible()
+    expect(page.get_by_text("What does each variant attend to?").first).to_be_visible()
     settle(page)
     assert {"variants=softmax", f"variants={word}"} <= words(page)

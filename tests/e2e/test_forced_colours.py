@@ -1,7 +1,7 @@
 """Browser tests of Windows high contrast: forced colours remove backgrounds, but states and weights stay visible."""
 
 import pytest
-from browser import colours, picture, pictures, settle, visit
+from browser import colours, open_input, picture, pictures, settle, visit
 from conftest import WIDE, watched
 from playwright.sync_api import expect
 
@@ -39,6 +39,7 @@ def readable(image):
 
 def test_the_chosen_segment_and_the_causal_switch_are_seen(forced, server):
     visit(forced, f"{server}/matrices?input=synthetic&n=16&heads=1&variants=softmax")
+    open_input(forced)
     group = forced.get_by_role("radiogroup", name="Input", exact=True)
     chosen, other = group.get_by_role("radio", name="Synthetic"), group.get_by_role("radio", name="Upload")
     assert contrast(commonest(picture(chosen)), commonest(picture(other))) > 2

@@ -83,5 +83,5 @@ def test_on_a_phone_too_a_notice_stands_until_something_is_moved(phone, server):
     settle(phone)  # The browser has reported a narrow screen, and line labels have moved below the chart.
     expect(told).to_be_visible()
     assert "c_at" not in query(phone)
-    switch(phone, "2 · Generation")
+    switch(phone, "Generation")
     expect(told).to_have_count(0)

@@ -81,7 +81,7 @@ def test_it_starts_beside_a_users_own_app_and_pages_and_draws_a_page(installed, 
     command = ["-m", "attention_lab"] if module else [str(installed / "bin" / "attention-lab")]
     with running(command, folder, tmp_path, environment(folder, installed)) as address:
         visit(page, f"{address}/masks?input=synthetic&n=12&heads=1")
-        expect(page.get_by_text("Who may look at whom, and how far?").first).to_be_visible()
+        expect(page.get_by_text("Which keys can each query reach?").first).to_be_visible()
         visit(page, f"{address}/masks?input=upload")
         expect(page.get_by_text("64MB")).to_be_visible()  # Streamlit's settings are part of the package.
     assert files(folder) == before

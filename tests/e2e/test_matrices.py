@@ -5,7 +5,22 @@ import re
 
 import numpy as np
 import pytest
-from browser import SIDEWAYS, arrays, board, cell, drawn, query, rows, saved, settle, switch, visit, words
+from browser import (
+    FORGET,
+    SIDEWAYS,
+    arrays,
+    board,
+    cell,
+    drawn,
+    open_input,
+    query,
+    rows,
+    saved,
+    settle,
+    switch,
+    visit,
+    words,
+)
 from browser import point_at as point_at_plot
 from playwright.sync_api import expect
 
@@ -51,20 +66,27 @@ def test_home_leads_to_a_comparison(page, server):
     assert "nystrom" in query(page)
 
 
-def test_it_opens_on_a_real_story_with_four_variants(page, server):
+def test_it_opens_on_a_real_story_with_four_variants(newly_opened, server):
+    page = newly_opened
+    page.add_init_script(FORGET)
     matrices(page, server)
     expect(panels(page)).to_have_count(len(first_variants()))
-    expect(page.get_by_text("12 heads × 32 dims")).to_be_visible()
     assert query(page) == ""
+    assert page.get_by_test_id("stMain").bounding_box()["x"] == 0, "the sidebar is folded"
+    open_input(page)
+    expect(page.get_by_text("12 heads × 32 dims")).to_be_visible()
 
 
-def test_the_line_that_says_what_is_looked_at_leads_to_where_it_is_chosen(page, server):
-    page.set_viewport_size({"width": 390, "height": 844})
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_line_that_says_what_is_looked_at_leads_to_where_it_is_chosen(newly_opened, server, width):
+    page = newly_opened
+    page.add_init_script(FORGET)
+    page.set_viewport_size({"width": width, "height": 844})
     matrices(page, server, SMALL + "&head=1")
     here = page.url
     field = page.get_by_test_id("stSidebar").get_by_text("Synthetic")
     expect(field).not_to_be_in_viewport()
-    page.get_by_role("link", name="head 1 · 20 tokens").click()
+    page.get_by_role("link", name="head 1 · 20 tokens").press("Enter")
     expect(field).to_be_in_viewport()
     page.wait_for_function("() => document.activeElement.closest('[data-testid=stSidebar]')")
     assert page.url == here
@@ -84,6 +106,7 @@ def test_a_number_under_the_pointer_is_the_weight_of_the_core(page, server):
 
 def test_typing_another_text_changes_tokens_and_link(page, server):
     matrices(page, server)
+    open_input(page)
     box = page.get_by_label("Your text")
     box.fill("one two three four")
     box.press("Control+Enter")
@@ -94,6 +117,7 @@ def test_typing_another_text_changes_tokens_and_link(page, server):
 
 def test_picking_a_head_by_its_picture(page, server):
     matrices(page, server)
+    open_input(page)
     board = page.locator(".board.thumbnails canvas").first
     board.focus()
     for key in ("ArrowDown", "ArrowRight", "Enter"):
@@ -127,7 +151,7 @@ def test_a_knob_repaints_its_panel_alone_and_enters_the_link(page, server):
     value = slider.get_attribute("aria-valuetext")
     expect(page.locator('[data-panel="local"] .knob')).to_have_attribute("data-shown", value)
     assert query(page) == link, "while it is held its panel alone is drawn"
-    told = page.locator(".st-key-row-overall > *").filter(has_text="closest to softmax")
+    told = page.locator(".st-key-matrices-headline")
     notes = page.locator(".strip .note")
     expect(told).to_have_css("opacity", "0.35")  # The sentence still describes the earlier window.
     assert [bool(note) for note in notes.all_text_contents()] == [
@@ -147,12 +171,9 @@ def test_a_knob_repaints_its_panel_alone_and_enters_the_link(page, server):
 
 def test_settings_open_above_the_board_and_never_over_it(page, server):
     matrices(page, server, SMALL + "&variants=softmax&variants=local&variants=nystrom~landmarks~7")
-    gears = page.get_by_role("button", name=re.compile("^Settings of"))
-    expect(gears).to_have_count(2)  # Softmax has its temperature there; the window's slider is on the panel.
-    gears.last.click()
+    chip(page, "Nyström").click()
     knob = page.get_by_role("slider", name=re.compile("^Landmarks"))
     expect(knob).to_have_attribute("aria-valuetext", "7")
-    expect(knob).to_be_focused()
     settle(page)
     form = page.locator(".st-key-variants-settings").bounding_box()
     assert form["y"] + form["height"] <= board(page).bounding_box()["y"]
@@ -160,6 +181,16 @@ def test_settings_open_above_the_board_and_never_over_it(page, server):
     expect(page.get_by_role("slider", name="Nyström: landmarks")).to_have_attribute("aria-valuetext", "8")
     chip(page, "Nyström").click()
     expect(knob).to_be_hidden()
+
+
+def test_the_four_matrices_are_entirely_visible_on_a_projector(newly_opened, server):
+    page = newly_opened
+    page.add_init_script(FORGET)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    matrices(page, server)
+    boxes = [panels(page).nth(i).bounding_box() for i in range(4)]
+    assert len({box["y"] for box in boxes}) == 1
+    assert max(box["y"] + box["height"] for box in boxes) <= 720
 
 
 def test_causal_leaves_out_what_cannot_be_and_says_why(page, server):
@@ -221,7 +252,7 @@ def test_a_word_is_asked_about_without_the_server_and_let_go_by_a_key(page, serv
     page.locator(".strips").press("Escape")
     page.locator(".strips").press("Escape")
     page.wait_for_url(re.compile("row=none"))
-    expect(page.get_by_text("Click a word to see where it looks.")).to_be_visible()
+    expect(page.get_by_text("Click a word to see its weights.")).to_be_visible()
 
 
 @pytest.mark.parametrize("link", ["?variants=softmax", "?row=none"])
@@ -277,6 +308,7 @@ def test_a_hostile_link_falls_back_with_a_notice(page, server):
 @pytest.mark.parametrize("text", ["   ", "\u0007\u0000"])
 def test_blank_text_gets_a_sentence(page, server, text):
     matrices(page, server)
+    open_input(page)
     box = page.get_by_label("Your text")
     box.fill(text)
     box.press("Control+Enter")
@@ -286,6 +318,7 @@ def test_blank_text_gets_a_sentence(page, server, text):
 
 def test_hostile_tokens_stay_text(page, server):
     matrices(page, server)
+    open_input(page)
     box = page.get_by_label("Your text")
     box.fill("<img src=x onerror=window.hit=1> **bold** $x$ :red[y] <b>z</b>")
     box.press("Control+Enter")
@@ -305,16 +338,18 @@ def test_the_heading_of_the_strips_shows_the_pinned_token_unchanged(page, server
     q = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
     np.savez(file, q=q, k=q, v=q, tokens=np.array([token, "b", "c", "d"]))
     matrices(page, server, "?variants=softmax")
+    open_input(page)
     page.get_by_text("Upload", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "mine.npz", "mimeType": "application/zip", "buffer": file.getvalue()}
     )
     strip(page, "softmax").locator('[data-j="0"]').click()
-    expect(page.locator(".strips")).to_contain_text(f"Where “{token}” looks")
+    expect(page.locator(".strips")).to_contain_text(f"Weights of query “{token}”")
 
 
 def test_an_upload_is_drawn_and_a_bad_one_gets_a_sentence(page, server):
     matrices(page, server, "?variants=softmax")
+    open_input(page)
     page.get_by_text("Upload", exact=True).click()
     expect(page.get_by_text("Upload an .npz file").first).to_be_visible()
     drop = page.locator('input[type="file"]')
@@ -352,6 +387,7 @@ def test_names_in_a_notice_become_neither_links_nor_entities(page, server):
     names = ["me@example.com", "www.example.org", "&lt;b&gt;"]
     np.savez(file, q=q, k=q, v=q, **dict.fromkeys(names, q))
     matrices(page, server, "?variants=softmax")
+    open_input(page)
     page.get_by_text("Upload", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "a@example.com.npz", "mimeType": "application/zip", "buffer": file.getvalue()}

@@ -1,6 +1,7 @@
 """A browser test that every selector of Streamlit's own elements matches something, as an update may rename them."""
 
 import re
+import secrets
 from pathlib import Path
 
 from browser import visit
@@ -29,7 +30,7 @@ PAGES = (
     (1280, ""),
     (1280, "matrices?lesson=flat&more=explain"),
     (1280, "matrices?more=numbers"),
-    (390, "entropy"),
+    (390, f"entropy?input=synthetic&n=512&seed={secrets.randbelow(2**31)}"),  # not cached, so that its run is visible
     (1280, "claims"),
 )
 """Widths of the window, and addresses."""

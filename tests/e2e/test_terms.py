@@ -25,7 +25,7 @@ def test_a_term_explains_itself_and_what_was_typed_is_left_alone(page, server):
     expect(bubble).to_have_count(0)
     terms(page, "entropy").focus()
     expect(bubble).to_have_text(ENTROPY)
-    expect(terms(page, "entropy")).to_have_attribute("aria-describedby", "glossary-told")
+    expect(terms(page, "entropy")).to_have_attribute("aria-describedby", "glossary-meaning")
     page.keyboard.press("Escape")
     expect(bubble).to_have_count(0)
 

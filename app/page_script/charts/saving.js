@@ -1,6 +1,6 @@
 // Saves a chart as a picture with its origin, which Plotly's own button would leave out.
 
-import { download, FINE_LINE, FINE_PRINT, originLines, SvgPen } from "../../matrix_board/export.js";
+import { download, FINE_LINE, FINE_PRINT, originLines, SvgPen } from "../../matrix_board/drawing/export.js";
 import { APP } from "../selectors.js";
 
 const CAMERA = ".js-plotly-plot .modebar-btn"; // the only button, see app/ui/chart.py

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from attention_core.metrics.error import relative_error
+from attention_core.metrics.approximation import relative_error
 
 
 def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from attention_core.inputs.record import QKV
-from attention_core.metrics.error import relative_error
+from attention_core.metrics.approximation import relative_error
 from attention_core.ops.low_rank.landmarks import landmarks
 from attention_core.ops.low_rank.pooling import even_segments, spread
 

@@ -9,7 +9,7 @@ from attention_core.analysis.matrix.compare import keep_tokens, visible
 from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
 from attention_core.inputs.record import QKV
-from attention_core.metrics.error import relative_error
+from attention_core.metrics.approximation import relative_error
 from attention_core.variant import SOFTMAX, Attention
 
 FAR = 3
@@ -65,7 +65,7 @@ def at_every_budget(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
     """
     kept = torch.tensor([not special for special in qkv.special])
     if int(kept.sum()) < 2:
-        raise InputError("One token has nothing else to look at; type at least two words.")
+        raise InputError("A single token has no other token to attend to. Type at least two words.")
     exact = registry.get(SOFTMAX)
     full = exact.weights(qkv.q, qkv.k)[head]  # [n, n]
     tokens = tuple(token for token, special in zip(qkv.tokens, qkv.special, strict=True) if not special)

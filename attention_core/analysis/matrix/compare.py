@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.metrics.error import relative_error
+from attention_core.metrics.approximation import relative_error
 from attention_core.metrics.passport import Passport, Ranks, passport
 from attention_core.ops.softmax.masked import causal_mask
 from attention_core.variant import Attention

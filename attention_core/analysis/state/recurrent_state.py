@@ -11,7 +11,7 @@ from attention_core import registry
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.metrics.error import relative_error
+from attention_core.metrics.approximation import relative_error
 from attention_core.ops.delta.fast_weights import Tokens
 from attention_core.ops.linear.causal_scan import State
 from attention_core.variant import Attention

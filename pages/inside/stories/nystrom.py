@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app.figures.curves import guide
+from app.figures.lines.curves import guide
 from app.jobs import dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from app.figures.curves import guide
-from app.figures.spread import Spread, spread
+from app.figures.lines.curves import guide
+from app.figures.lines.spread import Spread, spread
 from app.jobs import runs
 from app.words.i18n import _, paragraph
 from attention_core.analysis.low_rank import factors

@@ -7,8 +7,8 @@ import attention_core as ac
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.device import Stamp
 from attention_core.benchmarking.full_matrix_mask import FORMS, Masked, attention_from_word
-from attention_core.benchmarking.records import Sample, gather
 from attention_core.benchmarking.run_file import from_json, to_json
+from attention_core.benchmarking.run_records import Sample, gather
 from attention_core.benchmarking.timing import TimingSpec, prepare, unsupported_reason
 from attention_core.errors import LabError
 
@@ -84,4 +84,5 @@ def test_what_has_no_mask_or_is_no_form_is_refused_in_a_sentence(word):
 
 
 def test_it_has_no_decode_step():
-    assert "no step" in unsupported_reason(attention_from_word("fused.local"), mode="decode", causal=False)
+    reason = unsupported_reason(attention_from_word("fused.local"), mode="decode", causal=False)
+    assert reason == "It has no incremental decoding."

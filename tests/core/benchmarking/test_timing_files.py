@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import attention_core as ac
 from attention_core.benchmarking.device import Stamp
-from attention_core.benchmarking.records import BOUNDED, Run, Sample, Skipped, gather
 from attention_core.benchmarking.run_file import from_json, recorded, to_json
+from attention_core.benchmarking.run_records import BOUNDED, Run, Sample, Skipped, gather
 from attention_core.benchmarking.timing import MODES, TimingSpec
 
 STAMP = Stamp(device="A", cpu="B", cores=4, threads=2, torch="2", date="2026-01-31T12:00:00Z")

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_core.benchmarking.device import Stamp
-from attention_core.benchmarking.records import Sample, gather
-from attention_core.benchmarking.summary import crossing, growth, of_variant, overtaking, ratios, reference
+from attention_core.benchmarking.run_records import Sample, gather
+from attention_core.benchmarking.run_summary import crossing, growth, of_variant, overtaking, ratios, reference
 from attention_core.benchmarking.timing import TimingSpec
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)

@@ -353,7 +353,7 @@ def test_a_model_that_hides_the_future_is_not_compared_with_one_that_does_not(ke
     assert share > 10
     found = trial(key, upload(q, k, causal=True))
     assert found.verdict is Verdict.UNTESTABLE
-    assert f"{format_readable(share, 3)}% of its attention would lie there" in found.why
+    assert f"{format_readable(share, 3)}% of its attention would be on future tokens" in found.why
     assert trial(key, upload(q, k)).verdict is not Verdict.UNTESTABLE
 
 
@@ -366,7 +366,7 @@ def test_where_a_causal_model_hardly_looks_ahead_the_comparison_says_how_little(
     found, plain = (trial(key, upload(q, k, causal=causal)) for causal in (True, False))
     assert found.verdict is plain.verdict is not Verdict.UNTESTABLE
     assert found.numbers["future"] == pytest.approx(share, rel=1e-3)
-    assert "was read both ways here: {future}% of that attention" in noted(key, found)
+    assert "was measured without its mask: {future}% of that attention" in noted(key, found)
     assert plain.numbers["future"] == 0
     assert noted(key, plain) == ""
 
@@ -379,7 +379,7 @@ def test_an_identity_of_matrices_is_judged_on_a_causal_model_too_and_says_what_w
     assert found.verdict is HOLDS
     share = 100 * np.triu(weights, 1).sum() / weights.sum()
     assert found.numbers["future"] == pytest.approx(share if causal else 0, rel=1e-5)
-    assert ("read both ways here" in noted("nystrom_all_landmarks", found)) == causal
+    assert ("measured without its mask" in noted("nystrom_all_landmarks", found)) == causal
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -391,7 +391,9 @@ def test_performer_runs_as_the_input_attends_and_nystrom_is_said_not_to(causal):
     outs = [ac.get("performer", seed=seed).attend(*tensors, causal=causal).double().numpy() for seed in range(5)]
     changes = [100 * error(out, outs[0]) for out in outs[1:]]
     assert found.numbers["performer"] == pytest.approx(np.median(changes), rel=1e-5)
-    assert ("Nyström cannot, and read both ways" in noted("nystrom_deterministic", found)) == causal
+    assert (
+        "Nyström has no causal form and was measured without one" in noted("nystrom_deterministic", found)
+    ) == causal
 
 
 def noted(key, found):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import attention_core as ac
 from attention_core.benchmarking.counting import Counts
 from attention_core.benchmarking.device import stamp
-from attention_core.benchmarking.records import Sample, Skipped, gather
 from attention_core.benchmarking.run_file import recorded
+from attention_core.benchmarking.run_records import Sample, Skipped, gather
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.errors import LabError
 from attention_core.experiments import timing_length

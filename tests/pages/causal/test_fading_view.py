@@ -31,14 +31,15 @@ LAW = "With linear attention the weight in row i falls as i to the power −1.00
 def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
     told = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
     assert told == (
-        "Weight of token 2 “t\\_2” in the last of 40 rows: **Softmax** 2.5%, **Linear** 2.5%, **Half** under 0.001%. "
-        f"An even share is 2.5%. {LAW}; with Half it falls by a factor of 0.50 per token."
+        "In the last of 40 rows, token 2 “t\\_2” has 2.5% of the weight with **Linear** and under 0.001% with "
+        f"**Half**. An even share is 2.5%. {LAW}; with Half it falls by a factor of 0.50 per token."
     )
 
 
 @pytest.mark.parametrize("n", [2, 8, 24, 200])
 def test_an_even_share_is_one_nth(n):
-    told = sentence([line("Linear", "power", n=n, token=0)], 0, LABELS[:1] * n)
+    lines = [line("Softmax", n=n, token=0), line("Linear", "power", n=n, token=0)]
+    told = sentence(lines, 0, LABELS[:1] * n)
     even = re.search(r"An even share is ([\d.]+)%\.", told)
     assert even is not None
     assert float(even[1]) == pytest.approx(100 / n, rel=0.05)
@@ -80,7 +81,7 @@ def test_fading_draws_the_cores_weights(open_view, record):
         np.testing.assert_allclose(curves[name][1], 100 * weights[3:, 3])
         np.testing.assert_allclose(quarters[name][1][-1], 100 * weights[-1, :6].sum())
     np.testing.assert_allclose(curves["even share, 1 / (i + 1)"][1], 100 / np.arange(4, 25))
-    table = at.dataframe[0].value.set_index("variant")
+    table = at.dataframe[0].value.set_index("Variant")
     end = causal_weights(record, retention, head=1)[-1, 3]
     assert float(table.loc["Retention, γ = 0.9", "last row, %"]) == pytest.approx(100 * end, rel=5e-3)
     assert 0.8 < float(table.loc["Retention, γ = 0.9", "per token"]) < 1
@@ -89,7 +90,10 @@ def test_fading_draws_the_cores_weights(open_view, record):
     assert table.loc["Softmax", "power of i"] == table.loc["Retention, γ = 0.9", "power of i"] == "—"
     share = 100 * causal_weights(record, ac.get("softmax"), head=1)[-1, :6].sum()
     assert table.loc["Softmax", "first ¼, %"] == pytest.approx(share)
-    assert f"**Retention, γ = 0.9** {100 * end:.2g}%" in spoken(at)
+    ends = {"Softmax": causal_weights(record, ac.get("softmax"), head=1)[-1, 3], "Retention, γ = 0.9": end}
+    least = min(ends, key=ends.__getitem__)
+    bare = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp", c_gate="none")
+    assert f"of the weight with **Linear** and {percent(ends[least])} with **{least}**." in spoken(bare)
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
@@ -127,7 +131,7 @@ def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(open_view, 
         np.testing.assert_allclose(quarters[title][-1], 100 * weights[-1, :6].sum())
     np.testing.assert_allclose(kept["gate γₜ"], found.gates[1:])
     np.testing.assert_allclose(kept[even], found.mean)
-    table = at.dataframe[0].value.set_index("variant")
+    table = at.dataframe[0].value.set_index("Variant")
     assert float(table.loc[name, "last row, %"]) == pytest.approx(100 * found.weights[-1, 3], rel=5e-3)
     assert float(table.loc[even, "per token"]) == pytest.approx(found.mean, rel=0.05)
     least = int(found.gates[1:].argmin()) + 1

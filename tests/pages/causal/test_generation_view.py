@@ -4,7 +4,7 @@ import pytest
 from driver import points, spoken
 
 from attention_core.benchmarking.device import stamp
-from attention_core.benchmarking.records import gather
+from attention_core.benchmarking.run_records import gather
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments.generation import MemoryRow
 from attention_core.registry import recurrent

@@ -111,18 +111,18 @@ PAYS, NEVER = ((200, 100), (200, 200), (200, 400)), ((200, 100), (200, 150))
     ],
 )
 def test_the_sentence_says_on_how_many_tokens_answers_agree_and_how_well(n, words):
-    shown = sentence(n, AGREED, [], "Linear").replace("\N{NO-BREAK SPACE}", " ")
+    shown = sentence(n, AGREED, "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert shown == (
         f"{words} Outputs differ by at most 4 × 10⁻⁷ of the largest output in float32, 3 × 10⁻¹⁶ in float64."
     )
 
 
 def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
-    assert sentence(24, AGREED, counts(*PAYS), "Linear_2").endswith(
+    assert sentence(24, [*AGREED, *counts(*PAYS)], "Linear_2").endswith(
         "For **Linear\\_2**, storing all states (cumsum) takes less memory than the explicit matrix from **n ≈ 32** "
         "(d² = 64)."
     )
-    assert sentence(24, AGREED, counts(*NEVER), "Linear").endswith(
+    assert sentence(24, [*AGREED, *counts(*NEVER)], "Linear").endswith(
         "For **Linear**, storing all states (cumsum) takes more memory than the explicit matrix up to n = 32 (d² = 64)."
     )
 
@@ -171,15 +171,15 @@ DIFFER = "The gradients differ by at most 3 × 10⁻⁶ of the largest."
 
 
 def test_the_sentence_reports_the_longest_length_up_to_512():
-    shown = gradient_sentence(gradient_bytes(64, 512, 1024), APART, "Linear").replace("\N{NO-BREAK SPACE}", " ")
+    shown = gradient_sentence([*gradient_bytes(64, 512, 1024), *APART], "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert shown == (
         "For the gradient of **Linear** at 512 tokens, running sums need **1.0 MiB**, 8× less than autograd through "
         f"all states (8.0 MiB). Autograd through the explicit matrix needs 3.0 MiB. {DIFFER}"
     )
-    assert "at 64 tokens" in gradient_sentence(gradient_bytes(64), APART, "Linear")
+    assert "at 64 tokens" in gradient_sentence([*gradient_bytes(64), *APART], "Linear")
 
 
 def test_the_sentence_reports_what_is_known_so_far():
-    assert gradient_sentence([], APART, "Linear").replace("\N{NO-BREAK SPACE}", " ") == DIFFER
-    assert gradient_sentence(gradient_bytes(64)[:2], APART, "Linear").replace("\N{NO-BREAK SPACE}", " ") == DIFFER
-    assert "differ" not in gradient_sentence(gradient_bytes(64), [], "Linear")
+    assert gradient_sentence(APART, "Linear").replace("\N{NO-BREAK SPACE}", " ") == DIFFER
+    assert gradient_sentence([*gradient_bytes(64)[:2], *APART], "Linear").replace("\N{NO-BREAK SPACE}", " ") == DIFFER
+    assert "differ" not in gradient_sentence(gradient_bytes(64), "Linear")

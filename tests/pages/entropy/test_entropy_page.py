@@ -10,7 +10,7 @@ import pytest
 from driver import bands, chosen, numbers, open_page, points, spoken, visit
 
 import attention_core as ac
-from app.figures.spread import spread
+from app.figures.lines.spread import spread
 from app.state import presets
 from app.state.session import default_variants
 from app.ui.input_panel import UPLOAD

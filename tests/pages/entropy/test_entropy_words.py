@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.figures.spread import spread
+from app.figures.lines.spread import spread
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.metrics.entropy import uniform_entropy

@@ -9,7 +9,7 @@ from driver import charts, curves, spoken
 from stories import head, open_step, said, source
 
 import attention_core as ac
-from app.figures.spread import Spread
+from app.figures.lines.spread import Spread
 from attention_core.experiments import performer_error
 from pages.inside.stories.performer import bias_sentence, estimate_sentence, fall_sentence, mean_formula
 

@@ -1,13 +1,10 @@
 """Tests of the Masks page without a browser: every variant and part, links, and unusual input."""
 
-import time
-
 import numpy as np
 import pytest
-from driver import board, chosen, curves, open_page, spoken, visit
+from driver import board, board_settings, chosen, curves, open_page, spoken, visit
 
 import attention_core as ac
-from app.ui import animation
 from app.words.i18n import escape_markdown
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
@@ -22,7 +19,16 @@ def open_masks(**state):
 
 
 def matrices(at):
-    return {key: matrix for key, (_panel, matrix) in board(at, "masks.board")[1].items()}
+    """Return the patterns on the board, by variant."""
+    return {key: matrix for key, (_panel, matrix) in board(at, "masks.board")[1].items() if key != "reach"}
+
+
+def reach(at):
+    """Return the caption of the panel of the stack, and the names of its cells' categories."""
+    panel, codes = board(at, "masks.board")[1]["reach"]
+    told = board_settings(at, "masks.board")
+    names = [each["name"] if each["frame"] <= told["frame"] else told["words"]["later"] for each in told["categories"]]
+    return panel["caption"], np.array(names)[codes.astype(int) - 1]
 
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
@@ -37,7 +43,7 @@ def test_every_variant_is_drawn_or_says_why_not(variant, causal):
         panels = matrices(at)
         assert list(panels) == [variant.key]
     else:
-        assert variant.title in captions or any("keeps any pair" in i.value for i in at.info)
+        assert variant.title in captions or any("use no mask" in i.value for i in at.info)
 
 
 def test_what_is_drawn_is_the_mask():
@@ -68,14 +74,14 @@ def test_every_part_opens_with_every_pattern(part, causal):
 
 def test_a_preset_and_the_layers_make_the_stack():
     at = open_masks(n=60, variants=(ac.get("softmax"), ac.get("local", window=7), ac.get("atrous", stride=8)))
-    assert "It takes 2 to connect all" in spoken(at)
+    assert "connects all pairs after 2 layers." in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "It takes 9 to connect all" in spoken(at)
+    assert "It connects all pairs after 9 layers." in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
-    assert "never connects all" in spoken(at)
+    assert "It never connects all pairs." in spoken(at)
     at.button(key="reach.layer.0").click().run()
     assert not at.exception
     assert any("stack is empty" in i.value for i in at.info)
@@ -172,20 +178,20 @@ def test_what_is_said_of_the_patterns_is_the_cores():
     at = open_masks(variants=variants, causal=True, head=0)
     assert atrous < local
     assert (
-        f"**{label(variants[2])}** lets the fewest of 300 pairs look, {atrous / 300:.1%}. Every pair is connected at "
-        f"depth 2 by **{label(variants[1])}**. Never, however deep: **{label(variants[2])}**."
+        f"Sparsest: **{label(variants[2])}** allows {atrous / 300:.1%} of 300 query–key pairs. First to connect every "
+        f"pair: **{label(variants[1])}**, after 2 layers. Never connects every pair: **{label(variants[2])}**."
     ) in spoken(at)
     panels = board(at, "masks.board")[1]
-    assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items()} == {
-        "local": (label(variants[1]), f"{local / 300:.1%} of all · {local:,}"),
-        "atrous": (label(variants[2]), f"{atrous / 300:.1%} of all · {atrous:,}"),
+    assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
+        "local": (label(variants[1]), f"{local / 300:.1%} of pairs ({local:,})"),
+        "atrous": (label(variants[2]), f"{atrous / 300:.1%} of pairs ({atrous:,})"),
     }
-    assert "Every pair may look, so nothing to draw: Softmax." in spoken(at, "caption")
-    assert "nothing to draw" not in spoken(open_masks(variants=chosen("local")), "caption")
+    assert "Not drawn, as every pair is allowed: Softmax." in spoken(at, "caption")
+    assert "Not drawn" not in spoken(open_masks(variants=chosen("local")), "caption")
 
 
 def test_heads_that_differ_are_told_apart_only_where_all_are_looked_at():
-    for head, words in ((-1, "per head"), (0, "of all")):
+    for head, words in ((-1, "per head"), (0, "of pairs (")):
         at = open_masks(variants=chosen("softmax", "reformer"), head=head, heads=3, n=64)
         assert words in board(at, "masks.board")[1]["reformer"][0]["caption"]
 
@@ -200,30 +206,31 @@ def test_the_table_counts_what_could_look(causal, possible, column):
     assert row["pairs per head"] == pairs
     assert row[column] == pytest.approx(pairs / possible)
     assert row["keys per query"] == pytest.approx(pairs / 24)
-    assert row["pairs, about"] == local.variant.pairs
+    assert row["leading order"] == local.variant.pairs
     queries, keys = mask.nonzero(as_tuple=True)
-    assert row["farthest look"] == (queries - keys).abs().max()
-    assert table.loc["Softmax", "pairs, about"] == "n²"
-    assert table.loc["Softmax", "farthest look"] == 23
-    assert f"24 tokens, {possible} pairs that could look." in spoken(at, "caption")
-    assert "1 to 23 for a connected pattern" in spoken(at, "caption")
+    assert row["farthest key"] == (queries - keys).abs().max()
+    assert table.loc["Softmax", "leading order"] == "n²"
+    assert table.loc["Softmax", "farthest key"] == 23
+    assert f"24 tokens, {possible} query–key pairs." in spoken(at, "caption")
+    assert "1 to 23 if they ever connect every pair" in spoken(at, "caption")
 
 
 def test_the_reach_is_drawn_and_told_alike():
     variants = (ac.get("softmax"), ac.get("local", window=2))
     at = open_masks(variants=variants, stack=("local",), stack_depth=3)
-    panel, first = board(at, "reach.board")[1]["reach"]
+    words, first = reach(at)
     layers = -(-np.abs(np.arange(24)[:, None] - np.arange(24)) // 2)
-    assert np.array_equal(first, np.where(layers == 0, 4, np.where(layers <= 3, layers, 0)))
+    names = np.array(["itself", "layer 1", "layer 2", "layer 3", "not connected"])
+    assert np.array_equal(first, names[np.minimum(layers, 4)])
     share = (layers <= 3).mean()
-    assert panel["caption"] == f"{share:.1%} connected within 3 layers"
-    assert f"After 3 layers of **{label(variants[1])}** {share:.1%} of the pairs are connected." in spoken(at)
+    assert words == f"{share:.1%} of pairs after 3 layers"
+    assert f"After 3 layers, **{label(variants[1])}** connects {share:.1%} of pairs." in spoken(at)
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
-    assert set(curves(at, 0)) == {label(variants[1]), "the stack"}
+    assert set(curves(at, 0)) == {label(variants[1]), "stack"}
     assert "24 of 24" not in spoken(at)
-    assert "(the middle)" in at.selectbox(key="front").placeholder
+    assert "(middle)" in at.selectbox(key="front").placeholder
     assert "“" + escape_markdown(board(at, "masks.board")[0]["row_labels"][12]) + "”" in spoken(at)
 
 
@@ -238,51 +245,49 @@ def test_pairs_that_no_round_lets_look_are_those_of_the_head():
     panel = board(at, "masks.order")[1]["order"][0]
     assert (panel["title"], panel["caption"]) == (label(reformer), "round 2, sorted by bucket")
     at = open_masks(variants=(ac.get("softmax"), reformer), masks_part="order", hash_order="original")
-    assert board(at, "masks.order")[1]["order"][0]["caption"] == "round 1, order of the text"
-
-
-def shown(at):
-    """Return the caption of the board of first connections, which lists its layers."""
-    return board(at, "reach.board")[1]["reach"][0]["caption"]
+    assert board(at, "masks.order")[1]["order"][0]["caption"] == "round 1, in text order"
 
 
 @pytest.mark.parametrize("part", ["reach", "numbers", "order", "download"])
-def test_reach_stands_beside_the_patterns_whatever_else_is_looked_at(part):
+def test_the_reach_of_the_stack_is_on_the_board_of_the_patterns_in_every_view(part):
     at = open_masks(variants=chosen("softmax", "local"), masks_part=part, stack=("local",), stack_depth=1)
     assert set(matrices(at)) == {"local"}
-    assert shown(at).endswith("connected within 1 layer")
-    assert "After 1 layer of **Local · window 16**" in spoken(at)
+    assert reach(at)[0].endswith("of pairs after 1 layer")
+    assert "After 1 layer, **Local · window 16** connects" in spoken(at)
 
 
-def test_reach_is_played_layer_by_layer_and_the_link_keeps_the_place(monkeypatch):
-    monkeypatch.setattr(animation, "TICK", 0.02)
-    at = open_masks(n=60, variants=chosen("softmax", "local"), stack=("local",), stack_depth=1)
-    at.session_state["variants"] = (ac.get("softmax"), ac.get("local", window=2))
-    at.run()
-    at.button(key="masks.play").click().run()
-    assert at.button(key="masks.play").label == "Stop"
-    places = []
-    for _ in range(3):
-        time.sleep(0.02)
-        places.append(at.run().session_state["stack_depth"])
-        assert shown(at).endswith(f"connected within {places[-1]} layer{'s' if places[-1] > 1 else ''}")
-    assert places == [places[0], places[0] + 1, places[0] + 2]
-    at.button(key="masks.play").click().run()
-    time.sleep(0.02)
-    assert at.run().session_state["stack_depth"] == places[-1]
-    assert at.button(key="masks.play").label == "Play"
-    assert at.query_params["stack_depth"] == str(places[-1])
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_all_is_connected(depth):
+    at = open_masks(n=60, variants=chosen("softmax", "local"), stack=("local",), stack_depth=depth)
+    told = board_settings(at, "masks.board")
+    assert [(each["name"], each["frame"]) for each in told["categories"] if each["group"]] == [
+        *((f"layer {number}", number) for number in (1, 2, 3, 4)),
+        ("itself", 0),
+        ("not connected", 0),
+    ]
+    assert (told["frame"], told["last_frame"]) == (min(depth, 4), 4)
+    frames = board(at, "masks.board")[1]["reach"][0]["frames"]
+    assert len(frames) == 4
+    assert frames[-1] == "100.0% of pairs after 4 layers"
+    assert reach(at)[0] == (frames[depth - 1] if depth < 5 else "100.0% of pairs after 5 layers")
 
 
-def test_a_play_ends_where_all_is_connected_and_begins_anew(monkeypatch):
-    at = open_masks(n=30, variants=chosen("softmax", "local"), stack=("local",), stack_depth=2)
-    for _ in range(2):
-        monkeypatch.setattr(animation, "TICK", 60.0)
-        at.button(key="masks.play").click().run()
-        assert at.session_state["stack_depth"] == 1
-        monkeypatch.setattr(animation, "TICK", 0.02)
-        for _ in range(4):
-            time.sleep(0.02)
-            at.run()
-        assert at.session_state["stack_depth"] == 2
-        assert at.button(key="masks.play").label == "Play"
+def test_a_stack_that_never_connects_all_plays_to_the_most_layers():
+    at = open_masks(n=30, variants=chosen("softmax", "atrous"), stack=("atrous",), stack_depth=1)
+    assert board_settings(at, "masks.board")["last_frame"] == current().stack_layers
+
+
+@pytest.mark.parametrize(
+    ("patterns", "place"), [(("local", "atrous"), 2), (("local", "atrous", "sparse", "bigbird"), 3)]
+)
+def test_the_stack_is_in_the_first_line_of_the_board(patterns, place):
+    at = open_masks(variants=chosen("softmax", *patterns))
+    assert list(board(at, "masks.board")[1]).index("reach") == place
+
+
+def test_an_empty_address_opens_with_three_patterns_and_a_stack():
+    at = visit("masks", {})
+    assert [a.key for a in at.session_state["variants"]] == ["softmax", "local", "atrous", "bigbird"]
+    assert at.session_state["stack"] == ("local", "atrous")
+    assert list(board(at, "masks.board")[1]) == ["local", "atrous", "bigbird", "reach"]
+    assert not at.query_params

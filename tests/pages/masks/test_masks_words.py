@@ -9,7 +9,7 @@ from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from pages.masks.hashed_order import sorting
 from pages.masks.patterns import caption, seen
-from pages.masks.reach import connected, connected_counts, left_out
+from pages.masks.reach import connected, connected_counts, left_out, percent
 
 
 def pattern(pairs, *, of=1000, anywhere=0, diameter=2):
@@ -27,17 +27,17 @@ def drawn(**patterns):
 
 
 def test_a_panel_tells_the_share_and_the_number_of_pairs():
-    assert caption(pattern(234.0, of=2500), every_head=False) == "9.4% of all · 234"
-    assert caption(pattern(1234.0, of=5000), every_head=True) == "24.7% of all · 1,234"
+    assert caption(pattern(234.0, of=2500), every_head=False) == "9.4% of pairs (234)"
+    assert caption(pattern(1234.0, of=5000), every_head=True) == "24.7% of pairs (1,234)"
 
 
 @pytest.mark.parametrize(
     ("every_head", "anywhere", "words"),
     [
-        (True, 500, "25.0% per head, 50.0% in any"),
-        (True, 251, "25.0% per head, 25.1% in any"),
-        (True, 250, "25.0% of all · 250"),
-        (False, 500, "25.0% of all · 250"),
+        (True, 500, "25.0% of pairs per head, 50.0% in any head"),
+        (True, 251, "25.0% of pairs per head, 25.1% in any head"),
+        (True, 250, "25.0% of pairs (250)"),
+        (False, 500, "25.0% of pairs (250)"),
     ],
 )
 def test_heads_that_differ_are_told_apart_where_all_are_looked_at(every_head, anywhere, words):
@@ -48,36 +48,37 @@ def test_heads_that_differ_are_told_apart_where_all_are_looked_at(every_head, an
 def test_the_sparsest_pattern_and_the_first_to_connect_are_named(order):
     given = {"local": pattern(300.0, diameter=5), "atrous": pattern(200.0, diameter=3), "sparse": pattern(400.0)}
     assert seen(drawn(**dict(list(given.items())[::order]))) == (
-        f"**{name('atrous')}** lets the fewest of 1,000 pairs look, 20.0%. Every pair is connected at depth 2 by "
-        f"**{name('sparse')}**."
+        f"Sparsest: **{name('atrous')}** allows 20.0% of 1,000 query–key pairs. First to connect every pair: "
+        f"**{name('sparse')}**, after 2 layers."
     )
 
 
 def test_a_pattern_alone_is_not_called_the_sparsest():
     words = seen(drawn(local=pattern(125.0, diameter=4)))
     assert words == (
-        "**Local · window 16** lets 12.5% of 1,000 pairs look. Every pair is connected at depth 4 by "
-        "**Local · window 16**."
+        "**Local · window 16** allows 12.5% of 1,000 query–key pairs. It connects every pair after 4 layers."
     )
+    one = seen(drawn(local=pattern(125.0, diameter=1)))
+    assert one.endswith("It connects every pair after 1 layer.")
 
 
 def test_patterns_that_connect_at_one_depth_are_named_together_and_those_that_never_do_apart():
     both = seen(
         drawn(local=pattern(1.0, diameter=3), sink=pattern(2.0, diameter=3), atrous=pattern(9.0, diameter=None))
     )
-    assert f"at depth 3 by **{name('local')}, {name('sink')}**." in both
-    assert both.endswith(f"Never, however deep: **{name('atrous')}**.")
+    assert f"First to connect every pair: **{name('local')}, {name('sink')}**, after 3 layers." in both
+    assert both.endswith(f"Never connects every pair: **{name('atrous')}**.")
     never = seen(drawn(local=pattern(1.0, diameter=None), atrous=pattern(9.0, diameter=None)))
-    assert "connected at depth" not in never
-    assert never.endswith(f"Never, however deep: **{name('local')}, {name('atrous')}**.")
+    assert "First to connect" not in never
+    assert never.endswith(f"Never connects every pair: **{name('local')}, {name('atrous')}**.")
     assert "Never" not in seen(drawn(local=pattern(1.0, diameter=1)))
 
 
 def test_one_token_has_no_pattern_and_two_have():
     assert seen(drawn(local=pattern(1.0, of=1, diameter=1))) == (
-        "A single token sees itself. Give more of them to see patterns."
+        "A single token attends only to itself. Use at least two tokens."
     )
-    assert "lets 66.7% of 3 pairs look" in seen(drawn(local=pattern(2.0, of=3)))
+    assert "allows 66.7% of 3 query–key pairs" in seen(drawn(local=pattern(2.0, of=3)))
 
 
 def test_layers_that_cannot_be_causal_are_named_once():
@@ -89,9 +90,11 @@ def test_layers_that_cannot_be_causal_are_named_once():
 @pytest.mark.parametrize(
     ("depth", "complete", "words"),
     [
-        (1, 1, "After 1 layer of **A → B** 25.0% of the pairs are connected. It takes 1 to connect all."),
-        (2, 7, "After 2 layers of **A → B** 62.5% of the pairs are connected. It takes 7 to connect all."),
-        (2, None, "After 2 layers of **A → B** 62.5% of the pairs are connected. It never connects all, however deep."),
+        (1, 1, "**A → B** connects all pairs after 1 layer."),
+        (3, 2, "**A → B** connects all pairs after 2 layers."),
+        (1, 2, "After 1 layer, **A → B** connects 25.0% of pairs. It connects all pairs after 2 layers."),
+        (2, 7, "After 2 layers, **A → B** connects 62.5% of pairs. It connects all pairs after 7 layers."),
+        (2, None, "After 2 layers, **A → B** connects 62.5% of pairs. It never connects all pairs."),
     ],
 )
 def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, words):
@@ -102,13 +105,25 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
 def test_a_front_counts_layer_by_layer_what_is_connected():
     first = np.array([2, 1, 0, 1, -1])
     assert connected_counts("a*b", first, 2, heard=True) == (
-        r"Tokens that hold something of “a\*b” after 0, 1, … layers: 1, 3, 4 of 5."
+        r"Tokens that “a\*b” reaches after 0, 1, … layers: 1, 3, 4 of 5."
     )
     assert connected_counts("{a}", first, 1, heard=False) == (
-        "Tokens of which “{a}” holds something after 0, 1, … layers: 1, 3 of 5."
+        "Tokens that reach “{a}” after 0, 1, … layers: 1, 3 of 5."
     )
 
 
-@pytest.mark.parametrize(("missed", "words"), [(0, "0 pairs"), (1, "1 pair"), (1234, "1,234 pairs")])
+@pytest.mark.parametrize(
+    ("missed", "words"),
+    [
+        (0, "every pair that shares a bucket this round is allowed."),
+        (1, "1 pair shares a bucket this round, yet no round allows it."),
+        (1234, "1,234 pairs share a bucket this round, yet no round allows them."),
+    ],
+)
 def test_what_no_round_lets_look_is_counted(missed, words):
-    assert f"In head 3 this round puts {words} into one bucket that no round lets look." in sorting(missed, head=3)
+    assert f"In head 3, {words}" in sorting(missed, head=3)
+
+
+@pytest.mark.parametrize(("share", "words"), [(1.0, "100.0%"), (0.99996, "99.996%"), (0.9994, "99.9%")])
+def test_only_all_pairs_are_called_all(share, words):
+    assert percent(share) == words

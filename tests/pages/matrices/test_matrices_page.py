@@ -1,6 +1,7 @@
 """Tests of the Matrices page without a browser: every variant and source, and the contents on and below the board."""
 
 import gc
+import re
 import weakref
 from types import SimpleNamespace
 
@@ -84,8 +85,8 @@ def test_ranks_of_long_inputs_are_found_where_they_are_asked_for(tokens, asked, 
 def test_where_all_variants_agree_none_is_called_the_closest():
     at = open_matrices(input="synthetic", n=1)
     shown = " ".join(m.value for m in at.markdown)
-    assert "the output of **all of these** is off by 0% from softmax's" in shown
-    assert "closest" not in shown
+    assert "**All variants**: 0% output error compared with softmax" in shown
+    assert "Closest" not in shown
 
 
 OWN = ("softmax", "local", "reformer")
@@ -102,17 +103,17 @@ def test_what_is_held_against_a_reference_of_its_own_says_so_and_is_not_ranked(v
     variants = (ac.get("softmax"), ac.get("local"), ac.get("reformer", bucket_size=24))
     at = open_matrices(input="synthetic", n=24, variants=variants, view=view, more="numbers")
     told = spoken(at)
-    assert "**Local · window 16** is off by" in told
-    assert "**Reformer · rounds 2** is off by 0% from shared-QK softmax's" in told
-    assert "closest" not in told
+    assert re.search(r"\*\*Local · window 16\*\*: \d+% output error compared with softmax", told)
+    assert "**Reformer · rounds 2**: 0% output error compared with shared-QK softmax" in told
+    assert "Closest" not in told
     table = at.dataframe[0].value.set_index("variant")
-    assert table["held against"].tolist() == ["softmax", "softmax", "shared-QK softmax"]
+    assert table["reference"].tolist() == ["softmax", "softmax", "shared-QK softmax"]
     assert ac.variant("reformer").note in " ".join(c.value for c in at.caption)
     captions = panel_captions(at)
     assert "shared-QK softmax" in captions["reformer"]
     assert "shared-QK" not in captions["local"]
     if view == "difference":
-        assert captions["local"].startswith("minus softmax · matrix error")
+        assert captions["local"].startswith("minus softmax · matrix\N{NO-BREAK SPACE}error")
 
 
 def test_a_variant_is_told_of_beside_its_own_reference():
@@ -128,7 +129,7 @@ def test_a_variant_is_told_of_beside_its_own_reference():
 def test_softmax_at_another_temperature_is_not_what_others_are_held_against():
     sharp = ac.get("softmax", temperature=0.5)
     at = open_matrices(input="synthetic", n=24, variants=(sharp,), view="difference", more="numbers")
-    assert "**Softmax · temperature 0.5** is off by" in " ".join(m.value for m in at.markdown)
+    assert "**Softmax · temperature 0.5**: " in " ".join(m.value for m in at.markdown)
     assert panel_captions(at)["softmax"].startswith("minus softmax")
 
 
@@ -138,7 +139,7 @@ def test_hidden_special_tokens_are_not_counted_where_they_are_not_drawn():
         return next(c.value for c in at.caption if "12 heads" in c.value)
 
     told = [c.value for c in open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)).caption]
-    assert any("Hidden special tokens take part in the output error" in words for words in told)
+    assert any("Hidden special tokens affect only the output error." in words for words in told)
     assert count(special=True) == "6 tokens · 12 heads × 32 dims"
     assert count(special=False) == ("4 tokens shown · 2 special tokens hidden, rows rescaled · 12 heads × 32 dims")
     assert count(special=False, page="masks") == "6 tokens · 12 heads × 32 dims"
@@ -200,8 +201,8 @@ def test_the_closest_on_screen_is_the_closest():
     zero = float((qkv.v[0].double().mean(0) - full).norm() / full.norm())
     assert errors[first] < zero
     assert (
-        f"the output closest to softmax's is that of **{label(first)}**, off by {errors[first]:.0%}; the farthest that "
-        f"of **{label(last)}**, off by {errors[last]:.0%}. The plain mean of the values would be off by {zero:.0%}."
+        f"Closest to softmax: **{label(first)}** ({errors[first]:.0%} output error). Farthest: **{label(last)}** "
+        f"({errors[last]:.0%}). Mean of the values: {zero:.0%}."
     ) in spoken(open_matrices(input="synthetic", n=24, heads=1, head=0, variants=variants))
 
 
@@ -292,7 +293,7 @@ def test_a_telling_word_is_pinned_from_the_start_and_no_address_says_so():
     assert row == telling_query(weights, [True] * len(words), occurs_once(words)) == settings(at)["pinned"]
     assert words == presets.texts()["repeats"].split()
     target = int(np.nanargmax(weights[row]))
-    assert notes["softmax"].startswith(f"looks most at “{board(at, 'matrices.board')[0]['row_labels'][target]}”")
+    assert notes["softmax"].startswith(f"attends most to “{board(at, 'matrices.board')[0]['row_labels'][target]}”")
     assert "row" not in at.run().query_params
 
 
@@ -347,7 +348,7 @@ def test_a_link_from_the_time_of_one_coloured_text_unfolds_that_variant():
 def test_without_a_row_its_bars_say_what_to_do():
     at = open_matrices(input="synthetic", n=12, row=None, more="row")
     assert not at.get("plotly_chart")
-    assert "to see its row as bars" in at.info[0].value
+    assert "to draw its row as bars" in at.info[0].value
 
 
 def test_all_heads_stand_with_their_scores_in_the_order_asked_for_and_one_is_chosen():
@@ -365,7 +366,7 @@ def test_all_heads_stand_with_their_scores_in_the_order_asked_for_and_one_is_cho
     place, score = told["names"][0][2].split(" · ")
     assert place == f"L{first[0]} H{first[1]}"
     assert read_number(score) == pytest.approx(scores[0], rel=0.05)
-    assert f"**Layer {first[0]}, head {first[1]}** comes first" in spoken(at)
+    assert f"**Layer {first[0]}, head {first[1]}** ranks first" in spoken(at)
     [entropy] = table.loc[(table["layer"] == 2) & (table["head"] == 3), "entropy (nats)"]
     assert board(at, "matrices.board")[1]["softmax"][0]["caption"] == f"entropy {entropy:.2f} nats".replace(" ", "\xa0")
     told = settings(visit("matrices", given), "heads.large")
@@ -397,7 +398,7 @@ def test_an_open_page_holds_no_matrix_beyond_what_the_caches_do(monkeypatch):
     monkeypatch.setattr(comparison, "matrix_board", lambda *args, redraw, **settings: kept.append(redraw))
     assert not open_matrices(input="synthetic", n=24, seed=41).exception
     for cache in cached._caches:
-        for key in list(cache._kept):
+        for key in list(cache._entries):
             cache.drop(key)
     gc.collect()
     assert kept

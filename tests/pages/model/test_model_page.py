@@ -333,7 +333,7 @@ def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
             raise StopException  # raised by Streamlit when the visitor presses a button
         return written(task)
 
-    def draw(self, share, text):
+    def draw(self, share, text, **_layout):
         told.append((share, text))
         if "steps" in text:
             broken.set()
@@ -344,7 +344,7 @@ def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
         at = open_model(m_view="continuation")
     [(share, said)] = [each for each in told if "steps" in each[1]]
     assert share == pytest.approx((2 + 7 / 20) / 6)
-    assert said == "2 of 6, and 7 of 20 steps · about 0 s left"
+    assert said == "2 of 6 · 7 of 20 steps · about 0 s left"
     at.button(key="model.continuation.switch").click().run()
     assert not at.exception
     assert "Stopped at 2 of 6" in [bar.proto.text for bar in at.get("progress")]

@@ -6,8 +6,8 @@ import math
 import pytest
 
 from attention_core.experiments.embedding import EmbeddingRow
-from attention_core.experiments.swap import CopyRow, ReadingRow, summary
-from attention_core.experiments.swap.summary import Both, ErrorPoint, Score
+from attention_core.experiments.swap import CopyRow, ReadingRow, derived
+from attention_core.experiments.swap.derived import Both, ErrorPoint, Score
 from pages.model import budget, encoder, glance, layer_map, layers, predicts, words
 from pages.model.options import called, layers_in_words, tokens_in_words
 
@@ -54,11 +54,11 @@ def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
         word = f"local~window~{window}"
         own = [dataclasses.replace(row, word=word) for row in rows[1:]]
         own[0] = dataclasses.replace(own[0], tokens=tokens)
-        found = summary.score("X", word, (0,), own)
+        found = derived.score("X", word, (0,), own)
         assert found.covered == (tokens if covered else 0)
         assert ("as softmax does: perplexity is" in words.verdict(AS_IT_IS, found)) == covered
-    assert not summary.attends_to_all("linear", 63), "its weights differ from softmax's although it attends to all"
-    assert not summary.attends_to_all("uniform", 63)
+    assert not derived.attends_to_all("linear", 63), "its weights differ from softmax's although it attends to all"
+    assert not derived.attends_to_all("uniform", 63)
 
 
 def test_windows_are_compared_by_the_keys_that_a_token_attends_to():
@@ -82,7 +82,7 @@ def test_neither_number_is_told_without_the_other():
 
 
 def test_a_model_that_gains_nothing_by_copying_loses_nothing():
-    assert summary.lost_share(Score(name="", perplexity=1, copied=5.0, first=5.0), AS_IT_IS) == 0.0
+    assert derived.lost_share(Score(name="", perplexity=1, copied=5.0, first=5.0), AS_IT_IS) == 0.0
 
 
 def read(value, layers=(), recorded=""):
@@ -154,9 +154,9 @@ def test_from_which_budget_on():
     pairs = [
         Both(x=x, perplexity=p, copied=c) for x, p, c in ((1, 99, 9), (2, 20, 9), (4, 22, 2), (8, 20, 2), (16, 20, 1))
     ]
-    assert summary.preserved_from(pairs, "perplexity", 21) == 8
-    assert summary.preserved_from(pairs, "copied", 3) == 4
-    assert summary.preserved_from(pairs, "perplexity", 10) is None
+    assert derived.preserved_from(pairs, "perplexity", 21) == 8
+    assert derived.preserved_from(pairs, "copied", 3) == 4
+    assert derived.preserved_from(pairs, "perplexity", 10) is None
     told = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
     assert told == "**Local**: window ≥ 8 preserves perplexity, window ≥ 4 preserves copying."
 
@@ -177,8 +177,8 @@ def test_what_a_budget_preserves(perplexity, copied, told):
 
 
 def test_the_running_mean_is_that_of_so_many():
-    assert summary.running_mean([1, 2, 3, 6], 2) == [1.5, 2.5, 4.5]
-    assert summary.running_mean([1], 2) == []
+    assert derived.running_mean([1, 2, 3, 6], 2) == [1.5, 2.5, 4.5]
+    assert derived.running_mean([1], 2) == []
 
 
 def cloud(copies):

@@ -10,9 +10,9 @@ from driver import charts, numbers, open_page
 import attention_core as ac
 from app.jobs.runs import Run
 from attention_core.benchmarking.device import Stamp, stamp
-from attention_core.benchmarking.records import Sample, gather
 from attention_core.benchmarking.run_file import recorded
-from attention_core.benchmarking.summary import of_variant, ratios
+from attention_core.benchmarking.run_records import Sample, gather
+from attention_core.benchmarking.run_summary import of_variant, ratios
 from attention_core.benchmarking.timing import MODES, TimingSpec
 from attention_core.experiments import timing_length
 from attention_core.formatting import formatted

@@ -10,8 +10,8 @@ import attention_core as ac
 from app.jobs.timing_runs import Series
 from attention_core.benchmarking.device import Stamp
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
-from attention_core.benchmarking.records import BOUNDED, Point, Run, Skipped
-from attention_core.benchmarking.summary import Ratio, of_variant, ratios
+from attention_core.benchmarking.run_records import BOUNDED, Point, Run, Skipped
+from attention_core.benchmarking.run_summary import Ratio, of_variant, ratios
 from attention_core.benchmarking.timing import TimingSpec
 from pages.timing import results
 from pages.timing.recorded_run import title

@@ -48,8 +48,8 @@ def measure(inputs: ExperimentInput) -> Iterator[RankRow]:
             UNIFORM: metrics.uniform_error(exact),
         }
         for matrix, error in errors.items():
-            error = [max(each, FLOAT32_TOLERANCE) for each in error.tolist()]
-            yield from inputs.head_rows(RankRow, n=qkv.n, rank=rank, future=hidden, matrix=matrix, error=error)
+            floored = [max(each, FLOAT32_TOLERANCE) for each in error.tolist()]
+            yield from inputs.head_rows(RankRow, n=qkv.n, rank=rank, future=hidden, matrix=matrix, error=floored)
 
 
 def numbers(rows: Sequence[RankRow]) -> Numbers:

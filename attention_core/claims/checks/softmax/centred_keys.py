@@ -9,7 +9,7 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
 from attention_core.claims.conditions import check_not_uniform
 from attention_core.experiments.error import uniform
-from attention_core.metrics.error import relative_error
+from attention_core.metrics.approximation import relative_error
 
 SOFTMAX, EXPONENTIAL, CENTRED = "series of softmax", "series of exp", "series of exp, centred keys"
 

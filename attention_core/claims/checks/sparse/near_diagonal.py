@@ -10,7 +10,7 @@ from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, UntestableError, Verdict, values
 from attention_core.experiments.error import uniform
-from attention_core.metrics.error import relative_error
+from attention_core.metrics.approximation import relative_error
 from attention_core.variant import Paper
 
 PART = 16

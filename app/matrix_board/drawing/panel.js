@@ -1,7 +1,7 @@
 // One panel: its geometry, axes, matrix and legend.
-/** @import { Axis, Geometry, Look, Panel, Pen, Scale, View } from "./types" */
+/** @import { Axis, Geometry, Look, Panel, Pen, Scale, View } from "../messages" */
 
-import { fill } from "../page_script/templates.js";
+import { fill } from "../../page_script/templates.js";
 import { css, LOG_START, rampColours, tickMagnitudes, tickNumeral } from "./color.js";
 import { fitted, widestOf } from "./pen.js";
 

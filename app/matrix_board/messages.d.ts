@@ -3,8 +3,8 @@
 import type { SketchHeader, SketchSettings } from "../lessons/sketch_messages";
 import type { SentenceHeader, SentenceSettings } from "../live_sentence/sentence_messages";
 import type { ReadingHeader, ReadingSettings } from "../reading_board/types";
-import type { SvgPen } from "./export.js";
-import type { CanvasPen } from "./pen.js";
+import type { SvgPen } from "./drawing/export.js";
+import type { CanvasPen } from "./drawing/pen.js";
 
 /** A drawing interface for the screen and PNG, or for SVG. */
 export type Pen = CanvasPen | SvgPen;
@@ -27,6 +27,8 @@ export interface Category {
   light: string;
   dark: string;
   listed: boolean;
+  group: string;
+  frame: number;
 }
 
 export interface Palette {
@@ -106,6 +108,7 @@ export interface SentPanel {
   digest: string;
   title: string;
   caption: string;
+  details: string;
   rows: number;
   cols: number;
   row_labels: string[] | null;
@@ -113,8 +116,8 @@ export interface SentPanel {
   row_title: string | null;
   col_title: string | null;
   borders: number[];
+  frames: string[];
   knob: SentKnob | null;
-  settings: string;
   mark: string;
   exponent: number;
   highest: number;
@@ -161,14 +164,16 @@ export interface BoardWords {
   row: string;
   col: string;
   none: string;
+  later: string;
   masked: string;
   ceiling: string;
   over: string;
   under: string;
   transforms: Record<Transform, string>;
   own_scale: string;
+  play: string;
+  stop: string;
   zoom_in: string;
-  zoom_out: string;
   reset: string;
   download: string;
   pooled: string;
@@ -185,7 +190,8 @@ export interface BoardSettings {
   categories: Category[] | null;
   panel_size: number;
   pins: boolean;
-  opens: string;
+  frame: number;
+  last_frame: number;
   file_name: string;
   words: BoardWords;
 }

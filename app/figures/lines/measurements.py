@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from app.figures.curves import curves
-from app.figures.spread import spread
+from app.figures.lines.curves import curves
+from app.figures.lines.spread import spread
 from app.figures.theme import Figure
 from app.figures.whiskers import whiskers
 

@@ -49,13 +49,13 @@ def row_strips(
         "whole": whole,
         "lines": [asdict(line) for line in lines],
         "words": {
-            "heading": _("Where “{word}” looks · click another word"),
-            "none": _("Click a word to see where it looks."),
+            "heading": _("Weights of query “{word}” · click a word to change the query"),
+            "none": _("Click a word to see its weights."),
             "unfold": _("Whole text"),
             "fold": _("One line"),
             "help": _(
-                "The text, coloured by where the pinned query looks. Arrow keys move from word to word and tell "
-                "its weight in every matrix, Enter pins it, Escape unpins."
+                "The text, coloured by the weights of the pinned query. Arrow keys move from word to word and read its "
+                "weight in every matrix. Enter pins the word, and Escape unpins it."
             ),
         },
     }

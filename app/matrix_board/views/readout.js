@@ -1,11 +1,11 @@
 // The cell in words, next to the pointer, and for screen readers once the pointer rests.
-/** @import { BoardSettings, Cell, Panel } from "./types" */
+/** @import { BoardSettings, Cell, Panel } from "../messages" */
 /** @import { Board } from "./board.js" */
 
-import { kindOf } from "./categories.js";
-import { HALF, MASKED, numeral } from "./color.js";
-import { clamp, make } from "./page.js";
-import { cellRect } from "./panel.js";
+import { categoryName } from "../drawing/categories.js";
+import { HALF, MASKED, numeral } from "../drawing/color.js";
+import { clamp, make } from "../drawing/elements.js";
+import { cellRect } from "../drawing/panel.js";
 
 /**
  * Return a cell as text: its weight, or the name of its category.
@@ -14,10 +14,10 @@ import { cellRect } from "./panel.js";
  * @param {number} col
  * @param {BoardSettings} settings
  */
-export function cellText(panel, row, col, { words, categories }) {
+export function cellText(panel, row, col, settings) {
   const code = panel.codes[row * panel.cols + col];
-  if (code === MASKED) return words.masked;
-  if (categories) return categories[kindOf(code, panel.unit)]?.name ?? words.none;
+  if (code === MASKED) return settings.words.masked;
+  if (settings.categories) return categoryName(code, panel.unit, settings);
   const size = code & 0x7fff; // codes below 1024 are subnormal numbers, which have fewer digits
   return numeral(HALF[code] * panel.unit, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
 }

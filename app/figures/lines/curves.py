@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.figures import ends
-from app.figures.ends import End
+from app.figures.lines import ends
+from app.figures.lines.ends import End
 from app.figures.theme import GREY, SERIES, Figure, add_line, axis, finish, style
 from attention_core.formatting import formatted
 
@@ -118,10 +118,14 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
     """Yield the traces of a line: first its band, then the line."""
     look, group = style(line.colour), line.group or line.name
     if line.low is not None and line.high is not None:
+        edges = [*line.high, *reversed(line.low)]
+        if log_y:  # The band ends at the smallest value that the axis can show.
+            least = min((y for y in (*edges, *line.y) if y is not None and y > 0), default=1.0)
+            edges = [max(y, least) for y in edges]
         yield {
             "type": "scatter",
             "x": [*line.x, *reversed(line.x)],
-            "y": [*line.high, *reversed(line.low)],
+            "y": edges,
             "mode": "lines",
             "fill": "toself",
             "opacity": band,

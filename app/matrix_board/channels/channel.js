@@ -1,6 +1,6 @@
 // Settings are sent separately from the matrices, and the drawing code separately from both. The components of a board
 // share no script, only the page.
-/** @import { Mounted } from "./types" */
+/** @import { Mounted } from "../messages" */
 
 /** @typedef {{ draw(mounted: Mounted<Uint8Array>): void, drop(host: object): void }} Drawing */
 

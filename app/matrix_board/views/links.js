@@ -1,5 +1,5 @@
 // Links between pictures: a token or landmark that is pointed at is highlighted on every axis and in texts.
-/** @import { Band, BoardWords, Cell, Panel, Things } from "./types" */
+/** @import { Band, BoardWords, Cell, Panel, Things } from "../messages" */
 
 export const POINTED = "attention-lab.pointed";
 

@@ -1,5 +1,5 @@
 // The moving marks of a panel: the pinned row and the crosshair.
-/** @import { Band, Cell, Geometry, Panel, Pen, Theme, View } from "./types" */
+/** @import { Band, Cell, Geometry, Panel, Pen, Theme, View } from "../messages" */
 
 import { cellRect, labelAt, midOf, ticks } from "./panel.js";
 import { fitted } from "./pen.js";

@@ -1,6 +1,6 @@
 // The first channel of a board. The script of every page draws the data that Streamlit passes here at each rerun and
 // theme change. That script is long, and Streamlit sends a component's own script with each of its messages.
-/** @import { Mounted } from "./types" */
+/** @import { Mounted } from "../messages" */
 
 import { channel } from "./channel.js";
 

@@ -1,21 +1,18 @@
 // The text once per matrix of a board, each word in the colour of its cell in the pinned query's row. The board
 // provides the numbers, the colours and the pin: a click recolours all strips before the server has answered.
-/** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "./types" */
+/** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "../messages" */
 
-import { fill, isolated } from "../page_script/templates.js";
-import { boards, PAINTED } from "./boards.js";
-import { HALF, MASKED } from "./color.js";
-import { clamp, make, perform, printable, readTheme } from "./page.js";
-import { brushOf } from "./pen.js";
+import { fill, isolated } from "../../page_script/templates.js";
+import { boards, PAINTED } from "../channels/boards.js";
+import { HALF, MASKED } from "../drawing/color.js";
+import { clamp, make, perform, printable, readTheme } from "../drawing/elements.js";
+import { brushOf } from "../drawing/pen.js";
 import { cellText } from "./readout.js";
 
 const WORD_SIZE = 13;
 const WORD_ROOM = 8; // pixels around a word's letters
 const LEGIBLE = 0.7; // the share of a folded line for whole words; the rest is for the others, as thin bars
-const LINES = 4; // strips in one column; more use two columns if those are wide enough
-const LOW_LINES = 2; // the same on a projector's low screen, so that the matrices below stay visible
-const LOW_SCREEN = 800;
-const LEAST_COLUMN = 380;
+const LINES = 2; // strips in one column; more use two columns if those are wide enough
 const COLUMN_GAP = 24;
 const TIGHT = 460; // strips narrower than this many pixels show their note on separate lines
 
@@ -126,8 +123,7 @@ export class Strips {
     const { words, lines } = this.settings;
     const panels = pinned === null ? board.panels.slice(0, 1) : board.panels;
     const room = this.root.clientWidth;
-    const low = innerHeight < LOW_SCREEN;
-    const columns = panels.length > (low ? LOW_LINES : LINES) && room >= 2 * LEAST_COLUMN + COLUMN_GAP ? 2 : 1;
+    const columns = panels.length > LINES && room >= 2 * TIGHT + COLUMN_GAP ? 2 : 1;
     const width = (room - COLUMN_GAP * (columns - 1)) / columns - 2;
     const shown = this.legible(panels, pinned, width);
     const fits = shown.every(Boolean);
@@ -155,7 +151,7 @@ export class Strips {
         classList.toggle("pinned", j === pinned);
       }
     });
-    this.root.classList.toggle("narrow", width < (low ? LEAST_COLUMN : TIGHT));
+    this.root.classList.toggle("narrow", width < TIGHT);
     this.root.style.setProperty("--mark", this.theme.mark);
     this.root.dataset.pinned = String(pinned ?? "");
     this.tell();

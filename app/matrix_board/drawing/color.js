@@ -1,5 +1,5 @@
 // From numbers to colours: half floats, palettes, scales and legend ticks. This module does not use the DOM.
-/** @import { Palette, Rgb, Scale, Transform } from "./types" */
+/** @import { Palette, Rgb, Scale, Transform } from "../messages" */
 
 export const MASKED = 0x7e00; // the only NaN code that is sent: this query cannot attend to this key
 export const LARGEST = 0x7bff; // 65504, the largest code a panel can contain
@@ -79,7 +79,7 @@ function ramp(anchors) {
 // up in the dark one. The order of values therefore survives colour blindness and grey printing. Blue and orange differ
 // under all common kinds of colour blindness. Values beyond the end of a scale continue in its hue, a visible step
 // further. Masked cells are closer to the background than any weight.
-/** @type {Record<import("./types").Mode, Palette>} */
+/** @type {Record<import("../messages").Mode, Palette>} */
 export const PALETTES = {
   light: {
     positive: ramp([

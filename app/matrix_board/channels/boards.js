@@ -1,11 +1,11 @@
 // The boards on the page by key, for components that show the same numbers in another form.
 
-/** @type {Map<string, import("./board.js").Board>} */
+/** @type {Map<string, import("../views/board.js").Board>} */
 export const boards = new Map();
 
 /**
  * Functions by board key that send a dragged knob's value to Python, which then returns only its panel.
- * @type {Map<string, import("./types").Send>}
+ * @type {Map<string, import("../messages").Send>}
  */
 export const holders = new Map();
 

@@ -1,5 +1,5 @@
 // Drawing on a canvas. Boards are drawn on three surfaces (screen, PNG and SVG) through the common interface of a pen.
-/** @import { Panel, Pen, Rectangle, TextStyle, View } from "./types" */
+/** @import { Panel, Pen, Rectangle, TextStyle, View } from "../messages" */
 
 import { css, MASKED } from "./color.js";
 

@@ -1,9 +1,9 @@
 // The visible part of the matrices, as fractions of their sides; panels of one shape share it. Also finds cells.
-/** @import { Geometry, Panel, View } from "./types" */
+/** @import { Geometry, Panel, View } from "../messages" */
 /** @import { Board } from "./board.js" */
 
-import { clamp } from "./page.js";
-import { spans, strongestAt } from "./pen.js";
+import { clamp } from "../drawing/elements.js";
+import { spans, strongestAt } from "../drawing/pen.js";
 
 /** @type {View} */
 export const CLEAR = { x: 0, y: 0, width: 1, height: 1 }; // the whole matrix

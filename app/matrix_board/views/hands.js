@@ -1,10 +1,10 @@
 // Pointer and keyboard input on a board: point, pin, drag, pinch, wheel and keys.
-/** @import { Panel, View } from "./types" */
+/** @import { Panel, View } from "../messages" */
 /** @import { Board } from "./board.js" */
 
-import { boardPng, boardSvg, download } from "./export.js";
-import { clamp, perform } from "./page.js";
-import { CLEAR } from "./views.js";
+import { boardPng, boardSvg, download } from "../drawing/export.js";
+import { clamp, perform } from "../drawing/elements.js";
+import { CLEAR } from "./zoom.js";
 
 const SAME_SPOT = 24; // pixels within which a second tap means the first tap's cell, as fingers are wider than cells
 const DOUBLE_CLICK = 250; // milliseconds before a click is reported, as it may be half of a double click
@@ -170,8 +170,8 @@ export class Hands {
   /** @param {string | undefined} act */
   press(act) {
     const { board } = this;
+    if (act === "play") board.play();
     if (act === "in") board.views.zoomAll(2);
-    if (act === "out") board.views.zoomAll(0.5);
     if (act === "reset") board.views.reset();
     if (act === "png") boardPng(board).then((blob) => download(blob, `${board.settings.file_name}.png`));
     if (act === "svg") boardSvg(board).then((blob) => download(blob, `${board.settings.file_name}.svg`));

@@ -1,5 +1,5 @@
 // Small helpers: elements, safe text, canvases, the page's theme. Text is only ever inserted as text.
-/** @import { Rgb, Theme } from "./types" */
+/** @import { Rgb, Theme } from "../messages" */
 
 import { css, PALETTES } from "./color.js";
 import { brushOf, CanvasPen } from "./pen.js";
@@ -100,17 +100,4 @@ export function perform(event, acts) {
   event.preventDefault();
   event.stopPropagation();
   act();
-}
-
-/**
- * Scroll to a form of the page once it appears, and focus it.
- * @param {string} selector
- */
-export function bringIntoView(selector, tries = 50) {
-  /** @type {HTMLElement | null} */
-  const first = document.querySelector(`${selector} :is(input, [role=radio])`);
-  if (first) {
-    document.querySelector(selector)?.scrollIntoView({ block: "center" });
-    first.focus({ preventScroll: true });
-  } else if (tries) setTimeout(() => bringIntoView(selector, tries - 1), 100);
 }

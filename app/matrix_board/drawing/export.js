@@ -1,10 +1,10 @@
 // Saves the board as a PNG at double size, or as an SVG with real text and each matrix as an image of its exact cells.
-/** @import { Panel, Pen, TextStyle, Rectangle, View } from "./types" */
-/** @import { Board } from "./board.js" */
+/** @import { Panel, Pen, TextStyle, Rectangle, View } from "../messages" */
+/** @import { Board } from "../views/board.js" */
 
-import { fill } from "../page_script/templates.js";
+import { fill } from "../../page_script/templates.js";
 import { css } from "./color.js";
-import { knobText } from "./knobs.js";
+import { knobText } from "../views/knobs.js";
 import { drawMarks } from "./marks.js";
 import { drawPanel, panelGeometry, panelHeight } from "./panel.js";
 import { brushOf, CanvasPen, fitted, onPage, strongest } from "./pen.js";

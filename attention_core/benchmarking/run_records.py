@@ -1,6 +1,6 @@
 """Records of timing runs: samples grouped by variant and sequence length, with the settings, machine and date."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -127,3 +127,35 @@ def gather(spec: TimingSpec, stamp: Stamp, rows: Iterable[Observed]) -> Run:
         for (variant, n), group in sorted(samples.items(), key=lambda e: (spec.variants.index(e[0][0]), e[0][1]))
     )
     return Run(spec=spec, stamp=stamp, points=points, left_out=tuple(left_out))
+
+
+def samples(run: Run, word: str, *, origin: str) -> Iterator[dict[str, object]]:
+    """Yield every sample of one variant with its device, settings and length, for a table.
+
+    Args:
+        run: the run.
+        word: the variant, as written in the spec.
+        origin: text for the column ``run``.
+    """
+    spec, stamp = run.spec, run.stamp
+    for point in sorted((point for point in run.points if point.variant == word), key=lambda point: point.n):
+        for i, ms in enumerate(point.ms):
+            yield {
+                "variant": word,
+                "run": origin,
+                "device": stamp.device,
+                "threads": stamp.threads,
+                "torch": stamp.torch,
+                "date": stamp.date,
+                "mode": spec.mode,
+                "causal": spec.causal,
+                "dtype": spec.dtype,
+                "heads": spec.heads,
+                "head size": spec.head_size,
+                "tokens": point.n,
+                "sample": i,
+                "ms": ms,
+                "multiply-adds": point.multiply_adds,
+                "multiply-adds by formula": point.promised,
+                "peak bytes": point.peak_bytes,
+            }

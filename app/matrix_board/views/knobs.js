@@ -1,11 +1,11 @@
 // The knobs on panels. A panel is redrawn while its knob is moved. One value at a time is sent to Python; of the values
 // that arrive meanwhile, only the newest is sent next. While a slider is dragged, Python may answer with its panel
 // only.
-/** @import { Panel, SentKnob } from "./types" */
+/** @import { Panel, SentKnob } from "../messages" */
 /** @import { Board } from "./board.js" */
 
-import { holders } from "./boards.js";
-import { make } from "./page.js";
+import { holders } from "../channels/boards.js";
+import { make } from "../drawing/elements.js";
 
 const PATIENCE = 5000; // milliseconds before a turn without an answer is given up
 

@@ -2,7 +2,7 @@
 
 import { TOLD, told } from "./channel.js";
 
-/** @param {import("./types").Mounted<Uint8Array>} mounted */
+/** @param {import("../messages").Mounted<Uint8Array>} mounted */
 export default function ({ data }) {
   const settings = new TextDecoder().decode(data);
   const { board } = JSON.parse(settings);

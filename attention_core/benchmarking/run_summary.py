@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from attention_core.benchmarking.records import Point, Run
+from attention_core.benchmarking.run_records import Point, Run
 from attention_core.metrics.fit import PowerFit, fit_power
 
 REFERENCE = "softmax"

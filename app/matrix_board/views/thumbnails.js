@@ -1,10 +1,10 @@
 // Thumbnails of all heads of a model: rows are layers, columns heads; pointer or keyboard chooses one.
-/** @import { HeadsHeader, HeadsSettings, Place, Received, Send, Theme } from "./types" */
-/** @import { CanvasPen } from "./pen.js" */
+/** @import { HeadsHeader, HeadsSettings, Place, Received, Send, Theme } from "../messages" */
+/** @import { CanvasPen } from "../drawing/pen.js" */
 
-import { fromHex, packed, PALETTES } from "./color.js";
-import { clamp, make, penFor, perform, readTheme } from "./page.js";
-import { brushOf } from "./pen.js";
+import { fromHex, packed, PALETTES } from "../drawing/color.js";
+import { clamp, make, penFor, perform, readTheme } from "../drawing/elements.js";
+import { brushOf } from "../drawing/pen.js";
 
 const EDGE = { left: 26, top: 18 };
 const NO_VALUE = 255; // the byte of a masked cell; the others are positions on the colour ramp, 0 to 254

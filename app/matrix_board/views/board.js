@@ -1,23 +1,25 @@
 // The board of a comparison: its data, its layout and its painting.
-/** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "./types" */
+/** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../messages" */
 
-import { fill } from "../page_script/templates.js";
-import { PAINTED } from "./boards.js";
-import { categoryTable, drawCategories, legendNames, legendPlaces } from "./categories.js";
-import { colourTable, makeScale, PALETTES, tickNumeral } from "./color.js";
+import { fill } from "../../page_script/templates.js";
+import { PAINTED } from "../channels/boards.js";
+import { categoryTable, drawCategories, legendItems, legendPlaces, legendText } from "../drawing/categories.js";
+import { colourTable, makeScale, PALETTES, tickNumeral } from "../drawing/color.js";
 import { Hands } from "./hands.js";
 import { Knobs } from "./knobs.js";
 import { bandsOf, bandsOfToken, POINTED, thingsOf } from "./links.js";
-import { drawBand, drawMarks } from "./marks.js";
-import { bringIntoView, clamp, make, penFor, printable, readTheme } from "./page.js";
-import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, panelGeometry, panelHeight } from "./panel.js";
-import { brushOf, CanvasPen } from "./pen.js";
+import { drawBand, drawMarks } from "../drawing/marks.js";
+import { clamp, make, penFor, printable, readTheme } from "../drawing/elements.js";
+import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, panelGeometry, panelHeight } from "../drawing/panel.js";
+import { brushOf, CanvasPen } from "../drawing/pen.js";
 import { cellText, Readout } from "./readout.js";
-import { Views } from "./views.js";
+import { Views } from "./zoom.js";
 
 const GAP = 20;
 const FOUR_SIDE = 196; // four panels stay in one line down to this size, as three and one cannot be compared
 const LEAST_SIDE = 224; // below this a panel is too small to read, so fewer share a line
+const FRAME_TIME = 700; // milliseconds for each frame of an animation
+const PEEK = 36; // the visible part of the next panel on a narrow screen, where panels are swiped
 
 export class Board {
   // -- set by Python's first message and the first painting; `schedule` waits for both ------------------------------
@@ -50,6 +52,8 @@ export class Board {
   reported = null;
   /** @type {string | null} */
   shape = null; // the shape of the panel with the cell
+  /** @type {number | undefined} */
+  playing;
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
@@ -117,20 +121,18 @@ export class Board {
       const figure = /** @type {HTMLElement} */ (this.grid.children[i]);
       const [picture, marks] = figure.querySelectorAll("canvas");
       /** @type {NodeListOf<HTMLElement>} */
-      const words = figure.querySelectorAll(".title, .value, .open, .knob, .caption");
-      const [title, value, open, knob, caption] = words;
+      const words = figure.querySelectorAll(".title, .value, .knob, .caption");
+      const [title, value, knob, caption] = words;
       figure.dataset.panel = panel.key;
       title.textContent = title.title = printable(panel.title);
+      caption.textContent = printable(panel.caption);
+      caption.title = printable(panel.details || panel.caption);
       title.classList.toggle("marked", panel.mark !== "");
       title.style.setProperty("--mark", panel.mark);
-      caption.textContent = caption.title = printable(panel.caption);
-      open.hidden = !panel.settings;
-      open.title = panel.settings;
-      open.setAttribute("aria-label", panel.settings);
       const described = {
         ...panel,
         title: title.title,
-        caption: caption.title,
+        caption: caption.textContent,
         codes: new Uint16Array(payload),
         value,
         picture,
@@ -172,18 +174,19 @@ export class Board {
     this.settings = settings;
     this.reported = settings.pinned;
     if (this.reporting === undefined) this.pinned = settings.pinned;
+    this.halt();
     const { words } = settings;
     this.grid.setAttribute("aria-label", words.help);
     this.hint.textContent = matchMedia("(hover: none)").matches ? words.touch_hint : words.hint;
     this.buttons.replaceChildren(
       ...[
-        ["out", "−", words.zoom_out],
-        ["in", "+", words.zoom_in],
         ["reset", "⤢", words.reset],
+        ["in", "+", words.zoom_in],
+        ...(settings.last_frame > 1 ? [["play", `▶\ufe0e ${words.play}`, words.play]] : []),
         ["png", "PNG", words.download],
         ["svg", "SVG", words.download],
       ].map(([act, face, title]) => {
-        const name = /[A-Z]/.test(face) ? `${title} ${face}` : title;
+        const name = face === face.toUpperCase() && /[A-Z]/.test(face) ? `${title} ${face}` : title;
         return make("button", { type: "button", "data-act": act, title: name, "aria-label": name }, face);
       }),
     );
@@ -218,15 +221,9 @@ export class Board {
     while (this.grid.children.length > count) this.grid.lastChild?.remove();
     while (this.grid.children.length < count) {
       const plot = make("div", { class: "plot" }, make("canvas"), make("canvas"));
-      const open = make("button", { type: "button", class: "open" }, "\u2699\ufe0e"); // a gear, as a text character
-      const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }), open);
+      const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }));
       const caption = make("figcaption", {}, head, this.knobs.build(), make("div", { class: "caption" }));
-      const figure = make("figure", {}, caption, plot);
-      open.addEventListener("click", () => {
-        this.send("open", figure.dataset.panel);
-        bringIntoView(`.st-key-${this.settings.opens}`);
-      });
-      this.grid.append(figure);
+      this.grid.append(make("figure", {}, caption, plot));
     }
   }
 
@@ -254,7 +251,10 @@ export class Board {
     const most = Math.min(count, count > 8 ? 6 : 4);
     this.columns = most === 4 && fitting(FOUR_SIDE) >= 4 ? 4 : clamp(fitting(LEAST_SIDE), 1, most);
     this.side = Math.floor(Math.min(this.settings.panel_size, (room - GAP * (this.columns - 1)) / this.columns));
-    this.grid.style.gridTemplateColumns = `repeat(${this.columns}, ${this.side}px)`;
+    const swiped = this.columns === 1 && count > 1;
+    if (swiped) this.side = Math.min(this.settings.panel_size, room - PEEK);
+    this.grid.classList.toggle("swiped", swiped);
+    this.grid.style.gridTemplateColumns = `repeat(${swiped ? count : this.columns}, ${this.side}px)`;
   }
 
   paint() {
@@ -284,10 +284,10 @@ export class Board {
       ownScale,
       scale,
       table: (panel) => {
-        const name = [categories ? JSON.stringify(categories) : scale(panel).name, panel.unit, theme.mode].join();
+        const name = [categories ? JSON.stringify([categories, settings.frame]) : scale(panel).name, panel.unit, theme.mode].join();
         const fresh = () =>
           categories
-            ? categoryTable(categories, panel.unit, theme.mode)
+            ? categoryTable(categories, panel.unit, theme.mode, settings.frame)
             : colourTable(scale(panel), panel.unit, this.look.palette);
         const table = this.tables.get(name) ?? kept.get(name) ?? fresh();
         this.tables.set(name, table);
@@ -303,8 +303,6 @@ export class Board {
     }
     this.paintLegend();
     this.grid.classList.toggle("zoomed", this.views.zoomed);
-    const reset = /** @type {HTMLButtonElement} */ (this.buttons.querySelector("[data-act=reset]"));
-    reset.disabled = !this.views.zoomed;
     this.note.textContent = pooled > 1 ? fill(settings.words.pooled, { count: String(pooled) }) : "";
     this.root.dataset.paintMs = (performance.now() - started).toFixed(1);
     this.root.dataset.paints = String(++this.paints);
@@ -322,13 +320,13 @@ export class Board {
 
   paintLegend() {
     const room = this.root.clientWidth;
-    const width = room > 560 ? room - 250 : room; // next to the buttons, or above them
+    const width = room > 560 ? room - this.buttons.offsetWidth - GAP : room; // next to the buttons, or above them
     const ruler = new CanvasPen(brushOf(this.legend), devicePixelRatio, this.theme.font);
     const high = this.legendHeight(ruler, width - 2);
     this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2);
     const { shared, look } = this;
     const name = look.categories
-      ? `${look.words.unit}: ${legendNames(look, this.maskedWord).join(", ")}`
+      ? legendText(legendItems(look, this.maskedWord))
       : shared && `${legendName(shared, look)}: ${shared.signed ? tickNumeral(-shared.top) : 0} … ${tickNumeral(shared.top)}`;
     const beyond = shared ? beyondEnds(shared, look).map(({ text }) => text) : [];
     this.legend.setAttribute("aria-label", [name ?? look.words.own_scale, ...beyond].join("; "));
@@ -345,7 +343,7 @@ export class Board {
    */
   legendHeight(pen, width) {
     const { look, shared, maskedWord: masked } = this;
-    if (look.categories) return legendPlaces(pen, width, legendNames(look, masked)).height;
+    if (look.categories) return legendPlaces(pen, width, legendItems(look, masked)).height;
     return shared ? legendLayout(pen, width, shared, look, { masked }).height : LEGEND_HEIGHT;
   }
 
@@ -358,7 +356,7 @@ export class Board {
    */
   drawLegend(pen, x, y, width) {
     const { look, shared, maskedWord: masked } = this;
-    if (look.categories) drawCategories(pen, x, y, width, look, masked);
+    if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked));
     else if (shared) drawLegend(pen, x, y, width, shared, look, { masked });
     else {
       const name = [look.words.unit, look.words.transforms[this.settings.transform], look.words.own_scale];
@@ -384,6 +382,41 @@ export class Board {
     this.root.dataset.cell = cell ? `${cell.row},${cell.col}` : "";
     this.readout.tell();
     dispatchEvent(new CustomEvent(PAINTED, { detail: this.root.dataset.board }));
+  }
+
+  /** Show the frames of the animation one after another, or stop at the current one. */
+  play() {
+    const { settings } = this;
+    if (this.playing) {
+      this.halt();
+      this.send("stop", settings.frame);
+      return;
+    }
+    const show = (/** @type {number} */ frame) => {
+      settings.frame = frame;
+      this.root.dataset.frame = String(frame);
+      for (const [i, { frames }] of this.panels.entries()) {
+        const caption = frames[frame - 1];
+        if (caption) this.readout.live.textContent = this.grid.querySelectorAll(".caption")[i].textContent = caption;
+      }
+      this.schedule("paint");
+      if (frame === settings.last_frame) this.play();
+    };
+    this.playing = setInterval(() => show(settings.frame + 1), FRAME_TIME);
+    this.button("play").textContent = `■ ${settings.words.stop}`;
+    show(1);
+  }
+
+  /** Stop the animation. */
+  halt() {
+    clearInterval(this.playing);
+    if (this.playing) this.button("play").textContent = `▶\ufe0e ${this.settings.words.play}`;
+    this.playing = undefined;
+  }
+
+  /** @param {string} act */
+  button(act) {
+    return /** @type {HTMLElement} */ (this.buttons.querySelector(`[data-act=${act}]`));
   }
 
   // -- state ------------------------------------------------------------------------------------------------------
@@ -464,6 +497,7 @@ export class Board {
     this.readout.destroy();
     this.knobs.destroy();
     clearTimeout(this.reporting);
+    clearInterval(this.playing);
     this.root.remove();
   }
 }

@@ -1,11 +1,11 @@
 // Draws all boards of a page from the data that Streamlit passes to them.
-/** @import { Face, Mounted, Received, SentPanel } from "./types" */
+/** @import { Face, Mounted, Received, SentPanel } from "../messages" */
 
-import { Board } from "./board.js";
+import { Board } from "../views/board.js";
 import { boards, holders } from "./boards.js";
 import { TOLD, channel, told } from "./channel.js";
-import { Strips } from "./strips.js";
-import { Thumbnails } from "./thumbnails.js";
+import { Strips } from "../views/strips.js";
+import { Thumbnails } from "../views/thumbnails.js";
 
 /** @typedef {Received & { face: Face, ears: AbortController, drawn: string, adjust(): void }} Shown */
 
@@ -16,7 +16,7 @@ const shown = new Map(); // shadow root -> its view
 /** @type {Map<object, Received<SentPanel>>} */
 const parts = new Map(); // shadow root -> its panel, for any board that needs the panel
 
-/** @type {Map<object, Received<import("./types").HeldHeader>>} */
+/** @type {Map<object, Received<import("../messages").HeldHeader>>} */
 const held = new Map(); // shadow root -> the last answer to a dragged knob
 
 /**

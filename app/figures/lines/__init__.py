@@ -1,0 +1,1 @@
+"""Line charts: curves with bands, their names, and summaries of repeated measurements."""

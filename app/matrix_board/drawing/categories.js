@@ -1,0 +1,111 @@
+// Boards whose numbers are categories instead of magnitudes: 1 is the first category, 0 is no category.
+/** @import { BoardSettings, Category, Look, Mode, Pen } from "../messages" */
+
+import { fromHex, HALF, LARGEST, packed, PALETTES } from "./color.js";
+
+const LINE = 18;
+
+/**
+ * A heading or a swatch of a legend; a swatch without a colour is hatched.
+ * @typedef {{ name: string, heading?: boolean, colour?: string }} Item
+ */
+
+/**
+ * Return the index of a code's category in the list, -1 for no category.
+ * @param {number} code
+ * @param {number} unit
+ */
+const kindOf = (code, unit) => Math.round(HALF[code] * unit) - 1;
+
+/**
+ * Return the colour of each code of a panel with categories.
+ * @param {Category[]} categories
+ * @param {number} unit
+ * @param {Mode} mode
+ * @param {number} frame the frame of the animation, 0 without one; later categories have the colour of 0
+ */
+export function categoryTable(categories, unit, mode, frame) {
+  const table = new Uint32Array(65536);
+  const none = packed(fromHex(PALETTES[mode].none));
+  const colours = categories.map((each) => (each[mode] && isShown(each, frame) ? packed(fromHex(each[mode])) : none));
+  for (let code = 0; code <= LARGEST; code++) table[code] = colours[kindOf(code, unit)] ?? none;
+  return table;
+}
+
+/** Return whether a frame of the animation shows a category. */
+const isShown = (/** @type {Category} */ category, /** @type {number} */ frame) => !frame || category.frame <= frame;
+
+/**
+ * Return the name of a code's category in the shown frame.
+ * @param {number} code
+ * @param {number} unit
+ * @param {BoardSettings} settings
+ */
+export function categoryName(code, unit, { categories, words, frame }) {
+  const category = categories?.[kindOf(code, unit)];
+  if (!category) return words.none;
+  return isShown(category, frame) ? category.name : words.later;
+}
+
+/**
+ * Return the items of a legend of categories: the groups with their listed categories, and masked cells.
+ * @param {Look} look
+ * @param {string | null} masked
+ * @returns {Item[]}
+ */
+export function legendItems({ categories, words, palette, theme }, masked) {
+  const listed = (categories ?? []).filter((each) => each.listed);
+  const groups = [...new Set([...(words.none ? [""] : []), ...listed.map(({ group }) => group)])];
+  const items = groups.flatMap((group) => [
+    { name: group || words.unit, heading: true },
+    ...listed.filter((each) => each.group === group).map((each) => ({ name: each.name, colour: each[theme.mode] || palette.none })),
+    ...(group || !words.none ? [] : [{ name: words.none, colour: palette.none }]),
+  ]);
+  return masked ? [...items, { name: masked }] : items;
+}
+
+/** Return a legend of categories as text. */
+export const legendText = (/** @type {Item[]} */ items) =>
+  items.map(({ name, heading }, i) => (heading ? `${i ? "; " : ""}${name}: ` : `${items[i - 1]?.heading ? "" : ", "}${name}`)).join("");
+
+/**
+ * Return the position of each item of a legend, with line breaks, and the total height.
+ * @param {Pen} pen
+ * @param {number} width
+ * @param {Item[]} items
+ */
+export function legendPlaces(pen, width, items) {
+  let [x, line] = [0, 0];
+  const places = items.map(({ name, heading }) => {
+    const long = heading ? pen.measure(name, 11, 600) : 19 + pen.measure(name);
+    if (x && x + long > width) [x, line] = [0, line + 1];
+    const place = { x, y: line * LINE };
+    x += long + (heading ? 8 : 12);
+    return place;
+  });
+  return { places, height: LINE * (line + 1) };
+}
+
+/**
+ * Draw a legend of categories.
+ * @param {Pen} pen
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {Look} look
+ * @param {Item[]} items
+ */
+export function drawCategories(pen, x, y, width, { theme, palette }, items) {
+  legendPlaces(pen, width, items).places.forEach((place, i) => {
+    const { name, heading, colour } = items[i];
+    const [left, top] = [x + place.x, y + 3 + place.y];
+    if (heading) {
+      pen.text(name, left, top + 6, { colour: theme.muted, weight: 600 });
+      return;
+    }
+    if (colour) pen.rect(left, top, 14, 12, colour);
+    else pen.hatch(left, top, 14, 12, palette.hatch);
+    pen.frame(left + 0.5, top + 0.5, 13, 11, theme.border);
+    pen.text(name, left + 19, top + 6, { colour: theme.text });
+  });
+}

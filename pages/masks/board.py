@@ -1,0 +1,98 @@
+"""The board of the Masks page: the pattern of each variant, and the reach of the stack."""
+
+import numpy as np
+import streamlit as st
+
+from app.figures.categories import OTHER, steps
+from app.matrix_board import Category, Panel, matrix_board
+from app.matrix_board.pair_kinds import Kinds, hide_future
+from app.words.i18n import _, _n, escape_markdown
+from app.words.labels import label
+from attention_core.analysis.masks.pattern import has_pattern
+from attention_core.analysis.masks.stack import Reach
+from pages.masks.options import MasksOptions, take_token
+from pages.masks.patterns import caption
+from pages.masks.reach import StackReach, left_out, percent
+
+FIRST_LINE = 3
+"""Patterns before the panel of the stack, so that a wide board shows it in its first line."""
+
+
+def show(followed: StackReach) -> None:
+    """Draw the patterns, coloured by what allows each pair, and the layer of the stack that first connects each pair.
+
+    A click selects the token whose reach is shown below.
+    """
+    found = followed.found
+    if followed.refused:
+        st.caption(f":material/block: {left_out(followed.refused)}")
+    if not found.drawn:
+        st.info(
+            _("These variants use no mask. Choose “All patterns”, or add a sparse variant."), icon=":material/grid_on:"
+        )
+    if followed.whole is None:
+        st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
+    kinds = Kinds(pattern.primitives for pattern in found.drawn.values())
+    panels = [
+        Panel(
+            attention.key,
+            label(attention),
+            caption(pattern, every_head=found.view.head is None),
+            hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
+        )
+        for attention, pattern in found.drawn.items()
+    ]
+    categories = kinds.categories
+    if followed.whole is not None:
+        panels.insert(FIRST_LINE, _reach(followed, followed.whole, before=len(categories)))
+        categories += _layers(followed.last)
+    if panels:
+        matrix_board(
+            panels,
+            labels=found.labels,
+            key="masks.board",
+            categories=categories,
+            none=_("not allowed") if found.drawn else None,
+            later=_("not connected"),
+            frame=min(followed.depth, followed.last),
+            last_frame=followed.last,
+            on_frame=MasksOptions.stack_depth.set,
+            unit=_("Allowed by"),
+            pinned=MasksOptions.front.value,
+            on_pin=take_token,
+            file_name="masks",
+        )
+    full = [label(a) for a in found.patterns if not has_pattern(a.variant)]
+    if full:
+        st.caption(_("Not drawn, as every pair is allowed: {names}.", names=escape_markdown(", ".join(full))))
+
+
+def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
+    """Return the panel of the stack, whose categories follow after ``before`` others."""
+    last = followed.last
+    missing = (whole.first < 0) | (whole.first > last)
+    codes = np.select([missing, whole.first == 0], [last + 2, last + 1], whole.first) + before
+    return Panel(
+        "reach",
+        _("Stack: {layers}", layers=" → ".join(_(a.title) for a in followed.stack)),
+        connected_after(whole, followed.depth),
+        hide_future(codes.astype(np.float32), causal=followed.found.view.causal),
+        frames=[connected_after(whole, depth) for depth in range(1, last + 1)],
+    )
+
+
+def connected_after(whole: Reach, depth: int) -> str:
+    """Return the caption of the panel of the stack at a depth."""
+    share = percent(whole.shares[depth])
+    return _n("{share} of pairs after {n} layer", "{share} of pairs after {n} layers", n=depth, share=share)
+
+
+def _layers(last: int) -> list[Category]:
+    """Return the categories of the panel of the stack: layers 1 to ``last``, the token itself, and no layer."""
+    heading = _("First connected by")
+    layers = [
+        Category(_("layer {number}", number=number), *colour, group=heading, frame=number)
+        for number, colour in enumerate(steps(last), 1)
+    ]
+    itself = Category(_("itself"), *OTHER, group=heading, listed=False)
+    return [*layers, itself, Category(_("not connected"), "", "", group=heading)]
