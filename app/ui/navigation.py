@@ -57,13 +57,13 @@ def address(key: str) -> str:
     return key + url.query_string(_query(key, {}, {}))
 
 
-def _query(key: str, fields: Mapping[str, Sequence[str]], changes: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+def _query(key: str, fields: Mapping[str, Sequence[str]], changes: Mapping[str, Any]) -> dict[str, list[str]]:
     query, shared = dict(fields), Options.shared()
     if fields or changes or not url.untouched(shared):  # Else the page opens as from the menu.
         query |= url.link_of(st.session_state, shared, **changes)
     if query and not fields and not changes:
         query |= _openings(key)
-    return {name: query[name] for name in dict.fromkeys([*shared, *query]) if name in query}
+    return {name: list(query[name]) for name in dict.fromkeys([*shared, *query]) if name in query}
 
 
 @cache

@@ -16,6 +16,7 @@ from app.words.labels import label
 from attention_core import metrics
 from attention_core.experiments.error import ErrorTask, points
 from attention_core.experiments.leaks import tasks as leak_tasks
+from attention_core.experiments.swap.summary import error_points
 from pages.model import predicts
 from pages.model.measures import _question, _rows
 
@@ -280,7 +281,7 @@ def stand_in_4():
 
 
 def stand_in_5():
-    found = predicts.points(_rows(predicts.tasks(_question(revealed("stand_in", 5)))))
+    found = error_points(_rows(predicts.tasks(_question(revealed("stand_in", 5)))))
     for key in ("local", "sink"):
         curve = [point for point in found if point.word.startswith(key)]
         assert len(curve) == 9

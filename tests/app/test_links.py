@@ -70,6 +70,7 @@ WORDS = [
     ["retention~decay~0.5"],
     ["softmax", "local~window~3"],
     ["sparse", "local"],
+    ["sparse", "mixed"],
     ["softmax"],
     ["sparse"],
     ["3-4"],
