@@ -37,7 +37,6 @@ class Page(Generic[Q]):
         header: draws the page's own controls next to the question; None if the page has none.
         has_causal_switch: whether the header has the causal switch; a page about causal forms does not need it.
         uses_input: whether the page uses the shared input, which the visitor chooses in the sidebar.
-        folds_input: whether the sidebar is folded when the page opens; the line below the question opens it.
         open_heads: callback that opens the large view of all heads; None except on the page that has this view.
         runs_as_fragment: whether the page draws fast enough to run as a fragment (``app.ui.partial_rerun``): a widget
             change then redraws only the page and does not interrupt an earlier rerun.
@@ -61,7 +60,6 @@ class Page(Generic[Q]):
     header: Callable[[], None] | None = None
     has_causal_switch: bool = True
     uses_input: bool = True
-    folds_input: bool = False
     open_heads: Callable[[], None] | None = None
     runs_as_fragment: bool = False
     hides_special: bool = False

@@ -3,7 +3,6 @@
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -12,7 +11,7 @@ from app.lessons import add_button, card
 from app.lessons.options import LessonOptions
 from app.page import SECTIONS, Page, discover
 from app.page_script import mounting
-from app.server import first_paint, gc_tuning
+from app.server import gc_tuning
 from app.state import url
 from app.state.controls import Options
 from app.state.session import SharedOptions, opening_on, write_text
@@ -68,7 +67,7 @@ def _run() -> None:
     place = st.empty()
     if LessonOptions.present.value:
         place.html('<i class="presenting"></i>')  # app/page_script/style.css makes the page readable from afar.
-    st.set_page_config(page_title=f"{_(page.title)} · Attention Lab", initial_sidebar_state=_sidebar(page))
+    st.set_page_config(page_title=f"{_(page.title)} · Attention Lab", initial_sidebar_state="collapsed")
     here.run()
     gc_tuning.freeze_objects(here.url_path)
 
@@ -111,12 +110,6 @@ def _around(page: Page[object]) -> tuple[object, ...]:
     """Return the values that the sidebar and the style depend on; links in the sidebar carry the variants."""
     left_out = {SharedOptions.variants.name} if page.open_heads else set()
     return *(url.value(name) for name in Options.shared() if name not in left_out), st.session_state.get(UPLOAD)
-
-
-def _sidebar(page: Page[object]) -> Any:  # noqa: ANN401 - a word or a width
-    """Return the sidebar's width in pixels, or "collapsed" if the page folds it, in a frame and during a lesson."""
-    lesson = LessonOptions.lesson.name in st.query_params or st.session_state.get(LessonOptions.lesson.name)
-    return "collapsed" if page.folds_input or lesson or st.context.is_embedded else first_paint.SIDEBAR
 
 
 def _header(key: str, page: Page[object], subtitle: str) -> None:

@@ -41,7 +41,6 @@ PAGE = Page(
     question=N_("How does it work?"),
     options=InsideOptions,
     scope=scope,
-    folds_input=True,
     top=top,
     views={"steps": steps.show},
 )

@@ -47,7 +47,6 @@ PAGE = Page(
     question=N_("Which keys can each query reach?"),
     options=MasksOptions,
     opening=opening,
-    folds_input=True,
     runs_as_fragment=True,
     measures=MEASURES,
     header=show_add_all,

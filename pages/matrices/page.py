@@ -30,7 +30,6 @@ PAGE = Page(
     rank=1,
     question=N_("What does each variant attend to?"),
     options=MatricesOptions,
-    folds_input=True,
     runs_as_fragment=True,
     measures=MEASURES,
     header=show_display,

@@ -1,11 +1,11 @@
-"""Tests that the first HTML page contains the app's styles and reserves the space of the sidebar."""
+"""Tests that the first HTML page contains the app's styles."""
 
 import gzip
 
 import pytest
 from driver import complete
 
-from app.server.first_paint import SIDEBAR, FirstPaint
+from app.server.first_paint import FirstPaint
 
 PAGE = b"<html><head></head><body><div></div></body></html>"
 
@@ -41,22 +41,6 @@ def test_a_page_ends_with_the_styles(chunks):
     assert after.endswith(b"</style></body></html>")
     assert int(headers[b"content-length"]) == len(body)
     assert b"etag" not in headers, "of the file without the styles"
-
-
-@pytest.mark.parametrize(
-    ("path", "query", "room"),
-    [
-        ("/entropy", "", True),
-        ("/under/a/path/entropy/", "n=24", True),
-        ("/timing", "", False),
-        ("/", "", False),
-        ("/entropy", "embed=true", False),
-        ("/entropy", "lesson=flat", False),
-        ("/entropy", "present=1", False),
-    ],
-)
-def test_room_for_the_sidebar_is_kept_where_the_page_opens_with_one(path, query, room):
-    assert (f"margin-left: {SIDEBAR}px" in answered(path, query)[1].decode()) == room
 
 
 def test_other_answers_stay_as_they_are():
