@@ -86,18 +86,18 @@ def test_a_button_holds_nothing_that_the_caches_let_go(offered, view):
     """Check the button's memory: Streamlit keeps a button's arguments until each visitor's page is redrawn."""
     caches = [*cached._caches, cached.records().kept]
     for cache in caches:
-        for key in list(cache._kept):
+        for key in list(cache._entries):
             cache.drop(key)
     files = offered(view)
     computed = [
         weakref.ref(array)
         for cache in caches
-        for key in list(cache._kept)
+        for key in list(cache._entries)
         for array in arrays(getattr(cache.known(key), "value", cache.known(key)))
         if array.nbytes >= 20 * 20
     ]
     for cache in caches:
-        for key in list(cache._kept):
+        for key in list(cache._entries):
             cache.drop(key)
     gc.collect()
     assert set(files) == FILES[view][1]

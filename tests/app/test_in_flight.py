@@ -11,7 +11,7 @@ SYNTHETIC = {"input": "synthetic", "n": "12", "heads": "2", "d": "4", "variants"
 LONG = {"input": "text", "text": ["@long"], "variants": ["softmax", "local"]}
 STALE = {
     "selectbox": ("timing", {}, {"t_from": "17 (gone)"}),
-    "select_slider": ("entropy", {}, {"h_base": ["1000000"]}),
+    "select_slider": ("entropy", {"h_view": "factor"}, {"h_factor": ["1000000"]}),
     "segmented_control": ("entropy", {}, {"h_unit": ["decibels"]}),
     "the variant of a page": ("inside", {"inside": "nystrom"}, {"inside.variant": "gone"}),
     "pills of several": ("entropy", {}, {"h_scales": ["log n (n₀ = 7)", "gone"]}),

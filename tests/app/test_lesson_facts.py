@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from attention_core.experiments.swap.summary import error_points
 from driver import curves, message, table
 from test_lessons import NUMBERS, STEPS, begun, press, step_of
 
@@ -17,6 +16,7 @@ from app.words.labels import label
 from attention_core import metrics
 from attention_core.experiments.error import ErrorTask, points
 from attention_core.experiments.leaks import tasks as leak_tasks
+from attention_core.experiments.swap.derived import error_points
 from pages.model import predicts
 from pages.model.measures import _question, _rows
 
