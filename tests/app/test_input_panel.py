@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from driver import board, go, open_page, visit
+from driver import board, go, open_page, set_state, spoken, visit
 
 import attention_core as ac
 from app.jobs import cached
@@ -17,10 +17,12 @@ from app.ui.input_panel import (
     shown_tokens,
     size_in_words,
 )
+from app.ui.lazy import OPENED, in_markup
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.runtime.cache import ByteLRUCache
+from pages.entropy.distance import origin
 
 
 def record(special):
@@ -117,7 +119,11 @@ def test_every_page_is_given_queries_and_keys_with_the_positions_that_are_chosen
     at = go(at, "entropy", {"h_view": "distance"})
     assert not at.exception
     assert any(told.endswith("15 tokens · without RoPE](#input)") for told in captions(at))
-    assert any("RoPE is removed from these queries and keys, as selected" in told for told in captions(at))
+    set_state(at, **{OPENED: (in_markup("entropy.method"),)})
+    notice = origin(dataclasses.replace(source, positions=NONE))
+    assert "RoPE" in notice
+    assert "is removed from these queries and keys" in notice
+    assert notice in spoken(at.run())
 
 
 def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(monkeypatch):
