@@ -97,7 +97,7 @@ def drawn(page):
 def unfold(page):
     """Open all expanders. The content of an expander is built when it is opened, and may contain more expanders."""
     folded = page.locator("[data-testid=stExpander] details:not([open]) > summary")
-    for _ in range(9):
+    for _ in range(20):
         if not folded.count():
             return
         folded.first.click()

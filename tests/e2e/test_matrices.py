@@ -293,7 +293,7 @@ def test_the_input_stays_when_the_page_changes(page, server):
     page.get_by_role("link", name="Home").first.click()
     expect(page.get_by_text("All variants")).to_be_visible()
     settle(page)
-    page.get_by_test_id("stMain").get_by_role("link", name="Matrices Where").click()
+    page.get_by_test_id("stMain").get_by_role("link", name="Matrices What").click()
     expect(page.get_by_text("20 tokens").first).to_be_visible()
     settle(page)
     assert {"input=synthetic", "n=20", "causal=1"} <= words(page)

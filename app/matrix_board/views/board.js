@@ -83,6 +83,7 @@ export class Board {
       this.readout.tip,
       this.readout.live,
     );
+    this.root.style.visibility = "hidden"; // until the style sheet has arrived: without it, panels stand in one column
     host.append(this.root);
     this.hands = new Hands(this);
     this.ears = new AbortController();
