@@ -167,7 +167,7 @@ def test_the_normaliser_shows_its_growth_and_its_fit():
     slope, offset = np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)
     [fit] = [line for name, line in drawn.items() if name.startswith(f"fit n<sup>{slope:.2f}</sup>")]
     assert fit[64] == pytest.approx(math.exp(offset) * 64**slope)
-    assert f"about as n^{slope:.2f}." in spoken(at)
+    assert f"approximately as n^{slope:.2f}." in spoken(at)
     assert at.dataframe[0].value["exponent"][0] == pytest.approx(slope)
     assert drawn["n"][128] == 8
 

@@ -105,7 +105,7 @@ def test_the_average_of_heads_has_a_band():
     at = open_error(variants=chosen("softmax", "local"), head=-1)
     figure = charts(at)[0]
     assert any(t.get("fill") == "toself" for t in figure["data"])
-    assert "middle half of 2 heads" in spoken(at)
+    assert "middle half of the values, over 2 heads" in spoken(at)
 
 
 def test_cost_marks_the_front_from_the_mean_of_v_to_softmax():
