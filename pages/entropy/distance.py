@@ -89,27 +89,31 @@ def weights_by_form(shares: Mapping[str, float], n: int) -> str:
     """Return the weight of keys beyond n / 2 relative to adjacent keys, and whether RoPE makes attention more local."""
     values = {"half": n / 2, **{form: percent(share) for form, share in shares.items()}}
     first = _(
-        "With RoPE, **softmax** gives keys more than {half:g} tokens away {turned} of the weight of adjacent keys.",
+        "With RoPE, keys more than {half:g} tokens away get on average {turned} of the **softmax** weight of "
+        "adjacent keys.",
         **values,
     )
-    other = _("With ALiBi, it is {biased}.", **values) if BIASED in shares else ""
+    other = _("With ALiBi, the share is {biased}.", **values) if BIASED in shares else ""
     if PLAIN not in shares:
         return paragraph(first, other)
     if shares[TURNED] * SAME < shares[PLAIN]:
-        verdict = _("Without RoPE, it is {plain}: **RoPE makes attention more local here**.", **values)
+        verdict = _("Without RoPE, the share is {plain}: **RoPE makes attention more local here**.", **values)
     elif shares[TURNED] > SAME * shares[PLAIN]:
-        verdict = _("Without RoPE, it is {plain}: **RoPE makes attention less local here**.", **values)
+        verdict = _("Without RoPE, the share is {plain}: **RoPE makes attention less local here**.", **values)
     else:
-        verdict = _("Without RoPE, it is {plain}: RoPE hardly changes how local attention is.", **values)
+        verdict = _("Without RoPE, the share is {plain}: RoPE hardly changes how local attention is.", **values)
     return paragraph(first, verdict, other)
 
 
 def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> str:
     """Return the mean logit at distance 1 and beyond n / 2, in each form."""
     texts = {
-        TURNED: _("With RoPE, the mean logit changes from {near} for adjacent keys to {far} beyond {half:g} tokens."),
-        PLAIN: _("Without RoPE, it changes from {near} to {far}."),
-        BIASED: _("With ALiBi, it changes from {near} to {far}."),
+        TURNED: _(
+            "With RoPE, the mean logit changes from {near} for adjacent keys to {far} for keys more than {half:g} "
+            "tokens away."
+        ),
+        PLAIN: _("Without RoPE, the mean logit changes from {near} to {far}."),
+        BIASED: _("With ALiBi, the mean logit changes from {near} to {far}."),
     }
     return paragraph(
         *(
@@ -127,19 +131,41 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
         "size": percent(sizes[1] / sizes[0]),
         "times": number(bounds[1] / sizes[1]),
     }
-    text = _("Beyond {half:g} tokens, RoPE's bound on |logit| falls to {bound} of its adjacent-token value.", **values)
+    text = _(
+        "For keys more than {half:g} tokens away, the upper bound on |logit| with RoPE falls to {bound} of its value "
+        "for adjacent keys.",
+        **values,
+    )
     if bounds[1] >= bounds[0]:
-        text = _("Beyond {half:g} tokens, RoPE's bound on |logit| is {bound} of its adjacent-token value.", **values)
+        text = _(
+            "For keys more than {half:g} tokens away, the upper bound on |logit| with RoPE is {bound} of its value "
+            "for adjacent keys.",
+            **values,
+        )
     if sizes[1] > SAME * sizes[0]:
-        return paragraph(text, _("The actual |logit| **grows** to {size}; the bound is {times}× higher.", **values))
-    return paragraph(text, _("The actual |logit| is at {size}; the bound is {times}× higher.", **values))
+        return paragraph(
+            text,
+            _(
+                "The actual |logit| **grows** to {size} of its value for adjacent keys. The bound is {times} times the "
+                "actual |logit|.",
+                **values,
+            ),
+        )
+    return paragraph(
+        text,
+        _(
+            "The actual |logit| is {size} of its value for adjacent keys. The bound is {times} times the actual "
+            "|logit|.",
+            **values,
+        ),
+    )
 
 
 def alone(distance: int, bound: float, cosine: float) -> str:
     """Return the effect of RoPE itself at the largest distance, relative to distance 0."""
     return _(
-        "At {distance} tokens, RoPE's bound on the logit is {bound} of its value at distance 0. The product of a query "
-        "and an equal key is {cosine}.",
+        "At a distance of {distance} tokens, the upper bound on |logit| with RoPE is {bound} of its value at "
+        "distance 0. The dot product of a query and an equal key is {cosine} of its value at distance 0.",
         distance=distance,
         bound=percent(bound),
         cosine=percent(cosine),
@@ -150,11 +176,13 @@ def entropy_by_form(nats: Mapping[str, float], unit: str) -> str:
     """Return the entropy of the rows in each form."""
     values = {**{form: nats.get(form, 0.0) for form in names()}, "unit": unit}
     if PLAIN not in nats:
-        return _("The row entropy is {turned:.2f} {unit}.", **values)
+        return _("The mean entropy of a row is {turned:.2f} {unit}.", **values)
     if BIASED not in nats:
-        return _("The row entropy is {turned:.2f} {unit} with RoPE and {plain:.2f} without.", **values)
+        return _("The mean entropy of a row is {turned:.2f} {unit} with RoPE and {plain:.2f} without RoPE.", **values)
     return _(
-        "The row entropy is {turned:.2f} {unit} with RoPE, {plain:.2f} without, and {biased:.2f} with ALiBi.", **values
+        "The mean entropy of a row is {turned:.2f} {unit} with RoPE, {plain:.2f} without RoPE, and {biased:.2f} with "
+        "ALiBi.",
+        **values,
     )
 
 
@@ -221,13 +249,18 @@ def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, obj
 def notes(question: Question) -> str:
     """Return the effect of RoPE on a dot product, and the meaning of the bound."""
     text = _(
-        "- RoPE rotates pair p of every query and key by its position times θ. Lengths do not change.\n"
-        "- h is the product of a pair before the rotation, as complex numbers; 0 beyond the last pair.\n"
-        "- [The article](https://kexue.fm/archives/8265) shows that the mean of |S| falls with distance. It is a "
-        "**bound**: products of random queries and keys have mean 0 at any distance.\n"
-        "- Each head's value is the mean over all allowed pairs at a distance, up to three quarters of n. Lines and "
-        "bands are over heads and seeds.\n"
-        "- *Adjacent* is one token away; *beyond n / 2* is the mean over these distances."
+        "- RoPE groups the d coordinates of every query and key into pairs. It rotates pair p by the token's "
+        "position times $\\theta_p$. The vectors keep their lengths.\n"
+        "- $h_p$ is pair p of the query times the conjugate of pair p of the key, as complex numbers and before the "
+        "rotation. Beyond the last pair, $h_p$ is 0.\n"
+        "- [The article](https://kexue.fm/archives/8265) shows that the mean of $|S_p|$ over p falls with distance. "
+        "This lowers only the upper **bound** on the dot product. For random queries and keys, the dot products have "
+        "mean 0 at every distance.\n"
+        "- n is the number of tokens. A head's value at a distance is the mean over all allowed query–key pairs at "
+        "this distance, up to three quarters of n.\n"
+        "- Lines show the median or mean over heads and seeds, and bands show the quartiles.\n"
+        "- *Adjacent* means a distance of one token. *Beyond n / 2* is the mean over the measured distances above n "
+        "/ 2."
     )
     return f"{text}\n- {origin(question.source)}"
 

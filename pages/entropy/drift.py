@@ -54,22 +54,23 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     """Return the change with each fixed divisor at the measured length farthest from the reference length."""
     lengths = found[SOFTMAX].x
     if len(lengths) < 2:
-        return _("A change needs at least two lengths. Use a longer input.")
+        return _("Measuring a change needs at least two lengths. Use a longer input.")
     far = max(lengths, key=lambda n: (abs(math.log(n / base)), n))
     ends = {name: found[name].at(far) for name in ("length", "squared", "fixed")}
     if None in ends.values():
-        return _("At {base:,} tokens, no row has a positive logit, so squared ReLU's rows are empty.", base=base)
+        return _("At {base:,} tokens, no row has a positive logit, so all weights of squared ReLU are 0.", base=base)
     values = {"base": base, "n": int(far), **{name: number(end or 0.0) for name, end in ends.items()}}
     if measure == "total":
         text = _(
-            "From {base:,} to {n:,} tokens, **squared ReLU**'s row sums change by ×{length} (÷ n), ×{squared} (÷ n²) "
-            "and ×{fixed} (÷ constant).",
+            "From {base:,} to {n:,} tokens, the row sum of **squared ReLU** is multiplied by {length} when "
+            "normalised by n, by {squared} when normalised by n², and by {fixed} when normalised by a constant.",
             **values,
         )
     else:
         text = _(
-            "From {base:,} to {n:,} tokens, **squared ReLU**'s output size changes by ×{length} (÷ n), ×{squared} "
-            "(÷ n²) and ×{fixed} (÷ constant); softmax's by ×{softmax}.",
+            "From {base:,} to {n:,} tokens, the output size of **squared ReLU** is multiplied by {length} when "
+            "normalised by n, by {squared} when normalised by n², and by {fixed} when normalised by a constant. The "
+            "output size of softmax is multiplied by {softmax}.",
             softmax=number(found[SOFTMAX].at(far) or 0.0),
             **values,
         )
@@ -81,7 +82,7 @@ def least(ends: Mapping[str, float]) -> str:
     sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in ends.items()}
     first, second = sorted(sizes.values())[:2]
     if second - first < 0.01:  # One per cent of the value is less than the width of the curves.
-        return _("No divisor has a clearly smallest change.")
+        return _("No divisor clearly gives the smallest change.")
     return _("The change is smallest with **{divisor}**.", divisor=divisors()[min(sizes, key=sizes.__getitem__)])
 
 
@@ -98,7 +99,9 @@ def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], di
     if lengths:
         drawn.append(guide(_("no change"), lengths, [1.0] * len(lengths)))
     total = question.options.drift == "total"
-    title = _("row sum / row sum at {base}", base=base) if total else _("output size / size at {base}", base=base)
+    title = (
+        _("row sum relative to n = {base}", base=base) if total else _("output size relative to n = {base}", base=base)
+    )
     axes = {"x_title": _("tokens n"), "y_title": title, "log_x": True, "log_y": True}
     return drawn, {**axes, "mark": base, "x_ticks": lengths}
 
@@ -124,13 +127,16 @@ def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object
 def notes(question: Question) -> str:
     """Return how the change is defined, and why a constant factor does not count."""
     return _(
-        "- Training absorbs a constant factor, so every head is relative to itself at the reference length. Any "
-        "constant gives the same curve.\n"
-        "- **Row sum**: mean over queries. A row without a positive logit has the sum 0.\n"
-        "- **Output size**: root mean square over queries of the length of A v. It can shrink at equal row sums, "
-        "because the mean of more different values is shorter.\n"
-        "- **Exponent** a: least squares, change ~ nᵃ. 0 is no change.\n"
-        "- Queries, keys and values come from the source, not from a model trained with squared ReLU."
+        "- Every curve shows a head's value divided by the same head's value at the reference length. Training at "
+        "that length can compensate for a constant factor, so the factor does not matter. Dividing by any constant "
+        "gives the same curve.\n"
+        "- **Row sum**: the sum of a row's weights, averaged over queries. A row without a positive logit has the "
+        "sum 0.\n"
+        "- **Output size**: the root mean square of the lengths of the output vectors, over all queries. It can "
+        "shrink even if the row sums stay the same, because averaging more different values gives a shorter vector.\n"
+        "- **Exponent** a: the curve is fitted with a multiple of nᵃ by least squares on logarithms. If a is 0, the "
+        "value does not change with n.\n"
+        "- Queries, keys and values come from the input, not from a model trained with squared ReLU."
     )
 
 

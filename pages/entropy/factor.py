@@ -71,7 +71,8 @@ def sentence(factor: float, softmax: Spread, relu2: Spread, moved: float, unit: 
     if plain is None or steered is None or still is None:
         return _("Measuring λ = {factor:g} …", factor=factor)
     text = _(
-        "At λ = {factor:g}, **softmax**'s entropy changes from {plain:.2f} to {steered:.2f} {unit}.",
+        "Multiplying all logits by λ = {factor:g} changes the entropy of **softmax** from {plain:.2f} to "
+        "{steered:.2f} {unit}.",
         factor=factor,
         plain=plain,
         steered=steered,
@@ -79,10 +80,12 @@ def sentence(factor: float, softmax: Spread, relu2: Spread, moved: float, unit: 
     )
     values = {"still": still, "unit": unit, "moved": at_most(moved)}
     if moved == 0:
-        other = _("**Squared ReLU** ÷ row sum stays at {still:.2f} {unit}: every weight is unchanged.", **values)
+        other = _("The entropy of **squared ReLU** ÷ row sum stays at {still:.2f} {unit}: no weight changes.", **values)
     else:
         other = _(
-            "**Squared ReLU** ÷ row sum stays at {still:.2f} {unit}: no weight changes by more than {moved}.", **values
+            "The entropy of **squared ReLU** ÷ row sum stays at {still:.2f} {unit}: no weight changes by more than "
+            "{moved}.",
+            **values,
         )
     return paragraph(text, other)
 
@@ -107,9 +110,10 @@ def table(rows: Sequence[HomogeneityRow], question: Question) -> list[dict[str, 
 def notes(question: Question) -> str:
     """Return why a factor cancels in squared ReLU, but not in softmax."""
     return _(
-        "Squared ReLU is homogeneous: a factor λ on the logits multiplies each term and their sum by λ², and cancels. "
-        "So neither a temperature nor log n scaling sharpens its rows. Divided by n instead, all weights grow by λ² "
-        "and keep their ratios. Measured on the first {n} tokens.",
+        "Squared ReLU is homogeneous: a factor λ on the logits multiplies each term of a row, and their sum, by λ². "
+        "After division by the row sum, the factor cancels. Neither a temperature nor log n scaling can therefore "
+        "sharpen the rows. If the terms are divided by n instead, all weights are multiplied by λ², but their ratios "
+        "stay the same. All values are measured on the first {n} tokens.",
         n=measured(question),
     )
 

@@ -130,7 +130,7 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
     values = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "low": low, "high": high, "unit": unit}
     if len(softmax.x) == 1:
         text = _("At {a:,} tokens, **softmax**'s entropy is {low:.2f} {unit}.", **values)
-        return paragraph(text, _("Growth needs at least three lengths. Use a longer input."))
+        return paragraph(text, _("Measuring growth needs at least three lengths. Use a longer input."))
     if high < low:
         moves = _(
             "From {a:,} to {b:,} tokens, **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}", **values
@@ -142,13 +142,15 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
     own, steered = slope(softmax, per_nat), slope(scaled, per_nat) if scaled else None
     alike = fit_entropy(softmax.x, [uniform_entropy(n, causal=causal) for n in softmax.x])
     if own is None or alike is None:
-        return paragraph(moves + ".", _("These lengths are too close for a slope. Use a longer input."))
+        return paragraph(
+            moves + ".", _("These lengths are too few or too close together to measure a slope. Use a longer input.")
+        )
     share = percent(own.exponent / alike.exponent)
     if steered is None:
-        relative = _("{share} of the uniform-attention slope", share=share)
+        relative = _("its slope is {share} of that of uniform attention", share=share)
     else:
         relative = _(
-            "{share} of the uniform-attention slope ({steered} with log n scaling)",
+            "its slope is {share} of that of uniform attention ({steered} with log n scaling)",
             share=share,
             steered=percent(steered.exponent / alike.exponent),
         )
@@ -162,7 +164,7 @@ def _bend(softmax: Spread, *, per_nat: float, causal: bool) -> str:
     if tail is None or alike is None:
         return ""
     return _(
-        "The curve bends: from {a:,} to {b:,} tokens, the slope is {share}.",
+        "The curve bends: from {a:,} to {b:,} tokens, its slope is {share} of that of uniform attention.",
         a=int(last[0]),
         b=int(last[-1]),
         share=percent(tail.exponent / alike.exponent),
@@ -203,15 +205,19 @@ def range_of_sums(rows: Sequence[EntropyRow | HomogeneityRow]) -> str:
 def notes(question: Question) -> str:
     """Return how entropy is measured, including rows that are not probabilities."""
     return _(
-        "- **H** is 0 if a query attends to one key, and log n if all weights are equal. *exp H* is the number of "
-        "equally weighted keys with the same entropy.\n"
-        "- **Signed or unnormalised rows**: absolute values, divided by their sum. A row of zeros has 0. *Row sums* "
-        "lists the smallest and the largest sum over all lengths.\n"
-        "- **S** is the mean of |a| divided by the root mean square of a, over a query's allowed keys.\n"
-        "- **H / log n**: each query's entropy divided by the logarithm of the number of its allowed keys.\n"
-        "- **Slope**: least squares of H on log n, in nats. It is 1 for uniform attention and 0 for constant entropy.\n"
-        "- Each head's value is the mean over its queries. Lines are the median (or mean) over heads and seeds, bands "
-        "the quartiles."
+        "- **H** is the entropy of a row of weights. It is 0 if the query attends to one key, and log n if all n "
+        "weights are equal. *exp H* is the number of equally weighted keys with the same entropy.\n"
+        "- **Rows with negative weights, or with a sum other than 1**: H is computed from the absolute values of the "
+        "weights, divided by their sum. A row of zeros has entropy 0. The column *row sums* shows the smallest and "
+        "the largest row sum over all lengths.\n"
+        "- **S** is the mean of |a| divided by the root mean square of a, where a are the weights of a query's "
+        "allowed keys.\n"
+        "- **H / log n** is the entropy of a query's row divided by the logarithm of the number of its allowed "
+        "keys.\n"
+        "- **Slope** is the slope of a line fitted to H in nats against log n by least squares. It is about 1 for "
+        "uniform attention, and 0 if H does not change with n. R² is the quality of the fit, at most 1.\n"
+        "- Each head's value is the mean over its queries. Lines show the median or mean over heads and seeds, and "
+        "bands show the quartiles."
     )
 
 

@@ -58,7 +58,7 @@ MEASURES = {
         step=0.05,
         digits=2,
         tolerance=0.1,
-        missing_message=N_("A slope needs at least two lengths. Use a longer input."),
+        missing_message=N_("Measuring a slope needs at least three lengths. Use a longer input."),
     ),
 }
 CURVES = {

@@ -56,9 +56,10 @@ def sentence(found: Mapping[str, Spread]) -> str:
     softmax, relu2 = found["softmax"], found["relu2"]
     law, other = (fit_growth(each.x, each.middle) for each in (softmax, relu2))
     if law is None:
-        return _("These lengths are too few or too close to show growth. Use a longer input.")
+        return _("These lengths are too few or too close together to measure growth. Use a longer input.")
     text = _(
-        "From {a:,} to {b:,} tokens, **softmax**'s normaliser Z grows {z:.3g}-fold, about as n^{exponent:.2f}.",
+        "From {a:,} to {b:,} tokens, **softmax**'s normaliser Z is multiplied by {z:.3g}. It grows approximately as "
+        "n^{exponent:.2f}.",
         a=int(softmax.x[0]),
         b=int(softmax.x[-1]),
         z=softmax.middle[-1],
@@ -71,16 +72,25 @@ def sentence(found: Mapping[str, Spread]) -> str:
     sides = {(exponent > 1 - SUITS) + (exponent > 1 + SUITS) for exponent in (numbers["exponent"], numbers["tail"])}
     if len(sides) > 1:
         verdict = _(
-            "**Squared ReLU**'s grows as n^{exponent:.2f} overall but as n^{tail:.2f} over the last {n} lengths: no "
-            "single exponent fits.",
+            "**Squared ReLU**'s Z grows as n^{exponent:.2f} overall but as n^{tail:.2f} over the {n} longest "
+            "lengths, so no single exponent fits.",
             **numbers,
         )
     elif sides == {0}:
-        verdict = _("**Squared ReLU**'s grows as n^{exponent:.2f}, so dividing by n shrinks long rows.", **numbers)
+        verdict = _(
+            "**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums shrink with length.",
+            **numbers,
+        )
     elif sides == {2}:
-        verdict = _("**Squared ReLU**'s grows as n^{exponent:.2f}, so dividing by n enlarges long rows.", **numbers)
+        verdict = _(
+            "**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums grow with length.",
+            **numbers,
+        )
     else:
-        verdict = _("**Squared ReLU**'s grows as n^{exponent:.2f}, so dividing by n fits.", **numbers)
+        verdict = _(
+            "**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n keeps the row sums nearly constant.",
+            **numbers,
+        )
     return paragraph(text, verdict)
 
 
@@ -114,11 +124,16 @@ def readable(log: float) -> str:
 def notes(question: Question) -> str:
     """Return how Z and its exponent are computed."""
     return _(
-        "- No maximum is subtracted from the logits. If all logits are zero, softmax's Z is n.\n"
-        "- A head's Z is the geometric mean over its queries. *Empty rows* have no positive logit, so squared ReLU's Z "
-        "is 0; they are left out.\n"
-        "- Every head is relative to its own Z at the shortest length. Lines and bands are over heads and seeds.\n"
-        "- **Exponent** a: least squares of log Z on log n, Z ~ nᵃ. If a < 1, dividing by n divides by too much."
+        "- Z is the sum by which a row's terms can be divided so that its weights sum to 1. The terms are computed "
+        "from the logits x, without subtracting their maximum. If all logits are zero, softmax's Z is the number of "
+        "keys.\n"
+        "- A head's Z is the geometric mean over its queries. *Empty rows* have no positive logit, so squared ReLU's "
+        "Z is 0. The mean leaves these rows out.\n"
+        "- Every curve shows a head's Z divided by its Z at the shortest length. Lines show the median or mean over "
+        "heads and seeds, and bands show the quartiles.\n"
+        "- **Exponent** a is the slope of a line fitted to log Z against log n by least squares: Z grows "
+        "approximately as nᵃ. If a is below 1, Z grows more slowly than n. Dividing by n then makes the row sums "
+        "shrink with length."
     )
 
 

@@ -51,7 +51,10 @@ class EntropyOptions(Options, prefix="h_"):
     measure = choice(
         {"entropy": "H", "normalised": "H / log n", "sparsity": "S"},
         N_("Measure"),
-        help=N_("H: entropy. S = E|a| / √E a²: 1 for a uniform row, 1/√n for a one-hot row."),
+        help=N_(
+            "H is the entropy of a row of weights a. S is the mean of |a| divided by the root mean square of a: 1 if "
+            "all n weights are equal, 1/√n if only one is not zero."
+        ),
     )
     scales = several(("log_n", "temperature", "unscaled"), ["log_n"], N_("Other softmax scalings"))
     base = selection(
@@ -60,10 +63,14 @@ class EntropyOptions(Options, prefix="h_"):
         default=512,
         opening=64,
         layout={"width": 95},
-        help=N_("The length at which log n scaling equals 1/√d."),
+        help=N_("The length n₀ at which log n scaling equals the usual factor 1/√d."),
     )
     temperature = selection(
-        {t: f"{t:g}" for t in TEMPERATURES}, "T", default=2.0, layout={"width": 95}, help=N_("Divides the logits.")
+        {t: f"{t:g}" for t in TEMPERATURES},
+        "T",
+        default=2.0,
+        layout={"width": 95},
+        help=N_("The temperature T, by which all logits are divided."),
     )
     drift = choice({"total": N_("row sum"), "size": N_("output size")}, N_("Measure"))
     trained = listed_whole(
@@ -72,7 +79,10 @@ class EntropyOptions(Options, prefix="h_"):
         lambda: current().sweep_tokens,
         N_("Reference length"),
         layout={"width": 150},
-        help=N_("The length at which every curve is 1. Training there absorbs any constant factor."),
+        help=N_(
+            "All curves are divided by their value at this length. A model trained at this length can compensate for "
+            "any constant factor."
+        ),
     )
     distance = choice(
         {"weight": N_("weight"), "logit": N_("logit"), "bound": N_("|logit| and bound"), "alone": N_("RoPE alone")},
@@ -90,12 +100,14 @@ class EntropyOptions(Options, prefix="h_"):
         N_("Longest n"),
         default=LONGEST,
         layout={"width": 120},
-        help=N_("The work grows with n². A stopped sweep keeps its results."),
+        help=N_("The computation grows with n². If you stop it, the results so far are kept."),
     )
     seeds = whole(2, 1, SEEDS, N_("Seeds"), layout={"width": 110})
     heads = choice({"all": N_("all heads"), "one": N_("one head")}, N_("Heads"))
     line = choice({"median": N_("median"), "mean": N_("mean")}, N_("Line"))
-    band = switch(True, N_("Band"), help=N_("From the lower to the upper quartile over heads and seeds."))
+    band = switch(
+        True, N_("Band"), help=N_("The band extends from the lower to the upper quartile over heads and seeds.")
+    )
     unit = choice({"nats": N_("nats"), "bits": N_("bits")}, N_("Entropy in"))
 
 

@@ -137,7 +137,10 @@ def how_lengths_are_made(question: Question) -> str:
     """Return how the sequences of other lengths are made."""
     return paragraph(
         sentence(question.source.lengths_notice(question.record)),
-        _("With a causal mask, query i attends to i + 1 keys, so the average includes short rows.")
+        _(
+            "With a causal mask, token i (counted from 0) attends to only i + 1 keys, so averages include rows with "
+            "few keys."
+        )
         if question.causal
         else "",
     )
@@ -160,7 +163,9 @@ def hint(room: int, *, written: bool) -> str:
     """Return the message that a written text ends early; empty for other sources and longer texts."""
     if room >= SHORT or not written:
         return ""
-    return _n("This text has {n} token. Measure", "This text has {n} tokens. Measure", n=room)
+    return _n(
+        "This text has only {n} token. Measure instead:", "This text has only {n} tokens. Measure instead:", n=room
+    )
 
 
 def show_hint(question: Question) -> None:

@@ -78,16 +78,22 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     if question.options.measure == "matrix" and any(p.floor for p in found):
         sentences.append(
             _(
-                "Dashed lines are floors of the matrix error: the best choice of as many keys per row, or the "
-                "truncated SVD of the same rank, whichever is higher."
+                "Dashed lines are floors: lower bounds on the matrix error. A floor is the error of the best matrix "
+                "with as many keys per row, or of the best matrix of the same rank, whichever is higher."
             )
         )
     if any(cheaper_upwards(own) for attention, own in shown.items() if attention.variant.budget is not None):
-        sentences.append(_("↓: a larger budget is cheaper."))
+        sentences.append(_("↓ marks variants for which a larger budget costs less."))
     if none := [_(attention.title) for attention, own in shown.items() if any(map(without_budget, own))]:
         sentences.append(
-            _("This axis cannot show a budget of 0 ({names}); the chart against cost does.", names=", ".join(none))
+            _(
+                "This axis cannot show a budget of 0 ({names}). The chart of the error against cost shows these "
+                "points.",
+                names=", ".join(none),
+            )
         )
     if level := [_(attention.title) for attention in shown if attention.variant.budget is None]:
-        sentences.append(_("Flat lines have no budget setting: {names}.", names=", ".join(level)))
+        sentences.append(
+            _("These variants have no budget setting, so their lines are flat: {names}.", names=", ".join(level))
+        )
     return sentences

@@ -27,7 +27,10 @@ def show(question: Question) -> None:
     timed = question.options.price == "ms"
     times = _times(question, tasks) if timed else None
     axis = _("forward time, all heads (ms)") if timed else _("multiply-adds, one head")
-    front = _("Grey steps and rings mark the Pareto front: points that no cheaper variant beats.")
+    front = _(
+        "Grey steps and rings mark the Pareto front: the points for which no other point is both cheaper and more "
+        "accurate."
+    )
     drawn = None if times == {} else partial(lines, times=times)
     sentences = [front] if timed else [front, what_is_counted()]
     describe = partial(words.against_cost, times=times)
@@ -59,10 +62,10 @@ def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
         taken[sample.word].append(sample.ms)
     whole = min(map(len, taken.values()), default=0)
     if not whole:
-        st.info(_("Press “Measure times” to run every point on this machine, in {n} rounds.", n=ROUNDS))
+        st.info(_("Press “Measure times” to time every point of the chart {n} times on this machine.", n=ROUNDS))
         return {}
     if whole < ROUNDS:
-        st.caption(_("The times are incomplete: {count} of {all} rounds.", count=whole, all=ROUNDS))
+        st.caption(_("The times are incomplete: {count} of {all} rounds are measured.", count=whole, all=ROUNDS))
     return {word: statistics.median(ms) for word, ms in taken.items()}
 
 

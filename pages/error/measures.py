@@ -26,7 +26,7 @@ def _error(screen: Screen, attention: ac.Attention) -> float:
 
 MEASURES = {
     "error": VariantMeasure(
-        N_("error of {name} with its setting, as the page measures it"),
+        N_("error of {name} at its current settings, in the error metric of the page"),
         _error,
         high=2,
         step=0.05,

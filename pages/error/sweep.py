@@ -151,7 +151,9 @@ def curve(
         hollow=other,
         marks=marks,
         notes=[
-            _("{numbers}<br>click: this matrix", numbers=in_words(p)) if has_matrix_links(question) else in_words(p)
+            _("{numbers}<br>Click to open this matrix", numbers=in_words(p))
+            if has_matrix_links(question)
+            else in_words(p)
             for p in own
         ],
         links=[quote_plus(p.word) for p in own] if has_matrix_links(question) else (),
@@ -211,7 +213,7 @@ def in_words(point: ErrorPoint) -> str:
 def floor_in_words(point: ErrorPoint) -> str:
     """Return the name and value of the lower bound of a point's error."""
     values = {
-        "rank": _("floor {floor:.3g}: the best matrix of its rank", floor=point.floor or 0.0),
-        "keys": _("floor {floor:.3g}: the best choice of as many keys per row", floor=point.floor or 0.0),
+        "rank": _("floor {floor:.3g}: error of the best matrix of the same rank", floor=point.floor or 0.0),
+        "keys": _("floor {floor:.3g}: error of the best matrix with as many keys per row", floor=point.floor or 0.0),
     }
     return values.get(point.floor_kind, "")

@@ -80,18 +80,19 @@ def verdict(best: ErrorPoint | None, *, zero: float, question: Question, referen
     values = {"n": question.n, "reference": reference_name(ac.get(reference)), "cost": cost, "zero": zero}
     if best is None:
         return _(
-            "At {n:,} tokens, no variant compared with {reference} costs half of softmax's {cost} or less.", **values
+            "At {n:,} tokens, every variant compared with {reference} needs more than half of softmax's {cost}.",
+            **values,
         )
     values |= {"name": label(ac.from_word(best.word)), "error": best.middle, "measure": question.axis}
     if best.middle >= zero:
         return _(
-            "At half of softmax's {cost} or less, **no variant is closer to {reference} than the mean of values** "
-            "({zero:.2g}). The best, {name}, has an error of {error:.2g}.",
+            "With at most half of softmax's {cost}, **no variant is closer to {reference} than the mean-of-values "
+            "baseline** (error {zero:.2g}). The best variant, {name}, has an error of {error:.2g}.",
             **values,
         )
     return _(
-        "At half of softmax's {cost} or less, **{name}** is closest to {reference}: {measure} {error:.2g} at {n:,} "
-        "tokens (mean of values: {zero:.2g}).",
+        "With at most half of softmax's {cost}, **{name}** is closest to {reference} at {n:,} tokens: {measure} "
+        "{error:.2g}, compared with {zero:.2g} for the mean-of-values baseline.",
         **values,
     )
 
@@ -114,20 +115,24 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         if reached:
             sentences.append(
                 _(
-                    "Compared with {reference}, the error falls to half that of the mean of values ({half:.2g}) at "
-                    "{names}.",
+                    "Compared with {reference}, the error is at most {half:.2g}, half that of the mean-of-values "
+                    "baseline, with {names}.",
                     **values,
                 )
             )
             if missed:
                 text = _n(
-                    "{names} does not reach it.", "{names} do not reach it.", n=len(missed), names=", ".join(missed)
+                    "{names} does not reach this error.",
+                    "{names} do not reach this error.",
+                    n=len(missed),
+                    names=", ".join(missed),
                 )
                 sentences.append(text)
         else:
             sentences.append(
                 _(
-                    "Compared with {reference}, no setting has half the error of the mean of values ({half:.2g}).",
+                    "Compared with {reference}, no setting reduces the error to {half:.2g}, half that of the "
+                    "mean-of-values baseline.",
                     **values,
                 )
             )
@@ -148,16 +153,16 @@ def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
         if best.middle >= zero:
             sentences.append(
                 _(
-                    "At {n:,} tokens, **no variant is closer to {reference} than the mean of values** "
-                    "({zero:.2g}). The best, {name}, has an error of {error:.2g}.",
+                    "At {n:,} tokens, **no variant is closer to {reference} than the mean-of-values baseline** "
+                    "(error {zero:.2g}). The best variant, {name}, has an error of {error:.2g}.",
                     **values,
                 )
             )
         else:
             sentences.append(
                 _(
-                    "At {n:,} tokens, **{name}** is closest to {reference}: error {error:.2g} (mean of values: "
-                    "{zero:.2g}).",
+                    "At {n:,} tokens, **{name}** is closest to {reference}: its error is {error:.2g}, compared with "
+                    "{zero:.2g} for the mean-of-values baseline.",
                     **values,
                 )
             )
@@ -192,8 +197,8 @@ def notes(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[str
     if others := [_(a.title) for a in shown if is_replacement(a)]:
         sentences.append(
             _(
-                "Open circles and dash-dotted lines mark variants that replace softmax ({names}). For them, the "
-                "distance from softmax is not an error.",
+                "Open circles and dash-dotted lines mark variants that replace softmax instead of approximating it "
+                "({names}). For these variants, a difference from softmax is not an error.",
                 names=", ".join(others),
             )
         )
@@ -204,30 +209,38 @@ def notes(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[str
     if any(p.low < p.high for p in found):
         sentences.append(
             _(
-                "Lines are medians. Bands are the middle half of {heads} heads and, for random variants, of {seeds} "
-                "seeds.",
+                "Lines show medians, and bands show the middle half of the values, over {heads} heads. For random "
+                "variants, the values include {seeds} seeds per head.",
                 heads=question.heads,
                 seeds=SEEDS,
             )
             if question.heads > 1
-            else _("For random variants, lines are medians and bands the middle half of {n} seeds.", n=SEEDS)
+            else _(
+                "For random variants, lines show medians, and bands show the middle half of the values, over {n} "
+                "seeds.",
+                n=SEEDS,
+            )
         )
     exact = dict.fromkeys(label(ac.from_word(p.word)) for p in found if p.middle == 0 and p.variant != UNIFORM)
     if question.options.log and exact:
-        sentences.append(_("A log scale cannot show an error of 0: {names}.", names=", ".join(exact)))
+        sentences.append(
+            _("These variants have an error of 0, which a log scale cannot show: {names}.", names=", ".join(exact))
+        )
     if endless := sum(not math.isfinite(p.middle) for own in shown.values() for p in own):
         sentences.append(
             _n(
-                "{n} point is infinite and not drawn: it has weight where the reference has none, or empty rows.",
-                "{n} points are infinite and not drawn: they have weight where the reference has none, or empty rows.",
+                "{n} point is not drawn because its error is infinite. The variant has weight where the reference "
+                "has none, or rows without any weight.",
+                "{n} points are not drawn because their errors are infinite. The variants have weight where the "
+                "reference has none, or rows without any weight.",
                 n=endless,
             )
         )
     if above:
         sentences.append(
             _n(
-                "{n} point lies above the axis. Double-click the chart to show it.",
-                "{n} points lie above the axis. Double-click the chart to show them.",
+                "{n} point lies above the end of the axis. Double-click the chart to show it.",
+                "{n} points lie above the end of the axis. Double-click the chart to show them.",
                 n=above,
             )
         )
@@ -237,14 +250,20 @@ def notes(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[str
 def definitions() -> str:
     """Return definitions of the terms as Markdown."""
     return _(
-        "**Matrix** $\\lVert A - S\\rVert_F / \\lVert S\\rVert_F$. "
-        "**Misplaced mass** $\\tfrac12\\sum_j |A_{ij} - S_{ij}|$, mean over rows. "
-        "**KL** $\\sum_j A_{ij} \\log (A_{ij}/S_{ij})$, mean over rows, of absolute values divided by their sum. "
-        "**Missed keys** share of the 10 heaviest keys in a row of $S$ that are not among the variant's 10. "
-        "**Output** $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$. "
-        "**Direction** one minus the mean cosine between rows of $AV$ and $SV$.\n\n"
-        "$S$ is softmax on the same queries, keys and values, or the variant's own reference. The **mean of values** "
-        "is uniform attention over the allowed keys. A variant above it is worse than plain averaging.\n\n"
-        "The **floors** apply to the matrix error only. No matrix of rank $m$ is closer to $S$ than its truncated SVD "
-        "(Eckart and Young). No matrix with $k$ non-zeros per row is closer than the $k$ largest entries."
+        "$A$ is the variant's matrix of attention weights, and $V$ is the matrix of values. $S$ is the reference: "
+        "softmax's matrix for the same queries and keys, or the variant's own reference if it has one.\n\n"
+        "- **Matrix**: $\\lVert A - S\\rVert_F / \\lVert S\\rVert_F$, where $\\lVert\\cdot\\rVert_F$ is the root of "
+        "the sum of squares.\n"
+        "- **Misplaced mass**: $\\tfrac12\\sum_j |A_{ij} - S_{ij}|$, averaged over the rows $i$.\n"
+        "- **KL divergence**: $\\sum_j A_{ij} \\log (A_{ij}/S_{ij})$, averaged over the rows $i$. First, the "
+        "absolute values of each row are divided by their sum.\n"
+        "- **Missed top keys**: the share of the 10 heaviest keys in a row of $S$ that are not among the 10 heaviest "
+        "keys in the same row of $A$.\n"
+        "- **Output**: $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$.\n"
+        "- **Direction**: one minus the mean cosine between the same rows of $AV$ and $SV$.\n\n"
+        "The **mean of values** is a baseline: uniform attention over the allowed keys. A variant with a larger "
+        "error is worse than this simple average.\n\n"
+        "The **floors** are lower bounds and apply to the matrix error only. No matrix of rank $m$ is closer to $S$ "
+        "than the truncated SVD of $S$ (Eckart and Young). No matrix with $k$ non-zeros per row is closer to $S$ "
+        "than the $k$ largest entries of each row of $S$."
     )

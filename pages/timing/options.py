@@ -52,13 +52,21 @@ class TimingOptions(Options, prefix="t_"):
     heads = whole(8, 1, lambda: current().heads, N_("Heads"))
     d = whole(64, 2, lambda: current().head_size, N_("Head size d"))
     rounds = whole(
-        5, 1, MOST_ROUNDS, N_("Rounds"), widget=st.slider, help=N_("Samples of each variant at each length.")
+        5,
+        1,
+        MOST_ROUNDS,
+        N_("Rounds"),
+        widget=st.slider,
+        help=N_("How many times each variant is timed at each length."),
     )
     side = choice(SIDES, N_("Second chart"))
     masked = link_only_option(
         lambda: url.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
-        N_("Apply mask of (dotted)"),
-        help=N_("Computes all pairs and hides some, to show how much time the variant's own algorithm saves."),
+        N_("Full attention with mask of (dotted)"),
+        help=N_(
+            "Full attention computes all pairs and hides those that this variant skips. The comparison shows how "
+            "much time the variant's own algorithm saves."
+        ),
     )
     form = choice(FORMS, N_("Apply mask to"))
     columns = switch(False, N_("All columns"))

@@ -33,7 +33,12 @@ def show(spec: TimingSpec) -> Run | None:
             options[0],
             key="timing.beside",
             format_func=lambda name: _named(name, fitting) if name in fitting else _("none"),
-            help=None if fitting else _("No recorded run has this mode. Run it here, or load one."),
+            help=None
+            if fitting
+            else _(
+                "No recorded run matches the chosen mode and causal setting. Run it on this machine, or load a run "
+                "from a file."
+            ),
         )
         _files()
 
@@ -72,7 +77,7 @@ def _files() -> None:
     )
     if "timing.refused" in state:
         st.error(escape_markdown(state["timing.refused"]), icon=":material/error:")
-    st.caption(_("To measure another machine or a GPU:"))
+    st.caption(_("To measure on another machine or a GPU, run this command there and load the file here:"))
     st.code("python -m attention_core bench --device cuda --out timing.json", language="bash", wrap_lines=True)
 
 

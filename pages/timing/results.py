@@ -129,7 +129,7 @@ def crossover_in_words(name: str, at: Overtaking) -> str:
         for n, own, full in (at.before, at.after)
     ]
     return "<br>".join(
-        [_("{name} is faster than softmax from {n} tokens", name=name, n=format_interpolated(at.tokens)), *sentences]
+        [_("{name} becomes faster than softmax at {n} tokens", name=name, n=format_interpolated(at.tokens)), *sentences]
     )
 
 
@@ -232,7 +232,7 @@ def first_columns(n: int) -> list[str]:
 
 def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str], n: int) -> str:
     """Return why some cells of the table are empty, in one sentence; empty if no cell is."""
-    short = _("needs two lengths")
+    short = _("needs at least two lengths")
     why = {
         _("faster from"): _("needs softmax"),
         _at(n): _("not measured at this length"),
@@ -240,7 +240,7 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str], n: i
         _("time ∝ n^"): short,
         "R²": short,
         _("work ∝ n^"): short,
-        _("by formula"): _("known for a forward pass only"),
+        _("by formula"): _("known only for a forward pass"),
     }
     reasons: dict[str, list[str]] = {}
     for column, reason in why.items():
@@ -276,8 +276,8 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
             missing.setdefault((left.n, _(left.reason, **left.fields)), []).append(escape_markdown(names[key]))
     return [
         _n(
-            "{names} ({run}) is not measured from {tokens:,} tokens on. {reason}",
-            "{names} ({run}) are not measured from {tokens:,} tokens on. {reason}",
+            "There is no measurement of {names} ({run}) at {tokens:,} tokens or more. {reason}",
+            "There are no measurements of {names} ({run}) at {tokens:,} tokens or more. {reason}",
             n=len(gathered),
             names=", ".join(gathered),
             run=_("live") if live else _("recorded"),
@@ -311,7 +311,7 @@ def otherwise(run: Run, *, live: bool) -> list[str]:
     ]
     return [
         *([_("Not in {run}: {names}.", run=where, names=", ".join(missing))] if missing else []),
-        *([_("In {run}: {names}.", run=where, names="; ".join(others))] if others else []),
+        *([_("Other settings in {run}: {names}.", run=where, names="; ".join(others))] if others else []),
     ]
 
 

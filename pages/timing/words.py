@@ -33,8 +33,8 @@ def least_memory(found: Sequence[Series]) -> str:
     values = {"n": n, "name": escape_markdown(other), "own": memory(own), "other": memory(least)}
     if own <= least:
         text = _(
-            "At {n:,} tokens, **softmax's fused kernel needs the least memory**: {own} beyond its inputs. The next, "
-            "{name}, needs {other}.",
+            "At {n:,} tokens, **softmax's fused kernel needs the least memory**: {own} beyond its inputs. The second "
+            "best, {name}, needs {other}.",
             **values,
         )
     else:
@@ -44,7 +44,7 @@ def least_memory(found: Sequence[Series]) -> str:
             **values,
         )
     decodes = found[0].run.spec.mode == "decode"
-    return paragraph(text, _("The cache of a decode step is one of its inputs.") if decodes else "")
+    return paragraph(text, _("The inputs of a decode step include its cache.") if decodes else "")
 
 
 def masking(found: Sequence[Series]) -> str:
@@ -74,8 +74,8 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
     else:
         effect = _("**Masking alone saves no time.**")
     text = _(
-        "At {n:,} tokens, {name} as a mask ({form}) takes {masked:.2g}× softmax's time, and its own algorithm "
-        "{own:.2g}×.",
+        "At {n:,} tokens, full attention with the mask of {name} ({form}) takes {masked:.2g}× softmax's time. The "
+        "variant's own algorithm takes {own:.2g}×.",
         name=escape_markdown(name),
         form=form,
         masked=masked.middle,
@@ -91,23 +91,27 @@ def show_method() -> None:
     def draw() -> None:
         st.markdown(
             _(
-                "**Order.** Every round visits all lengths and, at each, all variants, in alternating direction. So a "
-                "slow phase of the machine affects all variants. Each is called once untimed before its first sample, "
-                "and short calls before every sample. A sample of a short call is the mean of several calls.\n\n"
-                "**Time.** Lines are medians over the rounds, bands the quartiles. Ratios to softmax are taken within "
-                "each round. CUDA times come from events on the device.\n\n"
-                "**Softmax** is torch's fused kernel. Its decode step is one query against a cache of n keys and "
-                "values.\n\n"
-                "**Mask** (dotted): every pair is computed, and a precomputed mask hides some. The mask is passed to "
-                "the fused kernel, or applied to explicit n × n scores. Masks that need too much memory are "
-                "skipped.\n\n"
-                "**Growth.** The exponent is the slope through the {tail} longest lengths on two log axes, and R² its "
-                "fit. *Faster from* is the length from which every measured ratio is below 1, interpolated. *No clear "
-                "difference*: the quartiles lie on both sides of 1.\n\n"
-                "**Memory.** Largest number of bytes allocated at the same time, without the inputs. On the CPU, "
-                "tensors are counted but not buffers inside a kernel. On CUDA, it is the allocator's peak.\n\n"
-                "**Inputs.** Queries, keys and values are Gaussian and the batch size is 1. Times hardly depend on the "
-                "values.",
+                "**Order.** Every round measures all variants at all lengths. At each length, the order of the "
+                "variants is reversed from round to round. A temporary slowdown of the machine therefore affects all "
+                "variants.\n\n"
+                "**Warm-up.** Each variant has one untimed call before its first sample at a length. Short calls "
+                "have an untimed call before every sample, and the sample is the mean of several calls.\n\n"
+                "**Time.** Lines show medians over the rounds, and bands show the quartiles. The ratio to softmax's "
+                "time is computed within each round. On CUDA, events on the device measure the time.\n\n"
+                "**Softmax** is torch's fused kernel. In a decode step, it computes the attention of one query to a "
+                "cache of n keys and values.\n\n"
+                "**Mask** (dotted). Full attention computes every pair, and a precomputed mask hides some pairs. The "
+                "mask is passed to the fused kernel, or applied to an explicit n × n matrix of scores. Masks that "
+                "need too much memory are skipped.\n\n"
+                "**Growth.** The exponent is the slope of a line fitted to the {tail} longest lengths on log-log "
+                "axes. R² is the quality of that fit, at most 1. *Faster from* is the interpolated length from which "
+                "every measured ratio to softmax is below 1. *No clear difference* means that the quartiles of the "
+                "ratio at the longest length lie on both sides of 1.\n\n"
+                "**Memory.** The peak is the largest number of bytes allocated at the same time, without the inputs. "
+                "On the CPU, only tensors are counted, not buffers inside a kernel. On CUDA, the allocator's peak is "
+                "used.\n\n"
+                "**Inputs.** Queries, keys and values are drawn from a normal distribution, and the batch size is 1. "
+                "Times hardly depend on the values.",
                 tail=TAIL,
             )
         )

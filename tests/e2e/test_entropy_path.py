@@ -57,15 +57,15 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     assert taken(page, "entropy.png").startswith(b"\x89PNG")
 
     page.get_by_text("Normaliser Z", exact=True).click()
-    expect(page.get_by_text("softmax's normaliser Z grows")).to_be_visible()
+    expect(page.get_by_text("softmax's normaliser Z is multiplied by")).to_be_visible()
     settle(page)
     assert "h_view=normalizer" in query(page)
 
     page.get_by_text("Logits × λ", exact=True).click()
-    expect(page.get_by_text("At λ = 4, softmax's entropy changes from")).to_be_visible()
+    expect(page.get_by_text("Multiplying all logits by λ = 4 changes the entropy of softmax from")).to_be_visible()
     settle(page)
     page.get_by_role("slider").last.press("ArrowRight")
-    expect(page.get_by_text("At λ = 5.66, softmax's entropy")).to_be_visible()
+    expect(page.get_by_text("Multiplying all logits by λ = 5.66 changes the entropy")).to_be_visible()
     settle(page)
     assert "h_factor=5.66" in query(page)
 

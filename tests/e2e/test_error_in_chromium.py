@@ -61,7 +61,7 @@ def test_a_point_tells_its_numbers_lights_its_line_and_leads_to_its_matrix(page,
     page.mouse.move(*place)
     lit = chart(page).locator(".trace.lit")
     expect(lit).to_have_count(1)  # This line has no band.
-    expect(chart(page).get_by_text("click: this matrix")).to_be_visible()
+    expect(chart(page).get_by_text("Click to open this matrix")).to_be_visible()
     page.mouse.click(*place)
     expect(page.get_by_text("What does each variant attend to?").first).to_be_visible()
     settle(page)

@@ -91,7 +91,7 @@ def test_the_sentence_says_the_cores_numbers():
     nats = {
         form: np.median([row.entropy for row in found if row.form == form and row.entropy]) for form in (TURNED, PLAIN)
     }
-    assert f"is {nats[TURNED]:.2f} nats with RoPE and {nats[PLAIN]:.2f} without." in said
+    assert f"is {nats[TURNED]:.2f} nats with RoPE and {nats[PLAIN]:.2f} without RoPE." in said
     bits = spoken(open_entropy(h_unit="bits"))
     assert f"is {nats[TURNED] / np.log(2):.2f} bits with RoPE" in bits
 
@@ -125,7 +125,7 @@ def test_alibi_is_a_third_form_where_it_is_chosen():
         [nats] = [row.entropy for row in found if (row.form, row.head, row.distance) == (BIASED, head, None)]
         assert nats == pytest.approx(float(ac.metrics.entropy(matrix).mean()), rel=1e-4)
     said = spoken(at, "caption")
-    assert "With ALiBi, it is" in said
+    assert "With ALiBi, the share is" in said
     assert " with ALiBi." in said
     assert "ALiBi replaces RoPE here, as selected" in said
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
@@ -149,7 +149,7 @@ def test_one_head_alone():
     ],
 )
 def test_rope_is_judged_by_the_weight_of_distant_keys(turned, words):
-    assert words in weights_by_form({TURNED: turned, PLAIN: 1.0}, 40).split("Without RoPE, it is 100%: ")[1]
+    assert words in weights_by_form({TURNED: turned, PLAIN: 1.0}, 40).split("Without RoPE, the share is 100%: ")[1]
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -163,7 +163,7 @@ def test_few_tokens_ask_for_more(n):
 def test_attention_that_is_alike_everywhere_has_no_size_to_bound():
     at = open_entropy(sharpness=0.0)
     assert not at.exception
-    assert "the bound is" not in spoken(open_entropy(sharpness=0.0, h_distance="bound"))
+    assert "The bound is" not in spoken(open_entropy(sharpness=0.0, h_distance="bound"))
     assert "RoPE hardly changes how local attention is." in spoken(at, "caption")
 
 

@@ -167,7 +167,7 @@ def test_the_normaliser_shows_its_growth_and_its_fit():
     slope, offset = np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)
     [fit] = [line for name, line in drawn.items() if name.startswith(f"fit n<sup>{slope:.2f}</sup>")]
     assert fit[64] == pytest.approx(math.exp(offset) * 64**slope)
-    assert f"about as n^{slope:.2f}." in spoken(at)
+    assert f"approximately as n^{slope:.2f}." in spoken(at)
     assert at.dataframe[0].value["exponent"][0] == pytest.approx(slope)
     assert drawn["n"][128] == 8
 
@@ -187,7 +187,7 @@ def test_the_factor_moves_softmax_and_not_relu2():
     low, high = map(float, sums["Squared ReLU ÷ n"].split(" … "))
     assert low < high
     still = drawn["Squared ReLU ÷ row sum"][1.0]
-    assert f"÷ row sum stays at {still:.2f} nats: every weight is unchanged." in spoken(at)
+    assert f"÷ row sum stays at {still:.2f} nats: no weight changes." in spoken(at)
 
 
 @pytest.mark.parametrize("measure", ["total", "size"])
@@ -210,10 +210,10 @@ def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
         for n in (16, 128):
             assert line[n] == pytest.approx(float((measured(n, name) / measured(64, name)).median()), rel=1e-4)
     # 16 is farther from 64 than 128 is.
-    assert "From 64 to 16 tokens, **squared ReLU**'s" in spoken(at)
-    assert f"×{found['squared'][16]:.2g} (÷ n²)" in spoken(at)
-    table = at.dataframe[0].value.set_index("normaliser")
     word = "row sum" if measure == "total" else "output size"
+    assert f"From 64 to 16 tokens, the {word} of **squared ReLU**" in spoken(at)
+    assert f"by {found['squared'][16]:.2g} when normalised by n²" in spoken(at)
+    table = at.dataframe[0].value.set_index("normaliser")
     x, y = zip(*found["length"].items(), strict=True)
     slope = np.polyfit(np.log(x), np.log(y), 1)[0]
     assert table.loc["squared ReLU ÷ n", f"{word}, exponent"] == pytest.approx(slope, abs=1e-6)
@@ -234,26 +234,28 @@ def drifting(**ends):
 def test_the_sentence_lists_the_change_with_each_fixed_divisor():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
     assert drift.sentence(drifting(**ends), 16, "total") == (
-        "From 16 to 64 tokens, **squared ReLU**'s row sums change by ×0.80 (÷ n), ×0.20 (÷ n²) and ×3.2 (÷ constant). "
-        "The change is smallest with **÷ n**."
+        "From 16 to 64 tokens, the row sum of **squared ReLU** is multiplied by 0.80 when normalised "
+        "by n, by 0.20 when "
+        "normalised by n², and by 3.2 when normalised by a constant. The change is smallest with **÷ n**."
     )
     assert drift.sentence(drifting(**ends), 16, "size").startswith(
-        "From 16 to 64 tokens, **squared ReLU**'s output size changes by ×0.80 (÷ n), ×0.20 (÷ n²) and ×3.2 "
-        "(÷ constant); softmax's by ×1."
+        "From 16 to 64 tokens, the output size of **squared ReLU** is multiplied by 0.80 when normalised by n, by 0.20 "
+        "when normalised by n², and by 3.2 when normalised by a constant. The output size of softmax "
+        "is multiplied by 1."
     )
     assert drift.sentence(drifting(**ends), 64, "total").startswith("From 64 to 16 tokens,")
     assert "with **÷ constant**." in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
     assert "with **÷ n²**." in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
-    assert "No divisor has a clearly smallest change." in drift.sentence(
+    assert "No divisor clearly gives the smallest change." in drift.sentence(
         drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total"
     )
     assert "with **÷ n**." in drift.sentence(drifting(**ends | {"squared": 0.0}), 16, "total")
     assert drift.sentence({name: spread([(16, 1.0)]) for name in ends}, 16, "total") == (
-        "A change needs at least two lengths. Use a longer input."
+        "Measuring a change needs at least two lengths. Use a longer input."
     )
     nothing = {name: spread([]) for name in ends} | {"softmax": drifting(softmax=1.0)["softmax"]}
     assert drift.sentence(nothing, 16, "total") == (
-        "At 16 tokens, no row has a positive logit, so squared ReLU's rows are empty."
+        "At 16 tokens, no row has a positive logit, so all weights of squared ReLU are 0."
     )
 
 
@@ -274,7 +276,7 @@ def test_a_single_length_is_drawn_and_asks_for_more(state, n, view):
     assert not at.error
     if view != "factor":
         assert "longer input" in spoken(at)
-        ends = "has 1 token." if n == 1 else f"has {n} tokens."
+        ends = "has only 1 token." if n == 1 else f"has only {n} tokens."
         assert ends in " ".join(c.value for c in at.caption)
 
 
@@ -363,7 +365,7 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     steep, alike = (np.polyfit(np.log(x), line, 1)[0] for line in (y, list(points(at)["uniform attention"].values())))
-    assert f"{unit}: {percent(steep / alike)} of the uniform-attention slope." in spoken(at)
+    assert f"{unit}: its slope is {percent(steep / alike)} of that of uniform attention." in spoken(at)
 
 
 def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():
@@ -378,7 +380,7 @@ def test_log_n_scaling_is_described_by_its_own_slope():
     drawn = points(at)
     slopes = {name: np.polyfit(np.log(list(line)), list(line.values()), 1)[0] for name, line in drawn.items()}
     share = slopes["Softmax · log n, n₀ 64"] / slopes["uniform attention"]
-    assert f"slope ({percent(share)} with log n scaling)." in spoken(at)
+    assert f"uniform attention ({percent(share)} with log n scaling)." in spoken(at)
 
 
 def test_the_sentence_on_a_factor_is_about_that_factor():
@@ -386,8 +388,9 @@ def test_the_sentence_on_a_factor_is_about_that_factor():
     drawn = points(at, 0)
     softmax = drawn["Softmax"]
     assert (
-        f"At λ = 2, **softmax**'s entropy changes from {softmax[1.0]:.2f} to {softmax[2.0]:.2f} bits. **Squared ReLU** "
-        f"÷ row sum stays at {drawn['Squared ReLU ÷ row sum'][2.0]:.2f} bits:"
+        f"Multiplying all logits by λ = 2 changes the entropy of **softmax** from {softmax[1.0]:.2f} to "
+        f"{softmax[2.0]:.2f} bits. The entropy of **squared ReLU** ÷ row sum stays at "
+        f"{drawn['Squared ReLU ÷ row sum'][2.0]:.2f} bits:"
     ) in spoken(at)
 
 
@@ -395,7 +398,7 @@ def test_squared_relus_growth_is_judged_by_its_own_line():
     at = open_entropy(h_view="normalizer")
     line = points(at)["squared ReLU: Σ relu(x)²"]
     slope = np.polyfit(np.log(list(line)), np.log(list(line.values())), 1)[0]
-    assert f"**Squared ReLU**'s grows as n^{slope:.2f}, so dividing by n" in spoken(at)
+    assert f"**Squared ReLU**'s Z grows as n^{slope:.2f}, so dividing by n" in spoken(at)
     table = at.dataframe[0].value.set_index("row sum")
     assert table["exponent"].iloc[1] == pytest.approx(slope)
     for n in (16, 128):

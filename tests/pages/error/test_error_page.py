@@ -105,7 +105,7 @@ def test_the_average_of_heads_has_a_band():
     at = open_error(variants=chosen("softmax", "local"), head=-1)
     figure = charts(at)[0]
     assert any(t.get("fill") == "toself" for t in figure["data"])
-    assert "middle half of 2 heads" in spoken(at)
+    assert "middle half of the values, over 2 heads" in spoken(at)
 
 
 def test_cost_marks_the_front_from_the_mean_of_v_to_softmax():
@@ -140,7 +140,7 @@ def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whol
         measured.rows = rows[:count]
         at.run()
         said = [c.value for c in at.caption if "The times are incomplete" in c.value]
-        assert said == [f"The times are incomplete: {count // points} of {ROUNDS} rounds."] * told
+        assert said == [f"The times are incomplete: {count // points} of {ROUNDS} rounds are measured."] * told
         assert bool(at.get("plotly_chart")) == told
         assert any("Measure times" in i.value for i in at.info) != told
     next(b for b in at.button if b.label == "Continue").click().run()
@@ -151,7 +151,7 @@ def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whol
 
 def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():
     at = open_error(variants=chosen("softmax", "linear", "reformer", "local"))
-    assert "mark variants that replace softmax (Linear)" in spoken(at)
+    assert "mark variants that replace softmax instead of approximating it (Linear)" in spoken(at)
     assert ac.get("reformer").variant.note in spoken(at)
     drawn = traces(at)
     assert drawn["Linear"]["line"]["dash"] == "dashdot"
@@ -199,15 +199,15 @@ def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
                 error = float((one.weights(qkv.q, qkv.k).double() - exact).norm() / exact.norm())
                 errors[f"{one.title} · {knob} {value}"] = error
     winner = min(errors, key=errors.get)
-    text = f"**{winner}** is closest to softmax: relative error of the matrix {errors[winner]:.2g} at 96 tokens"
+    text = f"**{winner}** is closest to softmax at 96 tokens: relative error of the matrix {errors[winner]:.2g}"
     assert text in spoken(at)
 
 
 def test_the_sentence_says_that_none_is_worth_it():
     flat = open_error(n=96, sharpness=0.0, against="cost", variants=chosen("softmax", "local", "topk"))
-    assert "**no variant is closer to softmax than the mean of values**" in spoken(flat)
+    assert "**no variant is closer to softmax than the mean-of-values baseline**" in spoken(flat)
     expensive = open_error(against="cost", variants=chosen("softmax", "topk"))
-    assert "costs half of softmax's multiply-adds or less" in spoken(expensive)
+    assert "needs more than half of softmax's multiply-adds" in spoken(expensive)
 
 
 def test_the_front_holds_only_what_is_held_against_softmax():

@@ -43,11 +43,11 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     question = asked("reformer", "local")
     near = [point(0.1, "reformer", "reformer", "reformer"), mean(0.7, "reformer")]
     far = [point(0.5), mean(0.9)]
-    one, other = words.against_cost(question, near + far).split("At half")[1:]
-    assert "**Local · window 4** is closest to softmax: relative error of the matrix 0.5 at 64 tokens" in one
-    assert "(mean of values: 0.9)." in one
+    one, other = words.against_cost(question, near + far).split("With at most half")[1:]
+    assert "**Local · window 4** is closest to softmax at 64 tokens: relative error of the matrix 0.5" in one
+    assert "0.5, compared with 0.9 for the mean-of-values baseline." in one
     assert "**Reformer · rounds 2** is closest to shared-QK softmax" in other
-    assert "0.1 at 64 tokens (mean of values: 0.7)." in other
+    assert "0.1, compared with 0.7 for the mean-of-values baseline." in other
     assert "Reformer" not in words.against_cost(question, far)
     assert "Local" not in words.against_cost(question, near)
 
@@ -59,17 +59,17 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
     how = {"zero": 0.8, "question": asked("local"), "reference": reference, "cost": "multiply-adds"}
     if better:
         expected = (
-            f"At half of softmax's multiply-adds or less, **Local · window 4** is closest to {name}: relative error of "
-            f"the matrix {middle:.2g} at 64 tokens (mean of values: 0.8)."
+            f"With at most half of softmax's multiply-adds, **Local · window 4** is closest to {name} at 64 tokens: "
+            f"relative error of the matrix {middle:.2g}, compared with 0.8 for the mean-of-values baseline."
         )
     else:
         expected = (
-            f"At half of softmax's multiply-adds or less, **no variant is closer to {name} than the mean of "
-            f"values** (0.8). The best, Local · window 4, has an error of {middle:.2g}."
+            f"With at most half of softmax's multiply-adds, **no variant is closer to {name} than the mean-of-values "
+            f"baseline** (error 0.8). The best variant, Local · window 4, has an error of {middle:.2g}."
         )
     assert words.verdict(point(middle), **how) == expected
     assert words.verdict(None, **how) == (
-        f"At 64 tokens, no variant compared with {name} costs half of softmax's multiply-adds or less."
+        f"At 64 tokens, every variant compared with {name} needs more than half of softmax's multiply-adds."
     )
 
 
@@ -84,13 +84,14 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     question = asked("local", "linear", "topk")
     found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     assert words.against_budget(question, found) == (
-        "Compared with softmax, the error falls to half that of the mean of values (0.4) at **Local · window 8**. "
-        "Linear, Top-k do not reach it."
+        "Compared with softmax, the error is at most 0.4, half that of the mean-of-values baseline, "
+        "with **Local · window "
+        "8**. Linear, Top-k do not reach this error."
     )
-    assert words.against_budget(question, found[:5]).endswith("Linear does not reach it.")
-    assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("(0.4) at **Local · window 8**.")
+    assert words.against_budget(question, found[:5]).endswith("Linear does not reach this error.")
+    assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("baseline, with **Local · window 8**.")
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
-        "Compared with softmax, no setting has half the error of the mean of values (0.4)."
+        "Compared with softmax, no setting reduces the error to 0.4, half that of the mean-of-values baseline."
     )
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
 
@@ -108,12 +109,14 @@ def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(firs
     found = [point(first, n=8), mean(0.6, n=8), point(0.5), point(0.6, "linear", "linear"), mean(0.7)]
     text = words.against_length(question, found)
     assert text == (
-        f"At 64 tokens, **Local · window 4** is closest to softmax: error 0.5 (mean of values: 0.7). {trend}"
+        "At 64 tokens, **Local · window 4** is closest to softmax: its error is 0.5, compared with 0.7 for the "
+        f"mean-of-values baseline. {trend}"
     )
     assert words.against_length(question, found[2:]) == text.removesuffix(f" {trend}")
     assert words.against_length(question, [*found[:4], mean(0.5)]) == (
-        "At 64 tokens, **no variant is closer to softmax than the mean of values** (0.5). The best, Local · "
-        f"window 4, has an error of 0.5. {trend}"
+        "At 64 tokens, **no variant is closer to softmax than the mean-of-values baseline** (error "
+        "0.5). The best variant, "
+        f"Local · window 4, has an error of 0.5. {trend}"
     )
     assert words.against_length(question, [point(math.inf), mean(0.5)]) == ""
 
@@ -132,7 +135,7 @@ def test_a_point_leads_to_its_matrix_where_a_link_can_name_its_input(against, le
     question = asked("local", against=against)
     line = sweep.curve(question, question.attentions[0], [point(0.5), point(math.inf)], [4.0, 8.0], name="A")
     assert list(line.links) == (["local~window~4"] * 2 if leads else [])
-    assert all(note.endswith("<br>click: this matrix") == leads for note in line.notes)
+    assert all(note.endswith("<br>Click to open this matrix") == leads for note in line.notes)
 
 
 @pytest.mark.parametrize(("causal", "spent", "cheap"), [(False, 32768, True), (False, 32769, False)])
@@ -140,7 +143,7 @@ def test_half_of_softmaxs_price_is_still_cheap(causal, spent, cheap):
     assert ac.get("softmax").cost(64, 8).multiply_adds == 65536
     text = words.against_cost(asked("local", causal=causal), [point(0.1, multiply_adds=spent), mean(0.5)])
     assert ("is closest" in text) == cheap
-    assert ("no variant compared with softmax costs half" in text) != cheap
+    assert ("every variant compared with softmax needs more than half" in text) != cheap
 
 
 @pytest.mark.parametrize(("ms", "cheap"), [(4.9, True), (5.1, False)])
@@ -148,8 +151,8 @@ def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
     found = [point(0.0, "softmax", "softmax", setting=None, value=None), point(0.1, multiply_adds=10**9), mean(0.5)]
     question = asked("local", against="cost", price="ms")
     text = words.against_cost(question, found, {"softmax": 10.0, "local~window~4": ms})
-    assert ("At half of softmax's measured time or less, **Local · window 4** is closest" in text) == cheap
-    assert ("no variant compared with softmax costs half of softmax's measured time or less" in text) != cheap
+    assert ("With at most half of softmax's measured time, **Local · window 4** is closest" in text) == cheap
+    assert ("every variant compared with softmax needs more than half of softmax's measured time" in text) != cheap
     assert words.against_cost(question, found, {}) == ""
 
 
@@ -157,7 +160,7 @@ def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
 def test_a_logarithmic_axis_names_the_variants_that_it_cannot_show(log, error, named):
     found = [point(0.5), point(error, "softmax", "softmax", setting=None, value=None), mean(0.5)]
     text = " ".join(words.notes(asked("local", log=log), found, [], above=0))
-    assert ("A log scale cannot show an error of 0: Softmax." in text) == named
+    assert ("These variants have an error of 0, which a log scale cannot show: Softmax." in text) == named
 
 
 def test_softmax_with_other_settings_is_a_rival_and_softmax_as_it_is_is_none():
@@ -189,30 +192,35 @@ def test_the_views_own_captions_stand_between_what_variants_and_what_points_need
     linear, reformer = point(0.1, "linear", "linear"), point(math.inf, "reformer", "reformer", "reformer")
     told = told_of(linear, reformer, keys=("linear", "reformer"), of_view=["Of the view."], above=2)
     assert told[0] == (
-        "Open circles and dash-dotted lines mark variants that replace softmax (Linear). For them, the distance from "
-        "softmax is not an error."
+        "Open circles and dash-dotted lines mark variants that replace softmax instead of "
+        "approximating it (Linear). For "
+        "these variants, a difference from softmax is not an error."
     )
     assert told[1] == f"Reformer: {ac.get('reformer').variant.note}"
     assert told[2] == "Of the view."
-    assert told[3].startswith("1 point is infinite and not drawn")
-    assert told[4] == "2 points lie above the axis. Double-click the chart to show them."
+    assert told[3].startswith("1 point is not drawn because its error is infinite.")
+    assert told[4] == "2 points lie above the end of the axis. Double-click the chart to show them."
 
 
-@pytest.mark.parametrize(("n", "begins"), [(1, "1 point is infinite"), (2, "2 points are infinite")])
+@pytest.mark.parametrize(("n", "begins"), [(1, "1 point is not drawn"), (2, "2 points are not drawn")])
 def test_infinite_points_of_variants_are_counted_and_those_of_the_mean_are_not(n, begins):
     [told] = told_of(*[point(math.inf)] * n, mean(math.inf))
     assert told.startswith(begins)
 
 
 def test_one_point_above_the_axis_is_one():
-    assert told_of(above=1) == ["1 point lies above the axis. Double-click the chart to show it."]
+    assert told_of(above=1) == ["1 point lies above the end of the axis. Double-click the chart to show it."]
 
 
 @pytest.mark.parametrize(
     ("heads", "begins"),
     [
-        (1, f"For random variants, lines are medians and bands the middle half of {SEEDS} seeds."),
-        (2, f"Lines are medians. Bands are the middle half of 2 heads and, for random variants, of {SEEDS} seeds."),
+        (
+            1,
+            "For random variants, lines show medians, and bands show the middle half of the values, "
+            f"over {SEEDS} seeds.",
+        ),
+        (2, "Lines show medians, and bands show the middle half of the values, over 2 heads. For random variants,"),
     ],
 )
 def test_a_band_is_explained_only_where_there_is_one(heads, begins):
@@ -227,7 +235,7 @@ def test_a_band_is_explained_only_where_there_is_one(heads, begins):
 )
 def test_floors_are_explained_where_one_is_above_nothing(measure, floor, said):
     told = budget.notes(asked("local", measure=measure), [point(0.2, floor=floor)])
-    assert any("floors of the matrix error" in each for each in told) == said
+    assert any("lower bounds on the matrix error" in each for each in told) == said
 
 
 @pytest.mark.parametrize(("floor", "drawn"), [(0.004, False), (0.006, True)])
@@ -251,7 +259,7 @@ def test_a_knob_that_saves_when_turned_up_has_an_arrow(dear, arrow):
         point(0.3, "pooled", "pooled~stride~2", setting="stride", value=2, multiply_adds=4),
     ]
     question = asked("pooled")
-    assert ("↓: a larger budget is cheaper." in budget.notes(question, found)) == arrow
+    assert ("↓ marks variants for which a larger budget costs less." in budget.notes(question, found)) == arrow
     assert (budget.lines(question, found)[0].name == "Pooled keys · stride ↓") == arrow
 
 
@@ -267,7 +275,7 @@ def test_a_knob_that_is_dearer_on_the_way_has_no_arrow():
 def test_variants_without_a_knob_are_level_and_named():
     found = [point(0.4, "linear", "linear", setting=None, value=None), point(0.2, value=4), point(0.1, value=16)]
     question = asked("linear", "local")
-    assert budget.notes(question, found) == ["Flat lines have no budget setting: Linear."]
+    assert budget.notes(question, found) == ["These variants have no budget setting, so their lines are flat: Linear."]
     level, local = budget.lines(question, found)
     assert (level.name, level.x, level.y) == ("Linear", [4, 16], [0.4, 0.4])
     assert (local.x, local.y) == ([4, 16], [0.2, 0.1])
@@ -281,7 +289,9 @@ def test_a_budget_of_nothing_has_no_place_on_a_logarithmic_axis_and_is_named():
     ]
     [line] = budget.lines(asked("blocks"), found)
     assert (line.x, line.y) == ([4], [0.2])
-    told = "This axis cannot show a budget of 0 (Block selection); the chart against cost does."
+    told = (
+        "This axis cannot show a budget of 0 (Block selection). The chart of the error against cost shows these points."
+    )
     assert budget.notes(asked("blocks"), found) == [told]
     assert budget.notes(asked("blocks"), found[1:]) == []
 
@@ -328,8 +338,11 @@ def test_the_front_is_of_what_is_held_against_softmax():
         ({"low": 0.4}, "window 4<br>error 0.5 (0.4 to 0.5)<br>64 tokens · 9 multiply-adds"),
         ({"setting": None}, "error 0.5<br>64 tokens · 9 multiply-adds"),
         ({"reference": "reformer", "setting": None}, "error 0.5 vs shared-QK softmax<br>64 tokens"),
-        ({"floor": 0.25, "floor_kind": "rank"}, "<br>floor 0.25: the best matrix of its rank<br>"),
-        ({"floor": 0.25, "floor_kind": "keys"}, "<br>floor 0.25: the best choice of as many keys per row<br>"),
+        ({"floor": 0.25, "floor_kind": "rank"}, "<br>floor 0.25: error of the best matrix of the same rank<br>"),
+        (
+            {"floor": 0.25, "floor_kind": "keys"},
+            "<br>floor 0.25: error of the best matrix with as many keys per row<br>",
+        ),
         ({"floor": 0.0, "floor_kind": ""}, "error 0.5<br>64 tokens"),
         ({"multiply_adds": 12345}, "12,345 multiply-adds"),
     ],

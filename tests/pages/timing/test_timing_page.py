@@ -76,12 +76,13 @@ def test_a_press_measures_here_beside_the_recorded_run():
     table = at.dataframe[0].value
     assert list(table["run"]) == ["live", "live", "live", "recorded", "recorded"]
     own, masked = (ratios(live, word)[-1] for word in ("local", "fused.local"))
-    told = next(m.value for m in at.markdown if "as a mask (" in m.value)
+    told = next(m.value for m in at.markdown if "with the mask of" in m.value)
     own_ratio, masked_ratio = (formatted(each.middle, ".2g") for each in (own, masked))
-    assert f"At 32 tokens, Local · window 16 as a mask (torch's fused kernel) takes {masked_ratio}× softmax's" in told
-    assert f"and its own algorithm {own_ratio}×." in told
+    kernel = "At 32 tokens, full attention with the mask of Local · window 16 (torch's fused kernel)"
+    assert f"{kernel} takes {masked_ratio}× softmax's time." in told
+    assert f"The variant's own algorithm takes {own_ratio}×." in told
     assert "Local" not in sentence(at).replace("Local · window 16", "")
-    assert "as a mask" not in sentence(at)
+    assert "with the mask of" not in sentence(at)
     assert at.button(key="timing.button").label == "Run on this machine"
     assert not at.session_state["timing.run"].is_running
 
@@ -105,7 +106,7 @@ def test_one_chosen_variants_mask_is_laid_on_the_full_matrix(state, word):
     assert not at.exception
     timed = {p.variant for p in gathered(at).points}
     assert {w for w in timed if "." in w} == ({word} if word else set())
-    shown = [s.label for s in at.selectbox if s.label.startswith("Apply mask of")]
+    shown = [s.label for s in at.selectbox if s.label.startswith("Full attention with mask of")]
     assert bool(shown) == (word is not None or state.get("t_masked") == "none")
 
 
@@ -122,7 +123,7 @@ def test_a_mask_too_large_is_named_with_its_reason(monkeypatch):
     at.button(key="timing.button").click().run()
     assert not at.exception
     assert any(MASKED in c.value.replace("\\", "") and "MiB" in c.value for c in at.caption)
-    assert not any("as a mask (" in m.value for m in at.markdown)
+    assert not any("with the mask of" in m.value for m in at.markdown)
 
 
 def test_what_was_measured_stays_when_the_page_is_drawn_again_and_leaves_for_another_question():

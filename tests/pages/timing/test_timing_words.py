@@ -55,8 +55,8 @@ def line(word, **more):
 def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, effect):
     masked = Ratio(n=4096, low=low, middle=(low + high) / 2, high=high)
     assert mask_in_words("Local*", "kernel", masked, Ratio(n=4096, low=0.1, middle=0.125, high=0.2)) == (
-        rf"{effect} At 4,096 tokens, Local\* as a mask (kernel) takes {masked.middle:.2g}× softmax's time, and its own "
-        "algorithm 0.12×."
+        rf"{effect} At 4,096 tokens, full attention with the mask of Local\* (kernel) takes {masked.middle:.2g}× "
+        "softmax's time. The variant's own algorithm takes 0.12×."
     )
 
 
@@ -72,8 +72,8 @@ def held(word, *peaks, mode="forward"):
 @pytest.mark.parametrize(
     ("peak", "expected"),
     [
-        (3 * 2**20, "**softmax's fused kernel needs the least memory**: 2.0 MiB beyond its inputs. The next, "),
-        (2 * 2**20, "**softmax's fused kernel needs the least memory**: 2.0 MiB beyond its inputs. The next, "),
+        (3 * 2**20, "**softmax's fused kernel needs the least memory**: 2.0 MiB beyond its inputs. The second best, "),
+        (2 * 2**20, "**softmax's fused kernel needs the least memory**: 2.0 MiB beyond its inputs. The second best, "),
         (2**20, "**Local · window 16 needs the least memory**: 1.0 MiB beyond its inputs. Softmax's fused kernel "),
     ],
 )
@@ -91,7 +91,7 @@ def test_memory_is_compared_at_the_longest_length_of_all():
     assert least_memory([held("local", 1), held("linear", 1)]) == ""
     assert least_memory([softmax, held("fused.local", 2**20, 1)]) == ""
     decoded = [held(word, 2**20, 2**20, mode="decode") for word in ("softmax", "local")]
-    assert least_memory(decoded).endswith("needs 1.0 MiB. The cache of a decode step is one of its inputs.")
+    assert least_memory(decoded).endswith("needs 1.0 MiB. The inputs of a decode step include its cache.")
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_memory_is_compared_at_the_longest_length_of_all():
 def test_a_mask_is_set_beside_its_variants_own_algorithm_at_the_longest_length_of_both(word, form):
     told = masking([line("softmax"), line("local"), line(word)])
     assert f"({form})" in told
-    assert told.startswith("**Masking alone saves no time.** At 64 tokens, Local · window 16 as a mask")
-    assert told.endswith("and its own algorithm 0.5×.")
+    assert told.startswith("**Masking alone saves no time.** At 64 tokens, full attention with the mask of Local")
+    assert told.endswith("The variant's own algorithm takes 0.5×.")
     shorter = line("local", ratios=ratios(RUN, "local")[:1])
     assert "At 16 tokens" in masking([shorter, line(word)])
 
@@ -125,13 +125,13 @@ def test_a_bound_is_filled_into_the_sentence_that_names_it_and_into_no_other(rea
 @pytest.mark.parametrize(("live", "run"), [(True, "live"), (False, "recorded")])
 def test_only_what_is_chosen_is_said_to_be_left_out(live, run):
     told = results.left_out(RUN, {"softmax": "Softmax", "local": "Local*"}, live=live)
-    assert told == [rf"Local\* ({run}) is not measured from 2,048 tokens on. Too \*slow\*."]
+    assert told == [rf"There is no measurement of Local\* ({run}) at 2,048 tokens or more. Too \*slow\*."]
     assert results.left_out(RUN, {"softmax": "Softmax"}, live=live) == []
     both = replace(RUN, left_out=(RUN.left_out[0], replace(RUN.left_out[0], variant="linear"), RUN.left_out[1]))
     told = results.left_out(both, {"local": "Local", "linear": "Linear"}, live=live)
     assert told == [
-        rf"Local, Linear ({run}) are not measured from 2,048 tokens on. Too \*slow\*.",
-        f"Linear ({run}) is not measured from 16 tokens on. No step.",
+        rf"There are no measurements of Local, Linear ({run}) at 2,048 tokens or more. Too \*slow\*.",
+        f"There is no measurement of Linear ({run}) at 16 tokens or more. No step.",
     ]
 
 
@@ -231,7 +231,7 @@ def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side()
     assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
     assert (mark.colour, mark.group, mark.name_at_end) == (3, "Local · window 16", False)
     assert mark.notes == [
-        "Local · window 16 is faster than softmax from 130 tokens"
+        "Local · window 16 becomes faster than softmax at 130 tokens"
         "<br>64 tokens: 8 ms, softmax 4 ms<br>256 tokens: 32 ms, softmax 64 ms"
     ]
 
@@ -261,12 +261,12 @@ def test_empty_cells_have_their_reason():
     assert results.empty_cells([decoded], first, 64) == ""
     assert results.empty_cells([softmax], first, 64) == ""
     assert results.empty_cells([decoded], list(decoded), 64) == (
-        "Empty cells: by formula (known for a forward pass only)."
+        "Empty cells: by formula (known only for a forward pass)."
     )
     alone = results.row(line("local", points=of_variant(RUN, "local")[:1], ratios=[]), 16)
     assert results.empty_cells([alone], list(alone), 16) == (
         "Empty cells: faster from (needs softmax); × softmax (needs softmax at this length); time ∝ n^, R², work ∝ n^ "
-        "(needs two lengths); by formula (known for a forward pass only)."
+        "(needs at least two lengths); by formula (known only for a forward pass)."
     )
     missing = results.row(line("local"), 32)
     assert results.empty_cells([missing], results.first_columns(32), 32) == (
@@ -279,7 +279,7 @@ def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypa
     monkeypatch.setattr(results, "subjects", lambda: chosen)
     assert results.otherwise(RUN, live=False) == [
         "Not in the recorded run: Nyström · landmarks 32, Linear.",
-        "In the recorded run: Local · window 16 instead of Local · window 4.",
+        "Other settings in the recorded run: Local · window 16 instead of Local · window 4.",
     ]
     monkeypatch.setattr(results, "subjects", lambda: (ac.get("softmax"), ac.get("local")))
     assert results.otherwise(RUN, live=True) == []
