@@ -121,8 +121,9 @@ def matrix_board(
             "hint": _("Ctrl + wheel or double-click to zoom"),
             "touch_hint": _("Tap to read a cell · pinch to zoom"),
             "help": _(
-                "Matrices. Arrow keys move the cell, and Page Up and Page Down move it by ten rows. N and P select the "
-                "next and the previous matrix. Plus and minus zoom, and zero shows the whole matrix."
+                "Matrices. Use the arrow keys to move between cells, and Page Up and Page Down to move by ten "
+                "rows. N and P select the next and the previous matrix. Plus zooms in, minus zooms out, and "
+                "zero shows the whole matrix."
             ),
         }
     if categories is not None:
@@ -337,7 +338,7 @@ def _words(row: str) -> dict[str, object]:
     """Return the board's other texts in the visitor's language, with this name for a row."""
     return {
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
-        "own_scale": _("own scale below each panel"),
+        "own_scale": _("each panel has its own scale"),
         "over": _("> {end} (max {most})"),
         "under": _("< {end} (min {most})"),
         "play": _("Play"),
@@ -349,9 +350,9 @@ def _words(row: str) -> dict[str, object]:
         "hint": _("Click to pin a {row} · Ctrl + wheel or double-click to zoom", row=row),
         "touch_hint": _("Tap to read a cell, tap again to pin its {row} · pinch to zoom", row=row),
         "help": _(
-            "Attention matrices. Arrow keys move the cell, and Page Up and Page Down move it by ten rows. N and P "
-            "select the next and the previous matrix. Enter pins the {row} of the cell, and Escape unpins it. Plus and "
-            "minus zoom, and zero shows the whole matrix.",
+            "Attention matrices. Use the arrow keys to move between cells, and Page Up and Page Down to move "
+            "by ten rows. N and P select the next and the previous matrix. Enter pins the {row} of the cell, "
+            "and Escape unpins it. Plus zooms in, minus zooms out, and zero shows the whole matrix.",
             row=row,
         ),
     }

@@ -54,8 +54,9 @@ def row_strips(
             "unfold": _("Whole text"),
             "fold": _("One line"),
             "help": _(
-                "The text, coloured by the weights of the pinned query. Arrow keys move from word to word and read its "
-                "weight in every matrix. Enter pins the word, and Escape unpins it."
+                "The text, coloured by the weights of the pinned query. Use the arrow keys to move between "
+                "words and to hear the weight of each word in every matrix. Enter pins the word, and Escape "
+                "unpins it."
             ),
         },
     }

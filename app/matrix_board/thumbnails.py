@@ -68,7 +68,10 @@ def thumbnail_board(
             "head": _("head"),
             "layer_mark": _("L"),
             "head_mark": _("H"),
-            "help": _("Heads of the model, with layers from top to bottom. Arrow keys move, and Enter selects a head."),
+            "help": _(
+                "Heads of the model, with layers from top to bottom. Use the arrow keys to move between "
+                "heads, and Enter to select a head."
+            ),
         },
     }
 

@@ -102,14 +102,17 @@ def _words() -> dict[str, str]:
     """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
     return {
         "model": _("Attention"),
-        "help": _("Tokens of the text. Arrow keys move; Enter shows the model's top predictions."),
+        "help": _(
+            "Tokens of the text. Use the arrow keys to move between tokens. Enter shows the model's top predictions."
+        ),
         "rows": _("Attention variant"),
-        "both": _("“{token}”: loss {before} → {after} nats with {name}."),
-        "first": _("“{token}” is the first token and has no prediction."),
-        "waiting": _("“{token}”: loss {before} nats in the original model."),
-        "hint": _("Point at a token for its loss; click it for the model's top predictions."),
+        "both": _("“{token}”: the loss is {before} nats in the original model and {after} nats with {name}."),
+        "first": _("“{token}” is the first token, so the model does not predict it."),
+        "waiting": _("“{token}”: the loss is {before} nats in the original model."),
+        "hint": _("Point at a token to see its loss. Click a token to see the model's top predictions."),
         "scale": _(
-            "Bars show each token's loss: grey original, orange changed; a full bar is {most} nats. Orange tokens got "
-            "worse, blue ones better."
+            "Bars show the loss of each token. Grey bars are the original model, and orange bars are the "
+            "changed model. A full bar is {most} nats. Tokens with a higher loss than in the original model "
+            "are orange, and tokens with a lower loss are blue."
         ),
     }

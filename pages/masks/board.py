@@ -28,7 +28,11 @@ def show(followed: StackReach) -> None:
         st.caption(f":material/block: {left_out(followed.refused)}")
     if not found.drawn:
         st.info(
-            _("These variants use no mask. Choose “All patterns”, or add a sparse variant."), icon=":material/grid_on:"
+            _(
+                "The selected variants use no mask, so there is no pattern to draw. Choose “All patterns”, or "
+                "add a sparse variant."
+            ),
+            icon=":material/grid_on:",
         )
     if followed.whole is None:
         st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
@@ -64,7 +68,9 @@ def show(followed: StackReach) -> None:
         )
     full = [label(a) for a in found.patterns if not has_pattern(a.variant)]
     if full:
-        st.caption(_("Not drawn, as every pair is allowed: {names}.", names=escape_markdown(", ".join(full))))
+        st.caption(
+            _("Not drawn, because these variants allow every pair: {names}.", names=escape_markdown(", ".join(full)))
+        )
 
 
 def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
@@ -84,7 +90,12 @@ def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
 def connected_after(whole: Reach, depth: int) -> str:
     """Return the caption of the panel of the stack at a depth."""
     share = percent(whole.shares[depth])
-    return _n("{share} of pairs after {n} layer", "{share} of pairs after {n} layers", n=depth, share=share)
+    return _n(
+        "{share} of pairs connected after {n} layer",
+        "{share} of pairs connected after {n} layers",
+        n=depth,
+        share=share,
+    )
 
 
 def _layers(last: int) -> list[Category]:

@@ -19,7 +19,7 @@ def show(found: Found) -> None:
     number = MasksOptions.hash_round.value
     hashes = {a: h for a in found.drawn if (h := _sorted(found, a, number)) is not None}
     if not hashes:
-        st.info(_("These variants do not sort tokens by a hash. Add Reformer to see its order."))
+        st.info(_("The selected variants do not sort tokens by a hash. Add Reformer to see how it sorts them."))
         return
     attention, hashed = next(iter(hashes.items()))
     if number >= hashed.rounds:
@@ -36,18 +36,19 @@ def sorting(missed: int, *, head: int) -> str:
     """Return what a hash round does, and how many pairs of the same bucket no round allows."""
     return paragraph(
         _(
-            "A round hashes every token into a bucket, sorts the tokens by bucket and position, and cuts this order "
-            "into chunks (lines). A token can attend to its own chunk and the previous one."
+            "A hashing round assigns each token to a bucket and sorts the tokens by bucket, then by position. "
+            "The sorted tokens are split into chunks. A token can attend to tokens in its own chunk and in the "
+            "previous chunk. If the tokens are shown in sorted order, lines separate the chunks."
         ),
         _n(
-            "In head {head}, {n:,} pair shares a bucket this round, yet no round allows it.",
-            "In head {head}, {n:,} pairs share a bucket this round, yet no round allows them.",
+            "In head {head}, {n:,} pair is in the same bucket in this hashing round but is masked in every round.",
+            ("In head {head}, {n:,} pairs are in the same bucket in this hashing round but are masked in every round."),
             n=missed,
             head=head,
         )
         if missed
-        else _("In head {head}, every pair that shares a bucket this round is allowed.", head=head),
-        _("Pairs far from the diagonal are allowed by other rounds."),
+        else _("In head {head}, every pair in the same bucket in this hashing round is allowed.", head=head),
+        _("In sorted order, allowed pairs far from the diagonal come from other rounds."),
     )
 
 

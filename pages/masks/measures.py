@@ -53,16 +53,16 @@ def _tokens(screen: Screen) -> int:
 MEASURES = {
     "pairs": VariantMeasure(N_("share of query–key pairs that {name} allows"), _kept, unit="%", digits=1, tolerance=4),
     "depth": VariantMeasure(
-        N_("number of layers of {name} that connect every pair"),
+        N_("number of layers with {name} that are needed to connect every query–key pair"),
         _depth,
         unit=N_("layers"),
         low=1,
         high=_tokens,
         tolerance=1,
-        missing_message=N_("No number of these layers connects every pair."),
+        missing_message=N_("Some pairs are never connected, even with more layers of this variant."),
     ),
     "connected": PageMeasure(
-        N_("share of pairs that this stack connects"),
+        N_("share of query–key pairs that this stack connects"),
         _connected,
         unit="%",
         digits=1,
@@ -70,7 +70,7 @@ MEASURES = {
         missing_message=N_("The stack is empty. Add a layer."),
     ),
     "complete": PageMeasure(
-        N_("number of layers after which this stack connects every pair"),
+        N_("number of layers after which this stack connects every query–key pair"),
         _complete,
         unit=N_("layers"),
         low=1,

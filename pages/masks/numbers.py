@@ -44,20 +44,24 @@ def show(found: Found) -> None:
             _("pairs per head"): st.column_config.NumberColumn(format="localized"),
             possible: st.column_config.NumberColumn(format="percent"),
             _("keys per query"): st.column_config.NumberColumn(format="%.1f"),
-            _("farthest key"): st.column_config.NumberColumn(help=_("Largest |i − j| in one layer, in tokens.")),
+            _("farthest key"): st.column_config.NumberColumn(
+                help=_("Largest distance between a query and a key it can attend to in one layer, in tokens.")
+            ),
             _("leading order"): st.column_config.TextColumn(
                 width="medium",
                 help=_(
-                    "Number of pairs, not causal. n tokens, w window, r stride, g global tokens, ρ random keys, "
-                    "s sinks, k kept, κ share kept, c bucket size."
+                    "Approximate number of pairs without a causal mask. n: tokens. w: window. r: stride. g: "
+                    "global tokens. ρ: random keys. s: sinks. k: keys kept per query. κ: share of pairs kept. "
+                    "m: selected blocks. b: block size."
                 ),
             ),
         },
     )
     st.caption(
         _(
-            "{n} tokens, {possible:,} query–key pairs. Layers to connect all: layers of this pattern alone with "
-            "residual connections, 1 to {most} if they ever connect every pair.",
+            "{n} tokens, {possible:,} query–key pairs. “Layers to connect all” is the number of layers needed "
+            "to connect every pair if every layer uses only this pattern and has a residual connection. It is "
+            "at most {most}, unless some pairs are never connected.",
             n=len(found.labels),
             possible=next(iter(found.patterns.values())).possible,
             most=max(1, len(found.labels) - 1),

@@ -35,7 +35,7 @@ class MasksOptions(HashOptions):
         lambda: current().matrix_tokens,
         N_("Reach of token"),
         widget=st.selectbox,
-        help=N_("Click a row of a board, or choose a token here."),
+        help=N_("Choose a token here, or click its row in a matrix."),
     )
     stack = link_only_option(
         lambda: Field(
@@ -51,7 +51,7 @@ class MasksOptions(HashOptions):
         lambda: current().stack_layers,
         N_("Layers"),
         widget=st.slider,
-        help=N_("The stack repeats up to this depth."),
+        help=N_("The layers of the stack are repeated until there are this many layers."),
     )
     front_way = choice({"heard": N_("tokens it reaches"), "hears": N_("tokens that reach it")}, N_("Direction"))
     hash_order = choice({"sorted": N_("sorted"), "original": N_("original")}, N_("Order"))
@@ -69,7 +69,7 @@ def show_add_all() -> None:
         icon=":material/library_add:",
         type="tertiary",
         on_click=_add_all,
-        help=_("Compare all variants that use a mask."),
+        help=_("Select all variants that use a mask."),
     )
 
 

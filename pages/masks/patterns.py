@@ -51,7 +51,7 @@ def caption(pattern: Pattern, *, every_head: bool) -> str:
     share_ = pattern.pairs / pattern.possible
     if every_head and pattern.allowed.sum() > round(pattern.pairs):
         in_any = pattern.allowed.sum() / pattern.possible
-        return _("{share:.1%} of pairs per head, {all:.1%} in any head", share=share_, all=in_any)
+        return _("{share:.1%} of pairs per head, {all:.1%} in at least one head", share=share_, all=in_any)
     return _("{share:.1%} of pairs ({pairs:,.0f})", share=share_, pairs=pattern.pairs)
 
 

@@ -90,17 +90,20 @@ def show(followed: StackReach) -> None:
 def _explained() -> None:
     st.markdown(
         _(
-            "Each layer passes to query i the information of every token that it attends to. The residual connection "
-            "keeps the information of earlier layers. A pair (i, j) is connected once information from token j has "
-            "reached query i:"
+            "In each layer, query i receives information from every token it attends to. The residual "
+            "connection keeps the information from earlier layers. A pair (i, j) is connected when information "
+            "from token j has reached query i. The matrix $R_l$ contains the pairs that are connected after l "
+            "layers:"
         )
     )
     st.latex(r"R_0 = I, \qquad R_l = (M_l \lor I)\, R_{l-1}")
     st.markdown(
         _(
-            "The products are boolean. M is the pattern on this input; for the average of heads, a pair counts if any "
-            "head allows it. The stack repeats until every pair is connected, or until a whole round connects no new "
-            "pair. A connected pair means that information can flow, not how much of it the weights let through."
+            "Here, $M_l$ is the pattern of layer l on this input, I is the identity matrix, and the products "
+            "are boolean. For the average of heads, $M_l$ contains a pair if at least one head allows it. The "
+            "layers of the stack are repeated until every pair is connected, or until a repetition connects no "
+            "new pair. If a pair is connected, information can flow from token j to query i. How much "
+            "information flows depends on the attention weights."
         )
     )
 
@@ -114,8 +117,8 @@ def left_out(refused: Sequence[ac.Attention]) -> str:
     """Return which layers of a stack are left out while causal is on."""
     titles = list(dict.fromkeys(_(a.title) for a in refused))
     return _n(
-        "{names} cannot be causal and is left out.",
-        "{names} cannot be causal and are left out.",
+        "{names} cannot be causal, so it is left out of the stack.",
+        "{names} cannot be causal, so they are left out of the stack.",
         n=len(titles),
         names=", ".join(titles),
     )
@@ -139,7 +142,7 @@ def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
             stack=words,
             share=percent(reached.shares[depth]),
         ),
-        _("It never connects all pairs.")
+        _("It never connects all pairs, even if the stack is repeated.")
         if reached.complete is None
         else _("It connects all pairs after {n} layers.", n=reached.complete),
     )
@@ -215,5 +218,5 @@ def connected_counts(token: str, first: np.ndarray, depth: int, *, heard: bool) 
     counts = ", ".join(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
     values = {"token": escape_markdown(token), "counts": counts, "n": len(first)}
     if heard:
-        return _("Tokens that “{token}” reaches after 0, 1, … layers: {counts} of {n}.", **values)
-    return _("Tokens that reach “{token}” after 0, 1, … layers: {counts} of {n}.", **values)
+        return _("Number of tokens that “{token}” reaches after 0, 1, … layers: {counts} of {n}.", **values)
+    return _("Number of tokens that reach “{token}” after 0, 1, … layers: {counts} of {n}.", **values)

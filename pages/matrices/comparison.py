@@ -114,7 +114,7 @@ def show(found: Found) -> None:
         redraw=partial(_redraw, found.view, n, difference=found.difference),
         diverging=found.difference,
         ceiling=found.most_of_reference,
-        ceiling_name=_("clipped at softmax's max"),
+        ceiling_name=_("clipped at softmax's maximum"),
         unit=found.unit,
     )
 

@@ -65,7 +65,12 @@ def show(found: Found) -> None:
         in_order=order != "layer",
         reveal=st.session_state.pop(REVEAL, False) or url.is_new_link(),
     )
-    st.caption(_("Softmax on this input. Each head has its own colour scale. Click one to open it."))
+    st.caption(
+        _(
+            "Softmax weights on this input, one picture per head. Each picture has its own colour scale. "
+            "Click a picture to open its head."
+        )
+    )
     columns = HeadScores.columns()
     st.dataframe(
         [
@@ -81,8 +86,10 @@ def show(found: Found) -> None:
     )
     st.caption(
         _(
-            "Scores are averages over queries. Induction is the weight of a repeated token on the tokens that followed "
-            "its earlier occurrences (Olsson et al. 2022). Previous token and first-token sink leave out the first "
-            "query. Mean distance is weighted by the attention weights."
+            "All scores are averages over queries. Induction is the weight that a repeated token gives to the "
+            "tokens that followed its earlier occurrences (Olsson et al. 2022). “Previous token” and "
+            "“first-token sink” are the weights of the previous and of the first token. Both exclude the first "
+            "query. Mean distance is the average number of tokens between query and key, weighted by the "
+            "attention weights."
         )
     )

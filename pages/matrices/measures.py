@@ -30,7 +30,7 @@ def _shown(screen: Screen) -> int:
 
 MEASURES = {
     "entropy": VariantMeasure(
-        N_("entropy of the rows of {name}, averaged over rows"),
+        N_("mean entropy of the rows in the matrix of {name}"),
         lambda screen, attention: screen.compared(attention).passport.entropy,
         unit=N_("nats"),
         high=lambda screen: math.log(max(_shown(screen), 1)),
@@ -56,7 +56,10 @@ MEASURES = {
         tolerance=0.1,
     ),
     "misplaced": VariantMeasure(
-        N_("share of its weight that {name} puts on other keys than its reference (total variation)"),
+        N_(
+            "average share of a row's weight that {name} gives to different keys than its reference does (total "
+            "variation)"
+        ),
         lambda screen, attention: 100 * screen.compared(attention).passport.total_variation,
         unit="%",
         tolerance=8,
@@ -69,7 +72,7 @@ MEASURES = {
         tolerance=8,
     ),
     "sink": PageMeasure(
-        N_("weight that softmax gives to the first token in this head, averaged over queries"),
+        N_("average weight of the first token under softmax in this head, over all queries except the first"),
         _sink,
         unit="%",
         tolerance=8,

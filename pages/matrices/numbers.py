@@ -45,19 +45,22 @@ def show(found: Found) -> None:
     )
     st.caption(
         _(
-            "Errors, total variation, KL and top-k overlap compare a variant with its reference on the same queries, "
-            "keys and values. Matrix error is the relative Frobenius norm of the difference, and output error that of "
-            "A v. Total variation and KL (variant from reference) are averages over rows. Entropy and S ignore row "
-            "scale and sign. S is 1 for a uniform row and 1/√n for a one-hot row of n allowed keys."
+            "Errors, total variation, KL and top-k overlap compare a variant with its reference on the same "
+            "queries, keys and values. Matrix error is the Frobenius norm of the difference between the two "
+            "attention matrices, divided by the norm of the reference's matrix. Output error is the same ratio "
+            "for the outputs, which are the matrix times the values. Total variation and KL (of the "
+            "variant from its reference) are averages over rows. Entropy and S do not depend on the scale or the "
+            "signs of a row. In a row with n allowed keys, S is 1 if all weights are equal. S is 1/√n if a "
+            "single key has all the weight."
         )
     )
     if len(found.words) < found.chosen.qkv.n:
-        st.caption(_("Hidden special tokens affect only the output error."))
+        st.caption(_("Special tokens are hidden. Only the output error includes them."))
     if found.view.head is None:
         st.caption(
             _(
-                "Numbers of a matrix describe the average of the heads' matrices. The output error covers the outputs "
-                "of all heads."
+                "The output error is computed from the outputs of all heads. All other numbers describe the "
+                "average of the heads' matrices."
             )
         )
     for attention in found.matrices:

@@ -53,7 +53,9 @@ class MatricesOptions(Options):
         layout={"label_visibility": "collapsed"},
     )
     ranks = switch(
-        False, N_("Ranks"), help=N_("Computed from all singular values, which takes seconds for a long text.")
+        False,
+        N_("Ranks"),
+        help=N_("Shows the rank and the effective rank of each matrix. For a long text, this takes seconds."),
     )
     head_order = choice(
         {

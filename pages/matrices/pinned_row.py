@@ -61,7 +61,8 @@ def show_bars(found: Found) -> None:
     """Draw the pinned row of each variant as a bar chart, one below the other."""
     if found.row is None:
         st.info(
-            _("Click a cell of a matrix or a word of the text to draw its row as bars."), icon=":material/touch_app:"
+            _("Click a word of the text, or a cell of a matrix, to draw the row of that query as bars."),
+            icon=":material/touch_app:",
         )
         return
     chart.choose_format()

@@ -36,8 +36,8 @@ def in_one_sentence(attention: Attention, found: Compared) -> str:
     numbers, name = found.passport, label(attention)
     if attention.word == REFERENCE:
         return _(
-            "**{name}** spreads a query's weight as widely as {count:.1f} equally weighted keys (entropy "
-            "{entropy:.2f} nats).",
+            "The rows of **{name}** have a mean entropy of {entropy:.2f} nats, the same as for {count:.1f} equally "
+            "weighted keys.",
             name=name,
             count=numbers.perplexity,
             entropy=numbers.entropy,
@@ -50,18 +50,25 @@ def in_one_sentence(attention: Attention, found: Compared) -> str:
         "error": found.output_error,
         "zero": found.uniform_error,
     }
-    output = _("Output error: {error:.0%} (mean of the values: {zero:.0%}).", **fields)
+    output = _("Output error: {error:.0%} (using the mean of the values as the output gives {zero:.0%}).", **fields)
     if rows_are_distributions(numbers.row_sum_min, numbers.row_sum_max, numbers.negative_mass):
         if _shown(numbers.total_variation) == 0:
             return paragraph(_("**{name}** gives the same weights as {reference}.", **fields), output)
         return paragraph(
-            _("**{name}** puts {wrong:.0%} of its weight on other tokens than {reference} does.", **fields), output
+            _(
+                "With **{name}**, {wrong:.0%} of a row's weight on average falls on different keys than with "
+                "{reference}.",
+                **fields,
+            ),
+            output,
         )
     signed = numbers.negative_mass > NEGATIVE
     return paragraph(
         _("Matrix error of **{name}** compared with {reference}: {matrix:.0%}.", **fields),
         output,
-        _("{share:.1%} of the absolute weight is negative.", share=numbers.negative_mass) if signed else "",
+        _("Negative weights make up {share:.1%} of the sum of absolute weights.", share=numbers.negative_mass)
+        if signed
+        else "",
     )
 
 
@@ -89,10 +96,18 @@ def headline(against: str, rivals: Sequence[Rival]) -> str:
     broken = sorted(each.name for each in rivals if not math.isfinite(each.error))
     zero = rivals[0].zero
     if ranked and not math.isfinite(zero):
-        return paragraph(_("The output of {against} is not finite.", against=against), not_finite(broken))
+        return paragraph(
+            _("The output of {against} contains values that are not finite.", against=against), not_finite(broken)
+        )
     words = _ranked(against, ranked) if ranked else ""
     if against != _(REFERENCE):
-        words = paragraph(words, _("Variants with reference {against} are ranked separately.", against=against))
+        words = paragraph(
+            words,
+            _(
+                "These variants are compared with {against} instead of softmax, so they are ranked separately.",
+                against=against,
+            ),
+        )
     return paragraph(words, not_finite(broken))
 
 
@@ -123,23 +138,25 @@ def _ranked(against: str, rivals: Sequence[Rival]) -> str:
     better = low < _shown(zero)
     if low == high and better:
         return _(
-            "**{first}**: {error:.0%} output error compared with {against}. Mean of the values: {zero:.0%}.", **fields
+            "**{first}**: {error:.0%} output error compared with {against}. Baseline that outputs the mean of "
+            "the values: {zero:.0%}.",
+            **fields,
         )
     if low == high:
         return _(
-            "**{first}**: {error:.0%} output error compared with {against}, no better than the mean of the values "
-            "({zero:.0%}).",
+            "**{first}**: {error:.0%} output error compared with {against}, no better than a baseline that "
+            "outputs the mean of the values ({zero:.0%}).",
             **fields,
         )
     if better:
         return _(
-            "Closest to {against}: **{first}** ({error:.0%} output error). Farthest: **{last}** ({most:.0%}). Mean of "
-            "the values: {zero:.0%}.",
+            "Closest to {against}: **{first}** ({error:.0%} output error). Farthest: **{last}** ({most:.0%}). "
+            "Baseline that outputs the mean of the values: {zero:.0%}.",
             **fields,
         )
     return _(
-        "No variant beats the mean of the values ({zero:.0%} output error). Closest to {against}: **{first}** "
-        "({error:.0%}). Farthest: **{last}** ({most:.0%}).",
+        "No variant beats a baseline that outputs the mean of the values ({zero:.0%} output error). Closest to "
+        "{against}: **{first}** ({error:.0%}). Farthest: **{last}** ({most:.0%}).",
         **fields,
     )
 
@@ -159,13 +176,13 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
     """
     numbers = found.passport
     if not math.isfinite(numbers.row_sum_max):
-        return _("some weights are not finite; use smaller queries and keys")
+        return _("Some weights are not finite. Use smaller queries and keys.")
     entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy).replace(" ", "\N{NO-BREAK SPACE}")
     if attention.word == REFERENCE:
         return entropy
     error = _("matrix error {error:.2f}", error=numbers.relative_error).replace(" ", "\N{NO-BREAK SPACE}")
     if difference:
-        return _("minus {reference} · {error}", reference=reference_name(attention), error=error)
+        return _("difference from {reference} · {error}", reference=reference_name(attention), error=error)
     if attention.variant.reference is not None:
         return _("{error} · reference {reference}", reference=reference_name(attention), error=error)
     return f"{error} · {entropy}"
@@ -196,27 +213,29 @@ def details(attention: Attention, found: Compared, *, hidden: bool) -> str:
     if not rows_of_one(numbers.row_sum_min, numbers.row_sum_max):
         words.append(_("rows sum to {sums}", sums=span(numbers.row_sum_min, numbers.row_sum_max, ".3g")))
     if numbers.negative_mass > NEGATIVE:
-        words.append(_("{share:.1%} of the absolute weight is negative", share=numbers.negative_mass))
+        words.append(
+            _("negative weights make up {share:.1%} of the sum of absolute weights", share=numbers.negative_mass)
+        )
     return " · ".join(words)
 
 
 def attends_to(most: Sequence[Share], labels: Sequence[str]) -> str:
     """Return the keys with the largest weights of a query, the largest first."""
     if not most:
-        return _("no key gets {least} or more", least=SEEN)
+        return _("no key has a weight of {least} or more", least=SEEN)
     return _("attends most to {keys}", keys=_keys(most, labels, ".2f"))
 
 
 def changed(lost: Sequence[Share], gained: Sequence[Share], labels: Sequence[str], against: str) -> str:
     """Return the keys whose weight for a query decreased or increased most in a variant, compared with a reference."""
     parts = [
-        _("lost most: {keys}", keys=_keys(lost, labels, "+.2f")) if lost else "",
-        _("gained most: {keys}", keys=_keys(gained, labels, "+.2f")) if gained else "",
+        _("largest decreases: {keys}", keys=_keys(lost, labels, "+.2f")) if lost else "",
+        _("largest increases: {keys}", keys=_keys(gained, labels, "+.2f")) if gained else "",
     ]
     if not any(parts):
-        return _("within {least} of {against} on every key", least=SEEN, against=against)
+        return _("every weight is within {least} of the weight in {against}", least=SEEN, against=against)
     words = " · ".join(filter(None, parts))
-    return words if against == _(REFERENCE) else _("compared with {against}: {words}", against=against, words=words)
+    return words if against == _(REFERENCE) else _("{words} (compared with {against})", against=against, words=words)
 
 
 def _keys(shares: Sequence[Share], labels: Sequence[str], form: str) -> str:
@@ -251,23 +270,27 @@ def leading(ranking: Sequence[HeadScores], by: str) -> str:
     values = {"layer": first.layer, "head": first.head, "value": format_readable(value, 2)}
     meaning = {
         "induction": _(
-            "**Layer {layer}, head {head}** ranks first: repeated tokens give {value} of their weight on average to "
-            "the tokens that followed earlier occurrences.",
+            "**Layer {layer}, head {head}** ranks first: on average, a repeated token gives {value} of its "
+            "weight to the tokens that followed its earlier occurrences.",
             **values,
         ),
         "previous": _(
-            "**Layer {layer}, head {head}** ranks first: queries give {value} of their weight on average to the "
-            "previous token.",
+            "**Layer {layer}, head {head}** ranks first: on average, a query gives {value} of its weight to "
+            "the previous token.",
             **values,
         ),
         "sink": _(
-            "**Layer {layer}, head {head}** ranks first: queries give {value} of their weight on average to the first "
-            "token shown.",
+            "**Layer {layer}, head {head}** ranks first: on average, a query gives {value} of its weight to "
+            "the first token shown.",
             **values,
         ),
-        "entropy": _("**Layer {layer}, head {head}** has the lowest entropy: {value} nats on average.", **values),
+        "entropy": _(
+            "**Layer {layer}, head {head}** has the lowest entropy: {value} nats, averaged over queries.", **values
+        ),
         "distance": _(
-            "**Layer {layer}, head {head}** is the most local: its keys are {value} tokens away on average.", **values
+            "**Layer {layer}, head {head}** is the most local: the average distance between query and key is "
+            "{value} tokens, weighted by attention.",
+            **values,
         ),
     }
     return meaning[by]

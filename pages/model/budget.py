@@ -24,7 +24,9 @@ def show(question: Question) -> None:
     """Measure every budget of each variant and draw the results, with the loss by position."""
     with_budget = [word for word in question.words if word != UNIFORM and registry.from_word(word).variant.budget]
     if not with_budget:
-        st.info(_("These variants have no budget setting. Add a window, sinks or top-k."))
+        st.info(
+            _("The selected variants have no budget setting. Add a variant with a window, with sinks or with top-k.")
+        )
         return
     tasks = (
         *swap.tasks(question.text, question.words, question.layers, live=question.live),
@@ -40,7 +42,9 @@ def show(question: Question) -> None:
         st.caption(
             paragraph(
                 _(
-                    "Preserved: perplexity at most {same:g}× the original, and at most {copied:.0%} of copying lost.",
+                    "Perplexity counts as preserved if it is at most {same:g}× that of the original model. The "
+                    "original model has a lower loss on repeated tokens than on their first occurrence. "
+                    "Copying counts as preserved if at most {copied:.0%} of this difference is lost.",
                     same=words.SAME,
                     copied=words.COPIED,
                 ),
@@ -101,19 +105,24 @@ def _preserved(word: str, reads: float | None, copies: float | None) -> str:
         "copies": copies,
     }
     if reads is None and copies is None:
-        return _("**{name}**: no {setting} tried preserves perplexity or copying.", **values)
+        return _("**{name}**: perplexity and copying are preserved at no tested value of {setting}.", **values)
     if reads is None:
         return _(
-            "**{name}**: {setting} ≥ {copies:g} preserves copying. No {setting} tried preserves perplexity.", **values
+            "**{name}**: copying is preserved for {setting} ≥ {copies:g}. Perplexity is preserved at no tested "
+            "value of {setting}.",
+            **values,
         )
     if copies is None:
         return _(
-            "**{name}**: {setting} ≥ {reads:g} preserves perplexity. No {setting} tried preserves copying.", **values
+            "**{name}**: perplexity is preserved for {setting} ≥ {reads:g}. Copying is preserved at no tested "
+            "value of {setting}.",
+            **values,
         )
     if reads == copies:
-        return _("**{name}**: {setting} ≥ {reads:g} preserves both perplexity and copying.", **values)
+        return _("**{name}**: perplexity and copying are both preserved for {setting} ≥ {reads:g}.", **values)
     return _(
-        "**{name}**: {setting} ≥ {reads:g} preserves perplexity, {setting} ≥ {copies:g} preserves copying.", **values
+        "**{name}**: perplexity is preserved for {setting} ≥ {reads:g}, and copying for {setting} ≥ {copies:g}.",
+        **values,
     )
 
 
@@ -126,7 +135,7 @@ def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
             xs = [float(SMOOTH + i) for i in range(len(smooth))]
             drawn.append(Curve(name, xs, smooth, colour=colour, marks=False))
     if drawn and drawn[0].x:
-        title = _("loss (nats per token), mean of {n}", n=SMOOTH)
+        title = _("loss (nats per token), mean of {n} tokens", n=SMOOTH)
         figure = curves(drawn, x_title=_("position in the text (tokens)"), y_title=title, height=340)
         message = _("Lines: the loss against the position in the text")
         chart.show(figure, key=f"{key}.position", name="loss-by-position", alt=message)

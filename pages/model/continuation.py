@@ -30,13 +30,14 @@ def show(question: Question) -> None:
         st.caption(
             paragraph(
                 _(
-                    "SmolLM2-135M (4-bit quantised) reads {n} tokens and generates {steps}; softmax is replaced in "
-                    "{where}. Bold text follows the first difference.",
+                    "SmolLM2-135M (4-bit quantised) gets {n} tokens as the prompt and generates {steps} "
+                    "tokens. Softmax is replaced in {where}. A continuation is bold from the first token that "
+                    "differs from the original model's.",
                     where=layers_in_words(question.layers),
                     n=rows[0].prompt,
                     steps=continuation.STEPS,
                 ),
-                _("Cache: keys and values that later tokens can attend to, or a state, in float32."),
+                _("Cache (float32): either the keys and values that later tokens can attend to, or a state."),
                 words.origin(rows),
             )
         )
@@ -82,8 +83,13 @@ def _divergence(row: ContinuationRow, first: ContinuationRow) -> str:
     if at is None:
         return _("**{name}** generates the same {n} tokens as the original model.", name=name, n=len(row.ids))
     if at == 0:
-        return _("**{name}** diverges at the first token.", name=name)
-    return _("**{name}** diverges after {n} of {all} tokens.", name=name, n=at, all=len(row.ids))
+        return _("**{name}** diverges from the original model at the first token.", name=name)
+    return _(
+        "**{name}** generates the same tokens as the original model up to token {n} of {all}, and then diverges.",
+        name=name,
+        n=at,
+        all=len(row.ids),
+    )
 
 
 def numbers(rows: Sequence[ContinuationRow]) -> pd.DataFrame:

@@ -25,7 +25,7 @@ def show(question: Question) -> None:
         first = [row.first for row in copies if row.layers == ()]
         if lines and first:
             ends = [1.0, float(swap.PERIOD - 1)]
-            lines.append(guide(_("First occurrence, original"), ends, [mean(first)] * 2))
+            lines.append(guide(_("First occurrence, original model"), ends, [mean(first)] * 2))
         figure = curves(
             lines,
             x_title=_("position in the repetition (tokens)"),
@@ -39,8 +39,9 @@ def show(question: Question) -> None:
         st.caption(
             paragraph(
                 _(
-                    "Copy test: {period} random common tokens, repeated once; mean and range of {n} draws. "
-                    "A model that attends {period} tokens back copies at almost no loss.",
+                    "Copy test: the model is given {period} random common tokens twice in a row. Lines show "
+                    "the mean over {n} random sequences, and bands show the range. A model that can attend "
+                    "{period} tokens back copies with almost no loss.",
                     period=swap.PERIOD,
                     n=draws,
                 ),
@@ -55,8 +56,9 @@ def show(question: Question) -> None:
         _("Definitions"),
         r"\text{perplexity} = \exp\Big(\tfrac{1}{n-1}\sum_{i>1} -\log p(x_i \mid x_{<i})\Big)",
         _(
-            "The copying loss is the mean of $-\\log p$, in nats, over the repeated tokens without the first. A "
-            "uniform guess among all 49,152 tokens has a loss of 10.8 nats; a confident wrong prediction has more."
+            "The model's probability of token $x_i$ is p. The copying loss is the mean of $-\\log p$, in nats, "
+            "over all repeated tokens except the first. A uniform guess among all 49,152 tokens has a loss of "
+            "10.8 nats. A confident but wrong prediction has a larger loss."
         ),
         key="model.method",
     )

@@ -45,8 +45,9 @@ def show(question: Question) -> None:
     def draw(rows: list[EmbeddingRow], key: str) -> None:
         st.caption(
             _(
-                "MiniLM-L6 has layers 0 to {last}; softmax is replaced in layers {low} to {high}. Drift is one "
-                "minus the cosine of a sentence's original and changed embeddings. Computed on this machine.",
+                "Softmax is replaced in layers {low} to {high} of MiniLM-L6, which has layers 0 to {last}. "
+                "Drift is one minus the cosine similarity between a sentence's embeddings before and after the "
+                "replacement. The results are computed on this machine.",
                 low=low,
                 high=high,
                 last=encoder_depth() - 1,
@@ -55,13 +56,15 @@ def show(question: Question) -> None:
         figure = curves(
             lines(rows),
             x_title=_("rank in the original model"),
-            y_title=_("cosine with the query sentence"),
+            y_title=_("cosine similarity with the query sentence"),
             height=HEIGHT,
             x_ticks=range(1, 1 + len(SENTENCES)),
         )
         text = _("Lines: the cosine of each sentence with the query sentence, for every variant")
         chart.show(figure, key=f"{key}.chart", name="similarity", alt=text)
-        st.caption(_("Rank by cosine with the query sentence; 1 is the most similar."))
+        st.caption(
+            _("The table ranks the sentences by cosine similarity with the query sentence. Rank 1 is the most similar.")
+        )
         st.table(ranking(rows), hide_index=True)  # Unlike a data frame, it wraps the sentences on a narrow screen.
 
     rows = runs.run_immediately(
@@ -83,12 +86,14 @@ def in_words(rows: Sequence[EmbeddingRow]) -> str:
 
 def _verdict(row: EmbeddingRow) -> str:
     values = {"name": called(row.word), "drift": number(row.drift, 2), "tau": number(row.tau, 2)}
-    drift = _("With **{name}** embeddings drift by {drift} on average.", **values)
+    drift = _("With **{name}**, the mean drift of the embeddings is {drift}.", **values)
     if row.tau >= KEPT:
-        return paragraph(drift, _("The ranking stays the same (Kendall's τ {tau}).", **values))
+        return paragraph(
+            drift, _("The ranking of the sentences changes little or not at all (Kendall's τ = {tau}).", **values)
+        )
     if row.tau >= CLOSE:
-        return paragraph(drift, _("The ranking stays similar (Kendall's τ {tau}).", **values))
-    return paragraph(drift, _("The ranking changes (Kendall's τ {tau}).", **values))
+        return paragraph(drift, _("The ranking of the sentences stays similar (Kendall's τ = {tau}).", **values))
+    return paragraph(drift, _("The ranking of the sentences changes (Kendall's τ = {tau}).", **values))
 
 
 def ranks(similarities: Sequence[float]) -> np.ndarray:

@@ -30,7 +30,7 @@ def show(question: Question, original: ReadingRow, changed: ReadingRow | None) -
     if changed is None:
         return
     if token is None or not 0 < token < original.tokens:
-        st.caption(_("Largest increases of the loss (nats)"))
+        st.caption(_("Tokens with the largest increase in loss (nats)"))
         st.dataframe(increases(original, changed), hide_index=True)
     else:
         _predictions(question, changed.word, token)
@@ -94,10 +94,13 @@ def in_words(row: NextTokenRow, name: str) -> str:
         "moved": percent(row.moved),
     }
     return paragraph(
-        _("P(“{token}”): {before} → {after} with **{name}**.", **values),
         _(
-            "The attention row of “{last}” changes most in layer {layer}, head {head}: {moved} of its weight moves to "
-            "other tokens.",
+            "The predicted probability of “{token}” is {before} in the original model and {after} with **{name}**.",
+            **values,
+        ),
+        _(
+            "The attention row of the previous token, “{last}”, changes most in layer {layer}, head {head}. "
+            "There, {moved} of its weight moves to other tokens.",
             **values,
         ),
     )

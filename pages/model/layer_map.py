@@ -48,7 +48,7 @@ def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:
             layer = int(pair.x)
             places[layer] = math.log(pair.perplexity / read.perplexity) / math.log(TIMES)
             notes[layer] = _(
-                "{name}, layer {layer}: perplexity {after}, {ratio}× the original",
+                "{name}, layer {layer}: perplexity {after}, {ratio}× that of the original model",
                 name=called(word),
                 layer=layer,
                 after=number(pair.perplexity, 3),
@@ -65,7 +65,7 @@ def of_copying(word: str, pairs: Sequence[Both], copy: CopyRow) -> Row:
             layer = int(pair.x)
             places[layer] = (pair.copied - copy.copied) / max(copy.first - copy.copied, 1e-9)
             notes[layer] = _(
-                "{name}, layer {layer}: copying loss {whole} → {copied} nats per token",
+                "{name}, layer {layer}: copying loss {copied} nats per token, {whole} in the original model",
                 name=called(word),
                 layer=layer,
                 copied=number(pair.copied, 3),

@@ -38,13 +38,16 @@ def _baselines(single: bool) -> str:
     """Return the caption on the two content-blind baselines, and on the copy test."""
     return paragraph(
         _(
-            "{mean} and {random} are content-blind baselines: a variant no better than these gains nothing from "
-            "attention.",
+            "{mean} and {random} are baselines whose weights do not depend on the text. A variant that is no "
+            "better than these baselines gains nothing from attention.",
             mean=called(FLOORS[0]),
             random=called(FLOORS[1]),
         ),
-        "" if single else _("They are dashed and grey."),
-        _("Copying: one draw of {n} random tokens.", n=swap.PERIOD),
+        "" if single else _("The baselines are drawn as dashed grey lines."),
+        _(
+            "Copying is measured on one random sequence of {n} tokens, which the model is given twice in a row.",
+            n=swap.PERIOD,
+        ),
     )
 
 
@@ -72,20 +75,25 @@ def _several(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> st
     reads = first_above(found, "perplexity", words.WORSE * read)
     copies = first_above(found, "copied", (copy.first + copy.copied) / 2)
     return paragraph(
-        _("**{name}**: perplexity stays below {worse:g}× at every depth tried.", name=name, worse=words.WORSE)
+        _(
+            "**{name}**: perplexity is at most {worse:g}× that of the original model for every tested number of "
+            "replaced layers.",
+            name=name,
+            worse=words.WORSE,
+        )
         if reads is None
         else _n(
-            "**{name}**: perplexity exceeds {worse:g}× once {n} layer is replaced.",
-            "**{name}**: perplexity exceeds {worse:g}× once {n} layers are replaced.",
+            "**{name}**: perplexity exceeds {worse:g}× that of the original model once {n} layer is replaced.",
+            "**{name}**: perplexity exceeds {worse:g}× that of the original model once {n} layers are replaced.",
             n=round(reads),
             name=name,
             worse=words.WORSE,
         ),
-        _("More than half of copying remains at every depth tried.")
+        _("At least half of the ability to copy remains for every tested number of replaced layers.")
         if copies is None
         else _n(
-            "More than half of copying is lost once {n} layer is replaced.",
-            "More than half of copying is lost once {n} layers are replaced.",
+            "More than half of the ability to copy is lost once {n} layer is replaced.",
+            "More than half of the ability to copy is lost once {n} layers are replaced.",
             n=round(copies),
         ),
     )
@@ -98,14 +106,16 @@ def _single(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> str
     reads, copies = max(able, key=lambda p: p.perplexity or 0.0), max(able, key=lambda p: p.copied or 0.0)
     return paragraph(
         _(
-            "**{name}**: perplexity depends most on layer {layer} ({before} → {after}).",
+            "**{name}**: perplexity is highest if layer {layer} is replaced ({after}, compared with {before} "
+            "in the original model).",
             name=name,
             layer=f"{reads.x:.0f}",
             before=number(read, 3),
             after=number(reads.perplexity or 0.0, 3),
         ),
         _(
-            "Copying depends most on layer {layer} (loss {before} → {after} nats per token).",
+            "The copying loss is highest if layer {layer} is replaced ({after} nats per token, compared with "
+            "{before}).",
             layer=f"{copies.x:.0f}",
             before=number(copy.copied, 2),
             after=number(copies.copied or 0.0, 2),
@@ -119,7 +129,8 @@ def _beaten(found: Sequence[Both], floors: Sequence[Sequence[Both]]) -> str:
     if not floors or not reads or not copies:
         return ""
     return _(
-        "It beats the baselines' perplexity in {reads} of {n} layers and their copying loss in {copies} of {m}.",
+        "Its perplexity is lower than that of the baselines in {reads} of {n} layers, and its copying loss is "
+        "lower in {copies} of {m}.",
         reads=sum(reads),
         n=len(reads),
         copies=sum(copies),

@@ -74,7 +74,7 @@ MEASURES = {
         tolerance=0.5,
     ),
     "forecast": PageMeasure(
-        N_("rank correlation of output error with perplexity"),
+        N_("rank correlation between output error and perplexity"),
         _forecast,
         low=-1,
         high=1,

@@ -81,7 +81,7 @@ def layers_of(count: Callable[[], int]) -> Control[tuple[int, int]]:
         N_("Layers"),
         widget=st.slider,
         arguments=lambda: {"min_value": 0, "max_value": count() - 1, "width": 220},
-        help=N_("Layers in which softmax is replaced; the first layer is 0."),
+        help=N_("Softmax is replaced in these layers. Layers are numbered from 0."),
     )
 
 
@@ -128,7 +128,10 @@ class ModelOptions(Options, prefix="m_"):
     live = switch(
         False,
         N_("Recompute"),
-        help=N_("Built-in texts open with recorded results; this switch computes them on this machine."),
+        help=N_(
+            "For built-in texts, the page shows recorded results. Turn this on to compute the results on "
+            "this machine instead."
+        ),
     )
     shown = whole(0, 0, lambda: current().swap_variants - 1, "")
     token = place(lambda: current().swap_tokens)

@@ -32,7 +32,7 @@ def show(question: Question) -> None:
     """Measure output error, perplexity and copying of every variant at every budget, and compare their orders."""
     able = _able(question)
     if not able:
-        st.info(_("Add a variant other than the mean of v."))
+        st.info(_("Add a variant other than “Mean of v”."))
         return
 
     def draw(rows: list[SwapRow], key: str) -> None:
@@ -51,8 +51,8 @@ def show(question: Question) -> None:
         st.caption(
             paragraph(
                 _(
-                    "One point per variant and budget. The output error is measured on the original model's queries, "
-                    "keys and values, and averaged over heads and replaced layers."
+                    "Each point is one variant with one budget. The output error is measured on the original "
+                    "model's queries, keys and values. It is averaged over heads and replaced layers."
                 ),
                 words.origin(rows),
             )
@@ -75,7 +75,7 @@ def _able(question: Question) -> list[str]:
 def in_words(found: Sequence[ErrorPoint]) -> str:
     """Return how well the error orders perplexity and copying, over all points and between variants."""
     if len(found) < FEWEST:
-        return _("A ranking needs at least {n} points.", n=FEWEST)
+        return _("At least {n} points are needed to compare the rankings.", n=FEWEST)
     errors = [p.output for p in found]
     keys = [registry.from_word(p.word).key for p in found]
     lines = []
@@ -95,8 +95,8 @@ def _between(same: int, pairs: int) -> str:
     if not pairs:
         return _("All points belong to one variant, so variants cannot be compared.")
     return _n(
-        "Between different variants, {same} of {n} pair of points has the same order.",
-        "Between different variants, {same} of {n} pairs of points have the same order.",
+        "Output error puts {same} of {n} pair of points from different variants in the correct order.",
+        "Output error puts {same} of {n} pairs of points from different variants in the correct order.",
         n=pairs,
         same=same,
     )
@@ -105,7 +105,11 @@ def _between(same: int, pairs: int) -> str:
 def _order(name: str, rho: float, outlier: str, n: int) -> str:
     """Return how well the output error orders another measure, and the variant that fits worst."""
     if math.isnan(rho):
-        return _("Output error and {name} cannot be ranked: one of them is constant.", name=name)
+        return _(
+            "The rankings by output error and by {name} cannot be compared, because one of the two "
+            "quantities is constant.",
+            name=name,
+        )
     values = {"name": name, "rho": number(rho, 2), "n": n}
     if rho >= CLOSE:
         order = _("Output error predicts the **{name}** ranking (rank correlation {rho} over {n} points).", **values)
@@ -117,7 +121,7 @@ def _order(name: str, rho: float, outlier: str, n: int) -> str:
         order = _(
             "Output error does not predict the **{name}** ranking (rank correlation {rho} over {n} points).", **values
         )
-    return paragraph(order, _("Largest outlier: {outlier}.", outlier=outlier) if rho < PERFECT else "")
+    return paragraph(order, _("The largest outlier is {outlier}.", outlier=outlier) if rho < PERFECT else "")
 
 
 def _cloud(word: str, found: Sequence[ErrorPoint], name: str, colour: int) -> Points:

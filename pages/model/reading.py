@@ -59,7 +59,7 @@ def headline(question: Question, rows: Sequence[SwapRow]) -> str:
     """Return perplexity and copying before and after the replacement, or what to do if nothing is replaced."""
     if not question.words:
         return _("Choose a replacement for softmax above.")
-    return words.headline(*scores(question, rows)) or _("Reading …")
+    return words.headline(*scores(question, rows)) or _("Reading the text …")
 
 
 def setting(question: Question, rows: Sequence[SwapRow]) -> str:

@@ -74,8 +74,8 @@ def _perplexity(original: Score, each: Score) -> str:
     }
     if each.covered and 1 / SAME <= ratio <= SAME:
         return _n(
-            "**{name}** attends to the only token of the text, as softmax does: perplexity is {after}.",
-            "**{name}** attends to all {n} tokens of the text, as softmax does: perplexity is {after}.",
+            "**{name}** attends to the only token of the text, as softmax does. Its perplexity is {after}.",
+            "**{name}** attends to all {n} tokens of the text, as softmax does. Its perplexity is {after}.",
             n=each.covered,
             **values,
         )
@@ -85,19 +85,24 @@ def _perplexity(original: Score, each: Score) -> str:
         return _("With **{name}** perplexity falls from {before} to {after} ({ratio}×).", **values)
     if values["before"] == values["after"]:
         return _("With **{name}** perplexity is unchanged ({after}).", **values)
-    return _("With **{name}** perplexity stays within {same:.0%}: {before} → {after}.", same=SAME - 1, **values)
+    return _(
+        "With **{name}** perplexity changes by at most {same:.0%}, from {before} to {after}.", same=SAME - 1, **values
+    )
 
 
 def _copying(original: Score, each: Score) -> str:
     values = {"before": number(original.copied, 2), "after": number(each.copied, 2)}
     lost = lost_share(original, each)
     if values["before"] == values["after"]:
-        return _("Copying is unchanged: loss {after} nats per token.", **values)
+        return _("Copying is unchanged: the loss is {after} nats per token.", **values)
     if lost <= COPIED:
-        return _("Copying is preserved: loss {before} → {after} nats per token.", **values)
+        return _(
+            "Copying is preserved: the loss is {after} nats per token, compared with {before} in the original model.",
+            **values,
+        )
     if lost < LOST:
-        return _("Copying gets worse: loss {before} → {after} nats per token.", **values)
-    return _("Copying fails: loss {before} → {after} nats per token.", **values)
+        return _("Copying gets worse: the loss rises from {before} to {after} nats per token.", **values)
+    return _("Copying fails: the loss rises from {before} to {after} nats per token.", **values)
 
 
 def origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:
@@ -112,6 +117,9 @@ def origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:
     return paragraph(
         text,
         _n(
-            "{n} of {all} results was computed here.", "{n} of {all} results were computed here.", n=live, all=len(rows)
+            "{n} of {all} results was computed on this machine.",
+            "{n} of {all} results were computed on this machine.",
+            n=live,
+            all=len(rows),
         ),
     )

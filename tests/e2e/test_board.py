@@ -105,7 +105,7 @@ def test_python_pins_and_the_pin_outlives_new_values(page, boards):
 def test_everything_works_from_the_keyboard(page, boards):
     shown = open_board(page, boards, "n=30")
     grid = page.get_by_role("application").first
-    expect(grid).to_have_attribute("aria-label", re.compile("Arrow keys"))
+    expect(grid).to_have_attribute("aria-label", re.compile("arrow keys"))
     grid.focus()
     for keys, place in (
         ("ArrowDown", (0, 0)),

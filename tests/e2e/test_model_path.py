@@ -31,7 +31,7 @@ def test_a_window_falls_apart_a_sink_brings_it_back_and_copying_stays_lost(page,
     page.get_by_text("Copying", exact=True).click()
     expect(chart(page).locator(NAMED, has_text="First occurrence")).to_be_visible()
     settle(page)
-    assert legend(page) == ["Original model", WINDOW, SINK, "First occurrence, original"]
+    assert legend(page) == ["Original model", WINDOW, SINK, "First occurrence, original model"]
     visit(elsewhere, f"{server}/model?{query(page)}")
     assert legend(elsewhere) == legend(page)
 

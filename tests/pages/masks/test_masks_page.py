@@ -81,7 +81,7 @@ def test_a_preset_and_the_layers_make_the_stack():
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
-    assert "It never connects all pairs." in spoken(at)
+    assert "It never connects all pairs, even if the stack is repeated." in spoken(at)
     at.button(key="reach.layer.0").click().run()
     assert not at.exception
     assert any("stack is empty" in i.value for i in at.info)
@@ -186,7 +186,7 @@ def test_what_is_said_of_the_patterns_is_the_cores():
         "local": (label(variants[1]), f"{local / 300:.1%} of pairs ({local:,})"),
         "atrous": (label(variants[2]), f"{atrous / 300:.1%} of pairs ({atrous:,})"),
     }
-    assert "Not drawn, as every pair is allowed: Softmax." in spoken(at, "caption")
+    assert "Not drawn, because these variants allow every pair: Softmax." in spoken(at, "caption")
     assert "Not drawn" not in spoken(open_masks(variants=chosen("local")), "caption")
 
 
@@ -212,7 +212,7 @@ def test_the_table_counts_what_could_look(causal, possible, column):
     assert table.loc["Softmax", "leading order"] == "n²"
     assert table.loc["Softmax", "farthest key"] == 23
     assert f"24 tokens, {possible} query–key pairs." in spoken(at, "caption")
-    assert "1 to 23 if they ever connect every pair" in spoken(at, "caption")
+    assert "It is at most 23, unless some pairs are never connected." in spoken(at, "caption")
 
 
 def test_the_reach_is_drawn_and_told_alike():
@@ -223,7 +223,7 @@ def test_the_reach_is_drawn_and_told_alike():
     names = np.array(["itself", "layer 1", "layer 2", "layer 3", "not connected"])
     assert np.array_equal(first, names[np.minimum(layers, 4)])
     share = (layers <= 3).mean()
-    assert words == f"{share:.1%} of pairs after 3 layers"
+    assert words == f"{share:.1%} of pairs connected after 3 layers"
     assert f"After 3 layers, **{label(variants[1])}** connects {share:.1%} of pairs." in spoken(at)
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
@@ -252,7 +252,7 @@ def test_pairs_that_no_round_lets_look_are_those_of_the_head():
 def test_the_reach_of_the_stack_is_on_the_board_of_the_patterns_in_every_view(part):
     at = open_masks(variants=chosen("softmax", "local"), masks_part=part, stack=("local",), stack_depth=1)
     assert set(matrices(at)) == {"local"}
-    assert reach(at)[0].endswith("of pairs after 1 layer")
+    assert reach(at)[0].endswith("of pairs connected after 1 layer")
     assert "After 1 layer, **Local · window 16** connects" in spoken(at)
 
 
@@ -268,8 +268,8 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
     assert (told["frame"], told["last_frame"]) == (min(depth, 4), 4)
     frames = board(at, "masks.board")[1]["reach"][0]["frames"]
     assert len(frames) == 4
-    assert frames[-1] == "100.0% of pairs after 4 layers"
-    assert reach(at)[0] == (frames[depth - 1] if depth < 5 else "100.0% of pairs after 5 layers")
+    assert frames[-1] == "100.0% of pairs connected after 4 layers"
+    assert reach(at)[0] == (frames[depth - 1] if depth < 5 else "100.0% of pairs connected after 5 layers")
 
 
 def test_a_stack_that_never_connects_all_plays_to_the_most_layers():

@@ -34,8 +34,8 @@ def test_a_panel_tells_the_share_and_the_number_of_pairs():
 @pytest.mark.parametrize(
     ("every_head", "anywhere", "words"),
     [
-        (True, 500, "25.0% of pairs per head, 50.0% in any head"),
-        (True, 251, "25.0% of pairs per head, 25.1% in any head"),
+        (True, 500, "25.0% of pairs per head, 50.0% in at least one head"),
+        (True, 251, "25.0% of pairs per head, 25.1% in at least one head"),
         (True, 250, "25.0% of pairs (250)"),
         (False, 500, "25.0% of pairs (250)"),
     ],
@@ -83,8 +83,8 @@ def test_one_token_has_no_pattern_and_two_have():
 
 def test_layers_that_cannot_be_causal_are_named_once():
     hidden = [ac.get(key) for key in ("power_bert", "linformer")]
-    assert left_out(hidden[:1] * 2) == "PoWER-BERT cannot be causal and is left out."
-    assert left_out(hidden) == "PoWER-BERT, Linformer cannot be causal and are left out."
+    assert left_out(hidden[:1] * 2) == "PoWER-BERT cannot be causal, so it is left out of the stack."
+    assert left_out(hidden) == "PoWER-BERT, Linformer cannot be causal, so they are left out of the stack."
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,12 @@ def test_layers_that_cannot_be_causal_are_named_once():
         (3, 2, "**A → B** connects all pairs after 2 layers."),
         (1, 2, "After 1 layer, **A → B** connects 25.0% of pairs. It connects all pairs after 2 layers."),
         (2, 7, "After 2 layers, **A → B** connects 62.5% of pairs. It connects all pairs after 7 layers."),
-        (2, None, "After 2 layers, **A → B** connects 62.5% of pairs. It never connects all pairs."),
+        (
+            2,
+            None,
+            "After 2 layers, **A → B** connects 62.5% of pairs. It never connects all pairs, even if the stack is "
+            "repeated.",
+        ),
     ],
 )
 def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, words):
@@ -105,19 +110,19 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
 def test_a_front_counts_layer_by_layer_what_is_connected():
     first = np.array([2, 1, 0, 1, -1])
     assert connected_counts("a*b", first, 2, heard=True) == (
-        r"Tokens that “a\*b” reaches after 0, 1, … layers: 1, 3, 4 of 5."
+        r"Number of tokens that “a\*b” reaches after 0, 1, … layers: 1, 3, 4 of 5."
     )
     assert connected_counts("{a}", first, 1, heard=False) == (
-        "Tokens that reach “{a}” after 0, 1, … layers: 1, 3 of 5."
+        "Number of tokens that reach “{a}” after 0, 1, … layers: 1, 3 of 5."
     )
 
 
 @pytest.mark.parametrize(
     ("missed", "words"),
     [
-        (0, "every pair that shares a bucket this round is allowed."),
-        (1, "1 pair shares a bucket this round, yet no round allows it."),
-        (1234, "1,234 pairs share a bucket this round, yet no round allows them."),
+        (0, "every pair in the same bucket in this hashing round is allowed."),
+        (1, "1 pair is in the same bucket in this hashing round but is masked in every round."),
+        (1234, "1,234 pairs are in the same bucket in this hashing round but are masked in every round."),
     ],
 )
 def test_what_no_round_lets_look_is_counted(missed, words):

@@ -113,15 +113,15 @@ def test_what_is_held_against_a_reference_of_its_own_says_so_and_is_not_ranked(v
     assert "shared-QK softmax" in captions["reformer"]
     assert "shared-QK" not in captions["local"]
     if view == "difference":
-        assert captions["local"].startswith("minus softmax · matrix\N{NO-BREAK SPACE}error")
+        assert captions["local"].startswith("difference from softmax · matrix\N{NO-BREAK SPACE}error")
 
 
 def test_a_variant_is_told_of_beside_its_own_reference():
     given = {"input": "synthetic", "n": 24, "more": "explain", "variants": tuple(map(ac.get, OWN))}
-    assert "on other tokens than softmax does" in " ".join(
+    assert "falls on different keys than with softmax" in " ".join(
         m.value for m in open_matrices(**given, **{"explained": "local"}).markdown
     )
-    assert "on other tokens than shared-QK softmax does" in " ".join(
+    assert "falls on different keys than with shared-QK softmax" in " ".join(
         m.value for m in open_matrices(**given, **{"explained": "reformer"}).markdown
     )
 
@@ -130,7 +130,7 @@ def test_softmax_at_another_temperature_is_not_what_others_are_held_against():
     sharp = ac.get("softmax", temperature=0.5)
     at = open_matrices(input="synthetic", n=24, variants=(sharp,), view="difference", more="numbers")
     assert "**Softmax · temperature 0.5**: " in " ".join(m.value for m in at.markdown)
-    assert panel_captions(at)["softmax"].startswith("minus softmax")
+    assert panel_captions(at)["softmax"].startswith("difference from softmax")
 
 
 def test_hidden_special_tokens_are_not_counted_where_they_are_not_drawn():
@@ -139,7 +139,7 @@ def test_hidden_special_tokens_are_not_counted_where_they_are_not_drawn():
         return next(c.value for c in at.caption if "12 heads" in c.value)
 
     told = [c.value for c in open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)).caption]
-    assert any("Hidden special tokens affect only the output error." in words for words in told)
+    assert any("Special tokens are hidden. Only the output error includes them." in words for words in told)
     assert count(special=True) == "6 tokens · 12 heads × 32 dims"
     assert count(special=False) == ("4 tokens shown · 2 special tokens hidden, rows rescaled · 12 heads × 32 dims")
     assert count(special=False, page="masks") == "6 tokens · 12 heads × 32 dims"
@@ -202,7 +202,7 @@ def test_the_closest_on_screen_is_the_closest():
     assert errors[first] < zero
     assert (
         f"Closest to softmax: **{label(first)}** ({errors[first]:.0%} output error). Farthest: **{label(last)}** "
-        f"({errors[last]:.0%}). Mean of the values: {zero:.0%}."
+        f"({errors[last]:.0%}). Baseline that outputs the mean of the values: {zero:.0%}."
     ) in spoken(open_matrices(input="synthetic", n=24, heads=1, head=0, variants=variants))
 
 
@@ -212,7 +212,7 @@ def test_the_table_names_what_can_be_causal_its_time_and_hidden_tokens_only_wher
     assert table["causal"].tolist() == ["yes", "yes", "no"]
     assert table["time"].tolist() == [a.variant.complexity for a in (PLAIN, LOCAL, ac.get("linformer"))]
     captions = spoken(at, "caption")
-    assert "Hidden special tokens" not in captions
+    assert "Special tokens are hidden" not in captions
     assert ac.variant("reformer").note not in captions
 
 
@@ -331,7 +331,7 @@ def test_each_variant_says_what_it_took_and_gave_in_the_numbers_of_its_panel():
     lost = int(np.argmin((panels["linear"] - panels["softmax"])[5]))
     change = panels["linear"][5, lost] - panels["softmax"][5, lost]
     assert change < -0.01
-    assert f"lost most: “t{lost}” −{-change:.2f}" in strips(at)[2]["linear"]
+    assert f"largest decreases: “t{lost}” −{-change:.2f}" in strips(at)[2]["linear"]
     difference = open_matrices(**given, variants=(PLAIN, LINEAR), view="difference")
     assert list(strips(difference)[2]) == ["linear"]
     assert strips(difference)[2]["linear"] == strips(at)[2]["linear"]
@@ -348,7 +348,7 @@ def test_a_link_from_the_time_of_one_coloured_text_unfolds_that_variant():
 def test_without_a_row_its_bars_say_what_to_do():
     at = open_matrices(input="synthetic", n=12, row=None, more="row")
     assert not at.get("plotly_chart")
-    assert "to draw its row as bars" in at.info[0].value
+    assert "to draw the row of that query as bars" in at.info[0].value
 
 
 def test_all_heads_stand_with_their_scores_in_the_order_asked_for_and_one_is_chosen():

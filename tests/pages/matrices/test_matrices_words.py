@@ -37,7 +37,8 @@ def rivals(zero=0.95, **errors):
 def test_the_closest_and_the_farthest_are_told_apart(order):
     given = rivals(Near=0.12, Middle=0.4, Far=1.78)[::order]
     assert headline("softmax", given) == (
-        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Mean of the values: 95%."
+        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Baseline that outputs the mean of "
+        "the values: 95%."
     )
 
 
@@ -46,13 +47,14 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
     given = rivals(Near=0.12, Far=1.78, Broken=broken, Also=math.nan)
     told = {headline("softmax", list(order)) for order in itertools.permutations(given)}
     assert told == {
-        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Mean of the values: 95%. No error "
-        "can be computed for **Also, Broken**, because some values are not finite. Use smaller queries and keys."
+        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Baseline that outputs the mean of "
+        "the values: 95%. No error can be computed for **Also, Broken**, because some values are not finite. "
+        "Use smaller queries and keys."
     }
     alone = headline("softmax", rivals(Broken=broken))
     assert alone.startswith("No error can be computed for **Broken**")
     lost = headline("softmax", rivals(zero=math.nan, A=0.1))
-    assert lost == "The output of softmax is not finite."
+    assert lost == "The output of softmax contains values that are not finite."
 
 
 def test_what_reads_alike_is_not_ranked():
@@ -64,7 +66,8 @@ def test_what_reads_alike_is_not_ranked():
 @pytest.mark.parametrize(("error", "better"), [(0.94, True), (0.95, False), (1.78, False)])
 def test_one_variant_is_neither_closest_nor_without_the_plain_mean(error, better):
     words = headline("softmax", rivals(Linear=error))
-    tail = ". Mean of the values: 95%." if better else ", no better than the mean of the values (95%)."
+    mean = "baseline that outputs the mean of the values"
+    tail = f". B{mean[1:]}: 95%." if better else f", no better than a {mean} (95%)."
     assert words == f"**Linear**: {error:.0%} output error compared with softmax{tail}"
 
 
@@ -73,26 +76,30 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
     words = headline("softmax", rivals(A=least, B=1.78))
     if better:
         assert words == (
-            f"Closest to softmax: **A** ({least:.0%} output error). Farthest: **B** (178%). Mean of the values: 95%."
+            f"Closest to softmax: **A** ({least:.0%} output error). Farthest: **B** (178%). Baseline that outputs the "
+            "mean of the values: 95%."
         )
     else:
         assert words == (
-            f"No variant beats the mean of the values (95% output error). Closest to softmax: **A** ({least:.0%}). "
-            "Farthest: **B** (178%)."
+            "No variant beats a baseline that outputs the mean of the values (95% output error). "
+            f"Closest to softmax: **A** ({least:.0%}). Farthest: **B** (178%)."
         )
 
 
 @pytest.mark.parametrize(("error", "better"), [(0.3, True), (0.95, False)])
 def test_where_all_are_equally_far_none_is_named(error, better):
     words = headline("softmax", rivals(A=error, B=error))
-    tail = ". Mean of the values: 95%." if better else ", no better than the mean of the values (95%)."
+    mean = "baseline that outputs the mean of the values"
+    tail = f". B{mean[1:]}: 95%." if better else f", no better than a {mean} (95%)."
     assert words == f"**All variants**: {error:.0%} output error compared with softmax{tail}"
 
 
 def test_a_reference_of_its_own_is_named_and_set_apart():
     words = headline("shared-QK softmax", rivals(Reformer=0.0))
     assert words.startswith("**Reformer**: 0% output error compared with shared-QK softmax.")
-    assert words.endswith("Variants with reference shared-QK softmax are ranked separately.")
+    assert words.endswith(
+        "These variants are compared with shared-QK softmax instead of softmax, so they are ranked separately."
+    )
     assert "ranked" not in headline("softmax", rivals(Linear=0.2))
 
 
@@ -106,20 +113,24 @@ def test_only_what_shares_a_reference_is_ranked():
     one, other = words.split("**Reformer", 1)
     assert "shared-QK softmax" not in one
     assert "softmax" in one
-    assert other.endswith("Variants with reference shared-QK softmax are ranked separately.")
+    assert other.endswith(
+        "These variants are compared with shared-QK softmax instead of softmax, so they are ranked separately."
+    )
     assert "Linear" not in other
     assert overall({chosen[0]: found(chosen[0])}).startswith("Add a variant")
 
 
 def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
     local, relu2, trig = (ac.get("local", window=2), ac.get("relu2"), ac.get("performer", kind="trig", features=8))
-    assert "of its weight on other tokens than softmax does" in in_one_sentence(local, found(local))
+    assert "of a row's weight on average falls on different keys than with softmax" in in_one_sentence(
+        local, found(local)
+    )
     for attention in (relu2, trig):
         words, numbers = in_one_sentence(attention, found(attention)), found(attention)
         assert f"compared with softmax: {numbers.passport.relative_error:.0%}." in words
         assert f"Output error: {numbers.output_error:.0%} (" in words
-        assert "of its weight on other tokens" not in words
-        assert ("of the absolute weight is negative" in words) == (attention is trig)
+        assert "falls on different keys" not in words
+        assert ("of the sum of absolute weights" in words) == (attention is trig)
     assert "equally weighted keys" in in_one_sentence(ac.get("softmax"), found(ac.get("softmax")))
 
 
@@ -133,9 +144,9 @@ ERROR = "matrix\N{NO-BREAK SPACE}error\N{NO-BREAK SPACE}0.33"
         ("softmax", False, ENTROPY),
         ("softmax", True, ENTROPY),
         ("local", False, f"{ERROR} · {ENTROPY}"),
-        ("local", True, f"minus softmax · {ERROR}"),
+        ("local", True, f"difference from softmax · {ERROR}"),
         ("reformer", False, f"{ERROR} · reference shared-QK softmax"),
-        ("reformer", True, f"minus shared-QK softmax · {ERROR}"),
+        ("reformer", True, f"difference from shared-QK softmax · {ERROR}"),
     ],
 )
 def test_a_panels_caption_has_its_error_its_reference_and_its_entropy(key, difference, words):
@@ -159,15 +170,15 @@ def test_the_details_of_softmax_have_no_error():
 def test_a_panel_whose_weights_are_not_finite_says_so_and_what_helps():
     broken = {"row_sum_min": math.nan, "row_sum_max": math.nan, "relative_error": math.nan, "entropy": math.nan}
     numbers = measured("local", output=math.nan, **broken)
-    assert caption(*numbers, difference=False) == "some weights are not finite; use smaller queries and keys"
+    assert caption(*numbers, difference=False) == "Some weights are not finite. Use smaller queries and keys."
     assert details(*numbers, hidden=True) == ""
 
 
 def test_what_is_no_closer_than_the_plain_mean_is_told_from_the_nearest_to_the_farthest():
     given = rivals(zero=0.5, Far=1.78, Near=0.62, Middle=0.9)
     assert headline("softmax", given) == (
-        "No variant beats the mean of the values (50% output error). Closest to softmax: **Near** (62%). Farthest: "
-        "**Far** (178%)."
+        "No variant beats a baseline that outputs the mean of the values (50% output error). Closest to softmax: "
+        "**Near** (62%). Farthest: **Far** (178%)."
     )
 
 
@@ -180,8 +191,8 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
         chosen[2]: dataclasses.replace(local, output_error=0.3),
     }
     assert overall(given) == (
-        "Closest to softmax: **Local · window 16** (30% output error). Farthest: **Linear** (70%). Mean of the values: "
-        "90%."
+        "Closest to softmax: **Local · window 16** (30% output error). Farthest: **Linear** (70%). Baseline that "
+        "outputs the mean of the values: 90%."
     )
 
 
@@ -197,26 +208,32 @@ WHOLE = {"row_sum_min": 1.0, "row_sum_max": 1.0, "negative_mass": 0.0}
 
 def test_one_variant_is_told_with_its_numbers():
     assert in_one_sentence(*measured("softmax", entropy=2.0)) == (
-        "**Softmax** spreads a query's weight as widely as 7.4 equally weighted keys (entropy 2.00 nats)."
+        "The rows of **Softmax** have a mean entropy of 2.00 nats, the same as for 7.4 equally weighted keys."
     )
     assert in_one_sentence(*measured("local", total_variation=0.4, **WHOLE)) == (
-        "**Local · window 16** puts 40% of its weight on other tokens than softmax does. Output error: 25% (mean of "
-        "the values: 75%)."
+        "With **Local · window 16**, 40% of a row's weight on average falls on different keys than with softmax. "
+        "Output error: 25% (using the mean of the values as the output gives 75%)."
     )
-    for share, words in ((0.004, "gives the same weights as softmax."), (0.006, "puts 1% of its weight on other")):
+    for share, words in (
+        (0.004, "gives the same weights as softmax."),
+        (0.006, ", 1% of a row's weight on average falls"),
+    ):
         assert words in in_one_sentence(*measured("local", total_variation=share, **WHOLE))
     in_norms = (
-        "Matrix error of **Local · window 16** compared with softmax: 40%. Output error: 25% (mean of the values: 75%)."
+        "Matrix error of **Local · window 16** compared with softmax: 40%. Output error: 25% (using the mean of the "
+        "values as the output gives 75%)."
     )
     halved = {"relative_error": 0.4, "row_sum_min": 0.5, "row_sum_max": 1.0}
     assert in_one_sentence(*measured("local", **halved, negative_mass=0.0)) == in_norms
     assert in_one_sentence(*measured("local", **halved, negative_mass=NEGATIVE)) == in_norms
     assert in_one_sentence(*measured("local", **halved, negative_mass=0.125)) == (
-        f"{in_norms} 12.5% of the absolute weight is negative."
+        f"{in_norms} Negative weights make up 12.5% of the sum of absolute weights."
     )
 
 
-@pytest.mark.parametrize(("negative", "tail"), [(NEGATIVE, ""), (0.125, " · 12.5% of the absolute weight is negative")])
+@pytest.mark.parametrize(
+    ("negative", "tail"), [(NEGATIVE, ""), (0.125, " · negative weights make up 12.5% of the sum of absolute weights")]
+)
 @pytest.mark.parametrize(
     ("low", "high", "sums"),
     [(0.25, 0.75, " · rows sum to 0.25 … 0.75"), (0.997, 1.002, ""), (1.5, 1.5, " · rows sum to 1.5")],
@@ -236,18 +253,20 @@ def shares(**weights):
 
 def test_a_row_of_softmax_names_its_heaviest_keys_or_that_there_are_none():
     assert attends_to(shares(cat=0.612, the_2=0.05), LABELS) == "attends most to “cat” 0.61, “the (2)” 0.05"
-    assert attends_to([], LABELS) == "no key gets 0.005 or more"
+    assert attends_to([], LABELS) == "no key has a weight of 0.005 or more"
 
 
 def test_what_was_lost_and_gained_is_told_where_there_is_any():
     lost, gained = shares(cat=-0.21), shares(the=0.04, the_2=0.031)
-    both = "lost most: “cat” −0.21 · gained most: “the” +0.04, “the (2)” +0.03"
+    both = "largest decreases: “cat” −0.21 · largest increases: “the” +0.04, “the (2)” +0.03"
     assert changed(lost, gained, LABELS, "softmax") == both
-    assert changed(lost, [], LABELS, "softmax") == "lost most: “cat” −0.21"
-    assert changed([], gained, LABELS, "softmax") == "gained most: “the” +0.04, “the (2)” +0.03"
-    assert changed([], [], LABELS, "softmax") == "within 0.005 of softmax on every key"
-    assert changed(lost, gained, LABELS, "shared-QK softmax") == f"compared with shared-QK softmax: {both}"
-    assert changed([], [], LABELS, "shared-QK softmax") == "within 0.005 of shared-QK softmax on every key"
+    assert changed(lost, [], LABELS, "softmax") == "largest decreases: “cat” −0.21"
+    assert changed([], gained, LABELS, "softmax") == "largest increases: “the” +0.04, “the (2)” +0.03"
+    assert changed([], [], LABELS, "softmax") == "every weight is within 0.005 of the weight in softmax"
+    assert changed(lost, gained, LABELS, "shared-QK softmax") == f"{both} (compared with shared-QK softmax)"
+    assert changed([], [], LABELS, "shared-QK softmax") == (
+        "every weight is within 0.005 of the weight in shared-QK softmax"
+    )
 
 
 def head(**scores):
@@ -264,11 +283,11 @@ def test_a_head_is_told_with_all_its_scores_and_a_dash_for_what_cannot_be():
 @pytest.mark.parametrize(
     ("by", "words"),
     [
-        ("induction", "repeated tokens give 0.25 of their weight on average to the tokens that followed"),
-        ("previous", "queries give 0.25 of their weight on average to the previous token"),
-        ("sink", "queries give 0.25 of their weight on average to the first token shown"),
-        ("entropy", "has the lowest entropy: 0.25 nats on average"),
-        ("distance", "is the most local: its keys are 0.25 tokens away on average"),
+        ("induction", "on average, a repeated token gives 0.25 of its weight to the tokens that followed"),
+        ("previous", "on average, a query gives 0.25 of its weight to the previous token"),
+        ("sink", "on average, a query gives 0.25 of its weight to the first token shown"),
+        ("entropy", "has the lowest entropy: 0.25 nats, averaged over queries"),
+        ("distance", "is the most local: the average distance between query and key is 0.25 tokens"),
     ],
 )
 def test_the_head_that_comes_first_is_named_with_its_score(by, words):

@@ -69,7 +69,8 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     ]
     assert settings["shown"] == 0
     said = spoken(at, "caption")
-    assert "With **Local · window 64** perplexity rises from 10 to 201 (20×). Copying fails: loss 1.0 → 11 nats" in said
+    assert "With **Local · window 64** perplexity rises from 10 to 201 (20×). Copying fails: the loss rises" in said
+    assert "rises from 1.0 to 11 nats" in said
     assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in said
     assert "of “Long”." in said
 
@@ -84,8 +85,8 @@ def test_losses_are_those_of_the_rows():
 def test_a_selected_token_shows_the_predictions_of_both_models():
     at = open_model(m_token=3, m_shown=1)
     assert not at.exception
-    assert "”): 50% → 0.20% with **Attention sinks · window 64 · sinks 1**." in spoken(at)
-    assert "changes most in layer 0, head 2: 70% of its weight moves to other tokens." in spoken(at)
+    assert "” is 50% in the original model and 0.20% with **Attention sinks · window 64 · sinks 1**." in spoken(at)
+    assert "changes most in layer 0, head 2. There, 70% of its weight moves to other tokens." in spoken(at)
     assert list(table(at).index) == ["one · 50%", "<b> · 10%"]
     assert charts(at)
 
@@ -111,13 +112,13 @@ def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
         "Original model",
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
-        "First occurrence, original",
+        "First occurrence, original model",
     }
     xs, ys = curves(at)["Local · window 64"]
     assert xs == list(map(float, range(1, swap.PERIOD)))
     assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
-    assert curves(at)["First occurrence, original"][1] == [11.0, 11.0]
-    assert any("mean and range of 3 draws" in c.value for c in at.caption)
+    assert curves(at)["First occurrence, original model"][1] == [11.0, 11.0]
+    assert any("the mean over 3 random sequences" in c.value for c in at.caption)
 
 
 def test_the_first_time_is_read_by_the_model_as_it_is(monkeypatch):
@@ -128,7 +129,7 @@ def test_the_first_time_is_read_by_the_model_as_it_is(monkeypatch):
         return replace(row, first=14.0) if isinstance(row, CopyRow) and row.layers else row
 
     monkeypatch.setattr(swap, "compute", compute)
-    assert curves(open_model(m_view="copying"))["First occurrence, original"][1] == [11.0, 11.0]
+    assert curves(open_model(m_view="copying"))["First occurrence, original model"][1] == [11.0, 11.0]
 
 
 @pytest.mark.parametrize("edge", ["bottom", "middle", "top"])
@@ -143,8 +144,10 @@ def test_layers_have_both_numbers_the_floors_and_the_model_as_it_is(edge):
     assert set(found) == {called(FIRST[0]), called(FIRST[1]), *floors}
     assert sorted(found["Local · window 64"]) == list(map(float, swap.depths(30)))
     said = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
-    assert "**Local · window 64**: perplexity exceeds 1.5× once 8 layers are replaced." in said
-    assert "More than half of copying is lost once 15 layers are replaced." in said
+    assert (
+        "**Local · window 64**: perplexity exceeds 1.5× that of the original model once 8 layers are replaced." in said
+    )
+    assert "More than half of the ability to copy is lost once 15 layers are replaced." in said
 
 
 def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer():
@@ -152,7 +155,10 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
     assert not at.exception
     for (trace,), told in zip(
         (each["data"] for each in charts(at)),
-        ("perplexity 11.1, 1.11× the original", "copying loss 1 → 1.5"),
+        (
+            "perplexity 11.1, 1.11× that of the original model",
+            "copying loss 1.50 nats per token, 1 in the original model",
+        ),
         strict=True,
     ):
         cells, notes = np.array(numbers(trace["z"]), float), trace["text"]
@@ -164,8 +170,8 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert notes[7][29].startswith("Synthesizer · kind random, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
     assert titles == [*map(called, FIRST), "Mean of v", "Synthesizer · kind random"]
-    assert "depends most on layer" in spoken(at)
-    assert any("Mean of v and Synthesizer · kind random are content-blind baselines" in c.value for c in at.caption)
+    assert "is highest if layer" in spoken(at)
+    assert any("Mean of v and Synthesizer · kind random are baselines whose weights" in c.value for c in at.caption)
 
 
 def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
@@ -173,7 +179,7 @@ def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
     assert not at.exception
     assert len(charts(at)) == 3
     assert sorted(points(at, 0)["Local · window"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
-    assert "**Local**: no window tried preserves perplexity or copying." in spoken(at)
+    assert "**Local**: perplexity and copying are preserved at no tested value of window." in spoken(at)
     assert not open_model(m_view="budget", m_words=("linear",)).exception
 
 
@@ -190,7 +196,7 @@ def test_nothing_in_softmaxs_place_asks_for_something(view):
     at = open_model(m_view=view, m_words=())
     assert not at.exception
     assert not at.error
-    assert "Reading …" not in spoken(at)
+    assert "Reading the text …" not in spoken(at)
 
 
 def test_what_is_added_turned_and_removed_stands_in_the_address():
@@ -314,7 +320,10 @@ def test_what_is_written_on_is_marked_from_where_it_parts():
     at = open_model(m_view="continuation")
     assert not at.exception
     said = spoken(at)
-    assert "**Local · window 64** diverges after 1 of 4 tokens." in said
+    assert (
+        "**Local · window 64** generates the same tokens as the original model up to token 1 of 4, and then diverges."
+        in said
+    )
     assert "**Attention sinks · window 64 · sinks 1** generates the same 4 tokens as the original model." in said
     assert "Local · window 64: *…* 1 **4 \\$5\\$ \\[6\\](7)**" in said
     assert "Original model: *…* 1 \\<2\\> \\*\\*3\\*\\* ↵" in said

@@ -22,10 +22,10 @@ def of(perplexity, copied):
     ("perplexity", "told"),
     [
         (20.0, "With **X** perplexity is unchanged (20)."),
-        (20.9, "With **X** perplexity stays within 5%: 20 → 20.9."),
+        (20.9, "With **X** perplexity changes by at most 5%, from 20 to 20.9."),
         (21.1, "With **X** perplexity rises from 20 to 21.1 (1.1×)."),
         (29.8, "With **X** perplexity rises from 20 to 29.8 (1.5×)."),
-        (19.1, "With **X** perplexity stays within 5%: 20 → 19.1."),
+        (19.1, "With **X** perplexity changes by at most 5%, from 20 to 19.1."),
         (19.0, "With **X** perplexity falls from 20 to 19 (0.95×)."),
         (10.0, "With **X** perplexity falls from 20 to 10 (0.50×)."),
     ],
@@ -37,11 +37,11 @@ def test_how_the_text_is_read(perplexity, told):
 @pytest.mark.parametrize(
     ("copied", "told"),
     [
-        (1.0, "Copying is unchanged: loss 1 nats per token."),
-        (2.9, "Copying is preserved: loss 1 → 2.9 nats per token."),
-        (3.1, "Copying gets worse: loss 1 → 3.1 nats per token."),
-        (8.9, "Copying gets worse: loss 1 → 8.9 nats per token."),
-        (9.1, "Copying fails: loss 1 → 9.1 nats per token."),
+        (1.0, "Copying is unchanged: the loss is 1 nats per token."),
+        (2.9, "Copying is preserved: the loss is 2.9 nats per token, compared with 1 in the original model."),
+        (3.1, "Copying gets worse: the loss rises from 1 to 3.1 nats per token."),
+        (8.9, "Copying gets worse: the loss rises from 1 to 8.9 nats per token."),
+        (9.1, "Copying fails: the loss rises from 1 to 9.1 nats per token."),
     ],
 )
 def test_what_becomes_of_copying(copied, told):
@@ -56,7 +56,7 @@ def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
         own[0] = dataclasses.replace(own[0], tokens=tokens)
         found = derived.score("X", word, (0,), own)
         assert found.covered == (tokens if covered else 0)
-        assert ("as softmax does: perplexity is" in words.verdict(AS_IT_IS, found)) == covered
+        assert ("as softmax does. Its perplexity is" in words.verdict(AS_IT_IS, found)) == covered
     assert not derived.attends_to_all("linear", 63), "its weights differ from softmax's although it attends to all"
     assert not derived.attends_to_all("uniform", 63)
 
@@ -95,13 +95,14 @@ COPY = CopyRow(word="softmax", layers=(), seed=0, period=9, first=11.0, copied=1
 def test_where_numbers_come_from():
     assert words.origin([read(1)]) == "Computed on this machine."
     assert words.origin([read(1, recorded="2026-01-01, a machine")]) == ("Recorded on 2026-01-01, a machine.")
-    assert "1 of 2 results was computed here." in words.origin([read(1), read(1, recorded="then")])
-    assert "2 of 3 results were computed here." in words.origin([read(1), read(1), read(1, recorded="then")])
+    assert "1 of 2 results was computed on this machine." in words.origin([read(1), read(1, recorded="then")])
+    assert "2 of 3 results were computed on this machine." in words.origin([read(1), read(1), read(1, recorded="then")])
 
 
-STAYS, EXCEEDS = "stays below 1.5× at every depth tried.", "exceeds 1.5× once 4 layers are replaced."
-REMAINS = "More than half of copying remains at every depth tried."
-LOST = "More than half of copying is lost once 4 layers are replaced."
+STAYS = "is at most 1.5× that of the original model for every tested number of replaced layers."
+EXCEEDS = "exceeds 1.5× that of the original model once 4 layers are replaced."
+REMAINS = "At least half of the ability to copy remains for every tested number of replaced layers."
+LOST = "More than half of the ability to copy is lost once 4 layers are replaced."
 
 
 @pytest.mark.parametrize(
@@ -118,8 +119,8 @@ def test_which_layer_matters_alone():
     pairs = [Both(x=0, perplexity=25.0, copied=2.0), Both(x=7, perplexity=21.0, copied=6.0)]
     told = layers.in_words({"linear": pairs}, [read(20), COPY], "single")
     assert told == (
-        "**Linear**: perplexity depends most on layer 0 (20 → 25). "
-        "Copying depends most on layer 7 (loss 1 → 6 nats per token)."
+        "**Linear**: perplexity is highest if layer 0 is replaced (25, compared with 20 in the original model). "
+        "The copying loss is highest if layer 7 is replaced (6 nats per token, compared with 1)."
     )
 
 
@@ -131,8 +132,8 @@ def test_a_layer_map_is_coloured_by_how_much_is_lost():
     assert read_row.places[[0, 2]].tolist() == [0, 1]  # twice the perplexity has the full colour
     assert copy_row.places[[0, 2]].tolist() == [0, 0.5]  # of 1 to 11 nats
     assert math.isnan(read_row.places[1])
-    assert read_row.notes[2] == "Linear, layer 2: perplexity 40, 2× the original"
-    assert copy_row.notes[2] == "Linear, layer 2: copying loss 1 → 6 nats per token"
+    assert read_row.notes[2] == "Linear, layer 2: perplexity 40, 2× that of the original model"
+    assert copy_row.notes[2] == "Linear, layer 2: copying loss 6 nats per token, 1 in the original model"
 
 
 @pytest.mark.parametrize(("perplexity", "copied", "reads", "copies"), [(20, 3, 1, 0), (30, 1, 0, 1), (20, 2, 1, 0)])
@@ -144,7 +145,8 @@ def test_who_is_better_than_what_looks_at_nothing(perplexity, copied, reads, cop
     }
     told = layers.in_words(lines, [read(20), COPY], "single")
     assert told.endswith(
-        f"It beats the baselines' perplexity in {reads} of 1 layers and their copying loss in {copies} of 1."
+        f"Its perplexity is lower than that of the baselines in {reads} of 1 layers, and its copying loss is lower in "
+        f"{copies} of 1."
     )
     del lines["uniform"], lines["synthesizer~kind~random"]
     assert "baselines" not in layers.in_words(lines, [read(20), COPY], "single")
@@ -158,16 +160,16 @@ def test_from_which_budget_on():
     assert derived.preserved_from(pairs, "copied", 3) == 4
     assert derived.preserved_from(pairs, "perplexity", 10) is None
     told = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
-    assert told == "**Local**: window ≥ 8 preserves perplexity, window ≥ 4 preserves copying."
+    assert told == "**Local**: perplexity is preserved for window ≥ 8, and copying for window ≥ 4."
 
 
 @pytest.mark.parametrize(
     ("perplexity", "copied", "told"),
     [
-        (99.0, 9.0, "no window tried preserves perplexity or copying."),
-        (99.0, 1.0, "window ≥ 2 preserves copying. No window tried preserves perplexity."),
-        (20.0, 9.0, "window ≥ 2 preserves perplexity. No window tried preserves copying."),
-        (20.0, 1.0, "window ≥ 2 preserves both perplexity and copying."),
+        (99.0, 9.0, "perplexity and copying are preserved at no tested value of window."),
+        (99.0, 1.0, "copying is preserved for window ≥ 2. Perplexity is preserved at no tested value of window."),
+        (20.0, 9.0, "perplexity is preserved for window ≥ 2. Copying is preserved at no tested value of window."),
+        (20.0, 1.0, "perplexity and copying are both preserved for window ≥ 2."),
     ],
 )
 def test_what_a_budget_preserves(perplexity, copied, told):
@@ -192,24 +194,27 @@ def cloud(copies):
     ("copies", "told"),
     [
         ((0, 1, 2, 3, 4.0), "predicts the **copying** ranking (rank correlation 1.0 over 5 points). All points"),
-        ((1, 0, 3, 2, 4.0), "roughly predicts the **copying** ranking (rank correlation 0.80 over 5 points). Largest"),
+        (
+            (1, 0, 3, 2, 4.0),
+            "roughly predicts the **copying** ranking (rank correlation 0.80 over 5 points). The largest",
+        ),
         ((4, 3, 2, 1, 0.0), "does not predict the **copying** ranking"),
-        ((1, 1, 1, 1, 1.0), "Output error and copying cannot be ranked: one of them is constant."),
+        ((1, 1, 1, 1, 1.0), "The rankings by output error and by copying cannot be compared"),
     ],
 )
 def test_how_well_the_error_forecasts(copies, told):
     said = predicts.in_words(cloud(copies))
     assert told in said
     assert "Output error predicts the **perplexity** ranking" in said
-    assert predicts.in_words(cloud((0, 1, 2, 3))) == "A ranking needs at least 5 points."
+    assert predicts.in_words(cloud((0, 1, 2, 3))) == "At least 5 points are needed to compare the rankings."
 
 
 def test_the_order_between_variants_is_counted_apart_from_the_order_within_one():
     two = [*cloud((0, 1, 2, 3, 4.0)), ErrorPoint(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
     said = predicts.in_words(two)
     reads, copies = said.split("  \n")
-    assert reads.endswith("Between different variants, 4 of 5 pairs of points have the same order.")
-    assert copies.endswith("Between different variants, 2 of 5 pairs of points have the same order.")
+    assert reads.endswith("Output error puts 4 of 5 pairs of points from different variants in the correct order.")
+    assert copies.endswith("Output error puts 2 of 5 pairs of points from different variants in the correct order.")
     assert "All points belong to one variant" in predicts.in_words(cloud((0, 1, 2, 3, 4.0)))
 
 
@@ -227,16 +232,16 @@ def test_names():
 @pytest.mark.parametrize(
     ("tau", "told"),
     [
-        (0.96, "The ranking stays the same (Kendall's τ 0.96)."),
-        (0.94, "The ranking stays similar (Kendall's τ 0.94)."),
-        (0.71, "The ranking stays similar (Kendall's τ 0.71)."),
-        (0.69, "The ranking changes (Kendall's τ 0.69)."),
+        (0.96, "The ranking of the sentences changes little or not at all (Kendall's τ = 0.96)."),
+        (0.94, "The ranking of the sentences stays similar (Kendall's τ = 0.94)."),
+        (0.71, "The ranking of the sentences stays similar (Kendall's τ = 0.71)."),
+        (0.69, "The ranking of the sentences changes (Kendall's τ = 0.69)."),
     ],
 )
 def test_what_becomes_of_a_ranking(tau, told):
     row = EmbeddingRow(word="linear", layers=(0,), before=(0.5, 0.4), after=(0.4, 0.5), drift=0.1234, tau=tau)
     said = encoder.in_words([row])
-    assert "With **Linear** embeddings drift by 0.12 on average." in said
+    assert "With **Linear**, the mean drift of the embeddings is 0.12." in said
     assert told in said
 
 
