@@ -192,7 +192,7 @@ def table(survey: Survey) -> str:
         "",
         "## Rules",
         "",
-        "A claim that meets none of its conditions does not hold.",
+        "In all other cases, a claim does not hold.",
         "",
         *(f"{claim.number}. {claim.rule.format(**claim.thresholds())}" for claim in checked),
         "",

@@ -38,7 +38,7 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
 
     assert [note.split(",")[0] for note in notes()] == [
         "No variant without pooling leaks.",
-        "With unfinished pools masked",
+        "If every pool is masked until its last token",
         "Depending on the variant",
     ]
     assert "only Nyström leaks, {inverted} tokens back" in notes()[1]
