@@ -75,9 +75,9 @@ CLAIM = Claim(
     experiment="Keys of length 1 update the state token by token, in float64. Each update subtracts β times the "
     "value that its key retrieves from the state. The largest factor by which any part of the initial state is "
     "scaled is computed after half of the text and after all of it. β runs from 0.5 to 3.",
-    rule="Two conditions: (1) For every β up to 2, the largest factor is at most {most} in every head. (2) At β = "
-    "2.1, the largest factor is above {most} in every head. The claim holds if both conditions are met. It holds "
-    "partly if only one is met.",
+    rule="Two conditions: (1) For every β up to 2, no part of the state is scaled by a factor of more than {most} in "
+    "any head. (2) At β = 2.1, some part of the state is scaled by a factor of more than {most} in every head. The "
+    "claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"most": 1},
     finding="Up to β = 2, the whole text multiplies no part of the initial state by more than {within}. At β = 2.1, "
     "the largest factor is at least {beyond} in every head. At β = 3, the largest factor in the median head is "

@@ -75,8 +75,8 @@ CLAIM = Claim(
     "before it. This matrix is inverted in float64 for longer and longer parts of the text. This is done twice: with "
     "keys of length 1, and with keys whose squared lengths average 1. The diagonal of the inverse is always 1, so "
     "the check ignores it.",
-    rule="The claim holds if, with unit-length keys, no entry below the diagonal exceeds {most} in absolute value in "
-    "any head.",
+    rule="The claim holds if, with unit-length keys, no entry of the inverse below its diagonal exceeds {most} in "
+    "absolute value in any head.",
     bounds={"most": 1},
     finding="With unit-length keys, the largest entry of the inverse below its diagonal is at most {unit} in "
     "absolute value. With the keys' own lengths, the largest entry is {free} in the median head and exceeds 1 in "

@@ -84,9 +84,9 @@ CLAIM = Claim(
     "article's delta rule, with steps of 1/t at token t; (2) the first-order series of softmax, from which the delta "
     "rule is derived; (3) the mean of the values. The app also shows steps that are capped to keep the state stable. "
     "Capped steps do not affect the verdict.",
-    rule="Two conditions: (1) With steps of 1/t, the relative error is at most {near} in at least {most}% of the "
-    "heads. (2) This error is smaller than the errors of the series and of the mean in at least {most}% of the "
-    "heads. The claim holds if both conditions are met. It holds partly if only one is met.",
+    rule="Two conditions: (1) The delta rule with steps of 1/t has a relative error of at most {near} in at least "
+    "{most}% of the heads. (2) This error is smaller than the errors of the series and of the mean in at least "
+    "{most}% of the heads. The claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"most": 75, "near": NEAR},
     finding="In the median head, the delta rule with steps of 1/t has an error of {free}. The error of the "
     "first-order series is {first}, and the error of the mean of the values is {mean}. The delta rule's error is at "

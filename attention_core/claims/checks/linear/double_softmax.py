@@ -69,8 +69,8 @@ CLAIM = Claim(
     "(1) the double softmax, (2) the double softmax over landmarks, (3) a product with another feature map (elu + "
     "1), and (4) the double softmax with a causal mask.",
     rule="On a causal model, the double softmax is judged with and without a causal mask. On other inputs, it is "
-    "judged without a mask. The claim holds if every row sum is within {exact} of one. It holds partly if this is "
-    "true without the mask only.",
+    "judged without a mask. The claim holds if every row sum of the double softmax is within {exact} of one. It "
+    "holds partly if this is only true without the mask.",
     bounds={"exact": 1e-4},
     finding="Without a mask, every row sum of the double softmax is within {off} of one. With the feature map elu + "
     "1, row sums reach {other}. With a causal mask, the smallest row sum of the double softmax is {hidden}.",

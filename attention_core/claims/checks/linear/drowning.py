@@ -122,9 +122,9 @@ CLAIM = Claim(
     "softmax, and sums with a decay that halves weights over a quarter of the input. At the end, the heaviest "
     "quarter of the tokens with decay is compared with the heaviest quarter without decay.",
     rule="Two conditions in the median head: (1) With plain sums, the weight on the first tokens falls as 1/n to a "
-    "power of at least {fall}, for n tokens. This power must exceed softmax's power by at least {faster}. (2) With "
-    "decay, at most {kept}% of the heaviest quarter of the tokens stay the same. The claim holds if both conditions "
-    "are met. It holds partly if only one is met.",
+    "power of at least {fall}, for n tokens. This power also exceeds softmax's power by at least {faster}. (2) With "
+    "decay, at most {kept}% of the heaviest quarter of the tokens (those with the largest weights) stay the same. "
+    "The claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
     finding="As the number of tokens n grows, the weight on the first tokens falls as 1/n to the power {fall} with "
     "plain sums and {softmax_fall} with softmax. At the end, this weight is {early}% with plain sums and {softmax}% "

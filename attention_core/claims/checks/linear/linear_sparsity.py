@@ -62,9 +62,9 @@ CLAIM = Claim(
     experiment="For every row of weights a, the number S = E|a| / √E a² is computed, where E is the mean over the "
     "allowed keys. S is 1 if all keys have the same weight, and falls to 1/√n if one of n keys has all the weight. A "
     "smaller S therefore means a sparser row. Softmax is compared with linear attention, Hedgehog and cosFormer.",
-    rule="Two conditions: (1) In at least {less}% of the heads, all three linear attentions have a larger S than "
-    "softmax. (2) The median S over heads is also larger for all three linear attentions than for softmax. The claim "
-    "holds if both conditions are met. It holds partly if only one is met.",
+    rule="A smaller S means a sparser row. Two conditions: (1) In at least {less}% of the heads, all three linear "
+    "attentions have a larger S than softmax. (2) The median S over heads is also larger for all three linear "
+    "attentions than for softmax. The claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"less": 90},
     finding="Softmax is the sparsest (smallest S) in {less}% of {heads} heads. The median S is {softmax} for "
     "softmax, {linear} for linear attention, {hedgehog} for Hedgehog and {cosformer} for cosFormer.",

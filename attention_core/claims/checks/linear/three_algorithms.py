@@ -107,9 +107,9 @@ CLAIM = Claim(
     "tokens, by cumulative sum, and with its whole matrix. The outputs are compared. Peak memory is counted at "
     "lengths n below and above d², where d is the head size. If the input is too short for n to exceed d², only a "
     "part of each head is used.",
-    rule="Two conditions: (1) The outputs agree to within {same}. (2) The cumulative sum needs less memory than the "
-    "matrix at n = 2d², but not at n = d²/2. The claim holds if both conditions are met. It holds partly if only the "
-    "first is met.",
+    rule="Two conditions: (1) The outputs of all algorithms agree to within {same}. (2) For n tokens and head size "
+    "d, the cumulative sum needs less memory than the matrix at n = 2d², but not at n = d²/2. The claim holds if "
+    "both conditions are met. It holds partly if only the first is met.",
     bounds={"same": 1e-4},
     finding="The outputs differ by at most {difference}. For head size d, the cumulative sum needs {below}× the "
     "memory of the matrix at n = d²/2 ({short} tokens). At n = 2d² ({long} tokens), it needs {above}×.",

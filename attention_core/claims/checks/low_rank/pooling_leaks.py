@@ -163,9 +163,10 @@ CLAIM = Claim(
     "outputs at earlier positions that change are counted. This is done without a mask, and with two masks. The "
     "first mask sets weights on future tokens to zero and normalises the rows again. The second mask hides every "
     "pool, in each factor of the matrix, from all positions before the pool's last token.",
-    rule="A variant leaks if an output at an earlier position changes. The claim holds if every pooled variant leaks "
-    "with both masks, and no other variant leaks with the first mask. It holds partly if at least {partly} pooled "
-    "variants leak with the first mask.",
+    rule="A variant leaks if an output at an earlier position changes. The first mask sets weights on future tokens "
+    "to zero, and the second mask hides every pool until its last token. The claim holds if every pooled variant "
+    "leaks with both masks, and no other variant leaks with the first mask. It holds partly if at least {partly} "
+    "pooled variants leak with the first mask.",
     bounds={"partly": 3},
     finding="Even if the weights on future tokens are masked, the last token changes earlier outputs in {leaking} of "
     "{pooled} pooled variants. The change reaches up to {back} tokens back.",

@@ -55,8 +55,8 @@ CLAIM = Claim(
     "over queries, heads and layers.",
     rule="A replacement keeps the largest logits if its kept weight is at least {keeps}%. It works if it multiplies "
     "perplexity by at most {survives}. The claim holds if all replacements that keep the largest logits work, and no "
-    "other replacement works. It holds partly in one case: the share that works is above {half} among those that "
-    "keep the largest logits, and below {half} among the others.",
+    "other replacement works. It holds partly in one case: the share that works is above {half} among the "
+    "replacements that keep the largest logits, and below {half} among the others.",
     bounds={"keeps": KEEPS, "survives": SURVIVES, "half": 0.5},
     finding="On {tokens} of SmolLM2's tokens, {alive} of the {keepers} replacements that keep the largest logits "
     "work. Among the {others} others, {spared} work. At least half of the gain from copying is left in {copying} of "

@@ -83,8 +83,8 @@ CLAIM = Claim(
     experiment="The row sum of a query is the sum of its squared positive logits. It is measured at growing lengths "
     "of this input. In every head, a power law n^a is fitted to the growth of the row sums (geometric mean over "
     "queries).",
-    rule="The claim holds if the exponent a of the median head is at most {clearly}. It holds partly if the exponent "
-    "is at most {clearly} in at least {some}% of the heads.",
+    rule="For n tokens, row sums grow as n to a power a. The claim holds if a is at most {clearly} in the median "
+    "head. It holds partly if a is at most {clearly} in at least {some}% of the heads.",
     bounds={"clearly": SLOWER, "some": 25},
     finding="Row sums grow as n to the power {exponent} in the median head and {lowest} in the head with the slowest "
     "growth. In {slower}% of the heads, row sums grow clearly more slowly than n. The Entropy page fits the median "

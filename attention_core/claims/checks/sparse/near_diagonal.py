@@ -119,9 +119,9 @@ CLAIM = Claim(
     "= n/16 (at least one token), for n tokens, the output of local attention is compared with the output of full "
     "attention. Both measurements are repeated without the first token, on which trained models put unused attention.",
     rule="Two conditions in the median head: (1) The share of attention within the window is at least {times}× the "
-    "share under uniform attention. (2) The output of local attention has an error of at most {error}%. Both conditions "
-    "are tested with and without the first token, which gives four tests. The claim holds if all four tests are passed. It "
-    "holds partly if at least one is passed.",
+    "share under uniform attention. (2) The output of local attention has an error of at most {error}%. Both "
+    "conditions are tested with and without the first token, which gives four tests. The claim holds if all four "
+    "tests are passed. It holds partly if at least one is passed.",
     bounds={"times": 2, "error": 25},
     finding="In the median head, {mass}% of the attention is within ± {window} tokens of the diagonal. With uniform "
     "attention, this share would be {even}%. Local attention with this window has an output error of {error}%. The "
