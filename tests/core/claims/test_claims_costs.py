@@ -178,4 +178,4 @@ def test_three_algorithms_bounds(changed, verdict):
 
 
 def test_the_chunk_that_is_spoken_of_is_the_algorithms_own():
-    assert f"has {CHUNK} tokens" in claims.claim("three_algorithms").experiment
+    assert f"chunks of {CHUNK} tokens" in claims.claim("three_algorithms").experiment
