@@ -59,7 +59,7 @@ class ExperimentInput:
             UntestableError: if the source is not a text.
         """
         if not isinstance(self.source, TextSource):
-            raise UntestableError("This claim is about a model that reads a text; choose a text.")
+            raise UntestableError("This claim is about a model that reads a text. Choose a text.")
         return self.source.text
 
     @property
@@ -189,7 +189,9 @@ class Claim(Generic[R]):
             else inputs.own_length
         )
         if n < self.needs:
-            raise UntestableError("Needs at least {needs} tokens; this input has {n}.", needs=self.needs, n=n)
+            raise UntestableError(
+                "This claim needs at least {needs} tokens, but this input has {n}.", needs=self.needs, n=n
+            )
         return tuple(self.measure(inputs))
 
     def judge(self, rows: Sequence[R]) -> tuple[Numbers, Verdict]:

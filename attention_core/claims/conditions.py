@@ -15,7 +15,8 @@ FUTURE = Quantity("future", "attention on future tokens", "%")
 """Share of unmasked attention mass, in per cent, on keys after the query, for a causal model; 0 for a bidirectional
 input."""
 MEASURED_UNMASKED = Case(
-    finding="This model is causal, but was measured without its mask: {future}% of that attention is on future tokens.",
+    finding="This model is causal, but was measured without its mask. Without the mask, {future}% of its attention "
+    "is on future tokens.",
     applies=lambda numbers: numbers[FUTURE.name] > 0,
 )
 MOST_HIDDEN = 10
@@ -41,8 +42,8 @@ def check_low_future_mass(qkv: QKV, method: str) -> None:
     hidden = future(qkv)
     if hidden > MOST_HIDDEN:
         raise UntestableError(
-            "{method} cannot be causal, and this model is: without a mask, {hidden}% of its attention would be on "
-            "future tokens (the limit is {most}%). Choose a bidirectional model.",
+            "{method} cannot be causal, but this model is causal. Without a mask, {hidden}% of its attention would "
+            "be on future tokens (the limit is {most}%). Choose a bidirectional model.",
             method=method,
             hidden=format_readable(hidden, 3),
             most=MOST_HIDDEN,
@@ -60,5 +61,6 @@ def check_not_uniform(uniform: Tensor) -> None:
     """
     if (uniform < FLOAT32_TOLERANCE).all():
         raise UntestableError(
-            "All tokens of this input have the same weight, so every method agrees; choose one with sharper attention."
+            "All tokens of this input have the same weight, so all methods give the same result. Choose an input "
+            "with sharper attention."
         )

@@ -37,7 +37,7 @@ CORRELATION_BOUNDS = {"holds": 0.9, "partly": 0.6}
 """Rank correlations from which an error is said to predict the order of other numbers, fully or roughly."""
 CORRELATION_RULE = Limit("rho", "holds", "partly", least=True, tolerance=1e-9)
 """The rule on the rank correlation. Its tolerance is for correlations such as 0.8999999999999999."""
-TOKENS = Quantity("tokens", "SmolLM2 tokens read", "tokens")
+TOKENS = Quantity("tokens", "tokens read by SmolLM2", "tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +125,8 @@ def copy_loss_percent(inputs: ExperimentInput, word: str, layers: tuple[int, ...
     first, second = _copying(ids, SOFTMAX, ())
     if first - second < SAVED:
         raise UntestableError(
-            "Copying saves the model too little on this text: {saved} nats per token, where {least} are needed. "
-            "Choose a text with more different words.",
+            "Copying saves the model too little on this text: {saved} nats per token. At least {least} nats are "
+            "needed. Choose a text with more different words.",
             saved=format_readable(first - second, 2),
             least=format_readable(SAVED, None),
         )

@@ -192,7 +192,7 @@ def table(survey: Survey) -> str:
         "",
         "## Rules",
         "",
-        "A claim that meets none of its conditions does not hold.",
+        "If a rule gives no verdict for a result, the claim does not hold.",
         "",
         *(f"{claim.number}. {claim.rule.format(**claim.thresholds())}" for claim in checked),
         "",

@@ -164,7 +164,10 @@ def show(chosen: ChosenInput) -> None:
                 icon=":material/play_arrow:",
                 key="claims.check",
                 on_click=request_all,
-                help=_("Claims that time code or let SmolLM2 read the text run only on request."),
+                help=_(
+                    "Claims that measure time, or for which SmolLM2 reads the text many times, are checked only "
+                    "on request."
+                ),
             )
     only, place = VERDICTS.get(ClaimsOptions.verdict.value), st.container()
     board = Board(chosen, opened, waiting)

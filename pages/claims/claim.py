@@ -69,7 +69,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
                 key="claims.again",
                 on_click=dispatch.forget,
                 args=("claims", task),
-                help=_("Times vary between runs; these were measured on this machine."),
+                help=_("Times vary between runs. These times were measured on this machine."),
             )
     return outcome
 
@@ -126,7 +126,7 @@ def _figure(outcome: Outcome) -> None:
         log_y=figure.log_y,
     )
     if drawn is None:
-        st.info(_("There is nothing to draw."), icon=":material/info:")
+        st.info(_("There are no results to draw."), icon=":material/info:")
         return
     chart.show(drawn, key=f"claims.figure.{outcome.key}", name=outcome.key, alt=words.drawn(outcome.claim))
 

@@ -43,7 +43,7 @@ def offer(source: Source, tokens: int) -> str:
     """Return the label of the button that takes a longer input, with its number of tokens."""
     if source.made:
         return _("Use n = {n}", n=tokens)
-    return _("Use the long preset, {n} tokens", n=tokens)
+    return _("Use the long preset ({n} tokens)", n=tokens)
 
 
 def missing(source: Source, needs: int) -> str:

@@ -91,8 +91,8 @@ def drawn(claim: Claim) -> str:
 def on_request(task: ClaimTask) -> str:
     """Return why a claim is checked only on request."""
     if task.timed:
-        return _("Timing claim: runs only on request.")
-    return _("SmolLM2 reads the text a dozen times: runs only on request.")
+        return _("This claim measures time, so it is checked only on request.")
+    return _("SmolLM2 reads the text a dozen times for this claim, so it is checked only on request.")
 
 
 def request(count: int) -> str:
@@ -114,7 +114,9 @@ def claimed_in(source: Paper) -> str:
 
 def rule(claim: Claim) -> str:
     """Return the rule by which a claim is judged, with its thresholds, as Markdown."""
-    return escape_markdown(paragraph(_(claim.rule, **claim.thresholds()), _("Otherwise it does not hold.")))
+    return escape_markdown(
+        paragraph(_(claim.rule, **claim.thresholds()), _("In all other cases, the claim does not hold."))
+    )
 
 
 def unit(quantity: Quantity) -> str:
@@ -163,8 +165,8 @@ def no_alarm(outcomes: Sequence[Outcome]) -> str:
     if all(outcome.verdict is not Verdict.FAILS for outcome in outcomes):
         return ""
     return _(
-        "“Does not hold here” is a result on this input, not an error. The articles are about their own models, "
-        "lengths and tasks."
+        "“Does not hold here” is a result on this input, not an error. The articles make their claims about other "
+        "models, lengths and tasks."
     )
 
 
@@ -177,7 +179,7 @@ def scope(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
         claim: the claim; None for all claims.
     """
     if claim and claim.uses_decoder:
-        return _("Checked with SmolLM2 reading the text, independent of the chosen model, layer and heads.")
+        return _("Checked with SmolLM2, regardless of the chosen model, layer and heads.")
     if chosen.qkv.heads == 1:
         heads = _("one head")
     elif chosen.head is None:
@@ -191,5 +193,7 @@ def scope(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
         return _("Checked on the first {most} of {n} tokens, {which}.", most=LONGEST, n=chosen.qkv.n, which=heads)
     return paragraph(
         _n("Checked on {n} token, {which}.", "Checked on {n} tokens, {which}.", n=chosen.qkv.n, which=heads),
-        _("Growth is measured up to {most} tokens.", most=longest) if grown and not claim else "",
+        _("Claims about growth are checked at lengths up to {most} tokens.", most=longest)
+        if grown and not claim
+        else "",
     )

@@ -147,7 +147,7 @@ def test_claims_says_what_is_not_testable_and_counts_it(capsys):
     out = capsys.readouterr().out
     needs = claims.claim("near_diagonal").needs
     assert f"{claims.claim('near_diagonal').number}  not testable on this input  (near_diagonal)" in out
-    assert f"Needs at least {needs} tokens; this input has 3." in out
+    assert f"This claim needs at least {needs} tokens, but this input has 3." in out
     said = " ".join(out.split())
     assert said.endswith("holds: 1, holds partly: 0, does not hold here: 0, not testable on this input: 1")
 
@@ -156,7 +156,7 @@ def test_claims_about_trained_models_are_not_testable_on_a_synthetic_input(capsy
     assert main(["claims", "--tokens", "24", "--only", "two_layers", "near_diagonal"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "not testable on this input (near_diagonal)" in out
-    assert "This claim is about the attention of trained models; choose a text" in out
+    assert "This claim is about the attention of trained models. Choose a text" in out
     assert out.endswith("of 2 claims: holds: 1, holds partly: 0, does not hold here: 0, not testable on this input: 1")
 
 

@@ -88,7 +88,7 @@ def test_a_measure_that_finds_nothing_to_judge_says_why_and_has_no_numbers():
     [outcome] = claims.run(task)
     assert (outcome.key, outcome.claim.key, outcome.rows) == ("cosine_closest", "cosine_closest", ())
     assert (outcome.verdict, outcome.numbers, outcome.untestable_reason.needs) == (Verdict.UNTESTABLE, {}, None)
-    assert "choose one with sharper attention" in " ".join(outcome.sentences).format(**outcome.formatted_numbers)
+    assert "Choose an input with sharper attention" in " ".join(outcome.sentences).format(**outcome.formatted_numbers)
 
 
 def test_claims_are_chosen_by_key_and_kept_in_order():

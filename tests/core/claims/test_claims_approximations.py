@@ -324,7 +324,7 @@ def test_a_claim_is_judged_at_the_size_it_names_and_at_no_other(key, words, size
         found = trial(key, upload(normal(1, n, 8)))
         if n < size * share:
             assert (found.verdict, made) == (Verdict.UNTESTABLE, [])
-            assert found.why == f"Needs at least {size * share} tokens; this input has {n}."
+            assert found.why == f"This claim needs at least {size * share} tokens, but this input has {n}."
         else:
             assert found.verdict is not Verdict.UNTESTABLE
             assert {landmarks.shape[-2] for landmarks in made} == {size}
@@ -366,7 +366,7 @@ def test_where_a_causal_model_hardly_looks_ahead_the_comparison_says_how_little(
     found, plain = (trial(key, upload(q, k, causal=causal)) for causal in (True, False))
     assert found.verdict is plain.verdict is not Verdict.UNTESTABLE
     assert found.numbers["future"] == pytest.approx(share, rel=1e-3)
-    assert "was measured without its mask: {future}% of that attention" in noted(key, found)
+    assert "Without the mask, {future}% of its attention" in noted(key, found)
     assert plain.numbers["future"] == 0
     assert noted(key, plain) == ""
 
@@ -392,7 +392,7 @@ def test_performer_runs_as_the_input_attends_and_nystrom_is_said_not_to(causal):
     changes = [100 * error(out, outs[0]) for out in outs[1:]]
     assert found.numbers["performer"] == pytest.approx(np.median(changes), rel=1e-5)
     assert (
-        "Nyström has no causal form and was measured without one" in noted("nystrom_deterministic", found)
+        "Nyström has no causal form and was measured without a mask" in noted("nystrom_deterministic", found)
     ) == causal
 
 

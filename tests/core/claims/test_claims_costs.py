@@ -150,7 +150,7 @@ def test_more_than_one_chunk_is_run_or_nothing_is_judged(n, d):
     found = trial("three_algorithms", upload(normal(1, n, d)))
     if n < 72 or d < 6:
         assert found.verdict is Verdict.UNTESTABLE
-        assert ("Needs at least 72 tokens" if n < 72 else f"A head size of {d} makes n = 2d² only") in found.why
+        assert ("needs at least 72 tokens" if n < 72 else f"With head size d = {d}, n = 2d² is only") in found.why
     else:
         assert found.verdict is HOLDS
         assert found.numbers["long"] == 72 > CHUNK
@@ -178,4 +178,4 @@ def test_three_algorithms_bounds(changed, verdict):
 
 
 def test_the_chunk_that_is_spoken_of_is_the_algorithms_own():
-    assert f"has {CHUNK} tokens" in claims.claim("three_algorithms").experiment
+    assert f"chunks of {CHUNK} tokens" in claims.claim("three_algorithms").experiment

@@ -38,7 +38,7 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
 
     assert [note.split(",")[0] for note in notes()] == [
         "No variant without pooling leaks.",
-        "With unfinished pools masked",
+        "If every pool is masked until its last token",
         "Depending on the variant",
     ]
     assert "only Nyström leaks, {inverted} tokens back" in notes()[1]
@@ -103,7 +103,7 @@ def test_where_no_weight_depends_on_the_last_token_leaks_cannot_be_told():
     q[:, -1] = k[:, -1] = 0
     found = trial("pooling_leaks", upload(q, k))
     assert found.verdict is Verdict.UNTESTABLE
-    assert "No weight depends on the last token" in found.why
+    assert "no weight depends on the last token" in found.why
     assert trial("pooling_leaks", upload(0 * q, normal(1, 40, 8))).verdict is Verdict.UNTESTABLE
     k[:, -1] = 1
     assert trial("pooling_leaks", upload(q, k)).verdict is PARTLY

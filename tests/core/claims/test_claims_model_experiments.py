@@ -28,7 +28,7 @@ def ask(text=TEXT, longest=512):
 def test_they_are_about_a_text(key):
     found = trial(key, synthetic("clustered", n=80))
     assert (found.verdict, found.rows) == (Verdict.UNTESTABLE, [])
-    assert found.why == "This claim is about a model that reads a text; choose a text."
+    assert found.why == "This claim is about a model that reads a text. Choose a text."
 
 
 def test_of_a_text_so_much_is_read_as_is_asked_and_no_more_than_the_bound():

@@ -260,7 +260,7 @@ def test_windows_lose_little_where_attention_is_local(kind, sharpness, verdict):
 def test_a_synthetic_sequence_is_no_trained_attention():
     found = trial("near_diagonal", synthetic("locally_correlated"))
     assert found.verdict is Verdict.UNTESTABLE
-    assert "trained models; choose a text" in found.why
+    assert "trained models. Choose a text" in found.why
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -168,7 +168,7 @@ def test_it_is_judged_from_as_few_tokens_as_it_needs_and_from_no_fewer(claim):
     short = judged(claim.needs - 1)
     assert (short.verdict, short.numbers, short.untestable_reason.needs) == (Verdict.UNTESTABLE, {}, claim.needs)
     said = " ".join(short.sentences).format(**short.formatted_numbers)
-    assert said == f"Needs at least {claim.needs} tokens; this input has {claim.needs - 1}."
+    assert said == f"This claim needs at least {claim.needs} tokens, but this input has {claim.needs - 1}."
     enough = judged(claim.needs)
     assert enough.untestable_reason is None
     assert enough.verdict is not Verdict.UNTESTABLE

@@ -81,14 +81,14 @@ def test_a_claim_that_measures_time_waits_until_somebody_asks():
     assert not at.exception
     assert len(chips(at)) == len(EVERY) - 1
     assert "Not checked: 1." in said(at)
-    assert said(at).count("Timing claim: runs only on request.") == 1
+    assert said(at).count("This claim measures time, so it is checked only on request.") == 1
     assert dispatch.known("claims", timed) is None
     assert at.button(key="claims.check").label == "Check 1 more claim"
     at.button(key="claims.check").click().run()
     assert not at.exception
     assert at.session_state["check"] is True
     assert len(chips(at)) == len(EVERY)
-    assert "runs only on request" not in said(at)
+    assert "checked only on request" not in said(at)
     assert not any(button.key == "claims.check" for button in at.button)
     assert dispatch.known("claims", timed) is not None
     assert len(chips(open_claims(n=43))) == len(EVERY), "what is known is shown to all"
@@ -104,9 +104,9 @@ def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
     at.button(key="claims.check").click().run()
     assert not at.exception
     assert at.session_state["reads"] is at.session_state["check"] is True
-    assert "runs only on request" not in said(at)
+    assert "checked only on request" not in said(at)
     tokens = len(swap.text_tokens(text).ids)
-    assert said(at).count(f"Needs at least 64 tokens; this input has {tokens}.") == len(slow)
+    assert said(at).count(f"This claim needs at least 64 tokens, but this input has {tokens}.") == len(slow)
     assert "Not checked" not in said(at)
 
 
@@ -127,7 +127,7 @@ def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(ex
         f"Not testable on this input: **{count[Verdict.UNTESTABLE]}**." in shown
     )
     assert "Not checked" not in shown
-    assert "This claim is about the attention of trained models; choose a text" in shown
+    assert "This claim is about the attention of trained models. Choose a text" in shown
     icons = [words.short_verdict(claim, expected[claim.key].verdict) for claim in EVERY if not claim.timed]
     assert set(icons) <= {option.content for option in strip(at).proto.options}
     assert ("is a result on this input, not an error" in shown) == (count[Verdict.FAILS] > 0)
@@ -226,7 +226,7 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
 def test_a_claim_about_trained_models_takes_no_synthetic_input():
     at = open_claims(claim="near_diagonal")
     assert not at.exception
-    assert "This claim is about the attention of trained models; choose a text" in said(at)
+    assert "This claim is about the attention of trained models. Choose a text" in said(at)
     assert not at.get("plotly_chart")
     text = "The old bridge was closed, so we took the ferry."
     read = open_claims(claim="near_diagonal", input="text", layer=0, text=text)
@@ -314,18 +314,18 @@ def test_an_input_that_is_too_short_is_told_so():
     short = [claim for claim in EVERY if claim.needs > 3 and not claim.measures_lengths and claim not in texts]
     assert len(short) > 5
     for claim in short:
-        assert f"Needs at least {claim.needs} tokens; this input has 3." in said(at)
+        assert f"This claim needs at least {claim.needs} tokens, but this input has 3." in said(at)
     assert chips(at).count(Verdict.UNTESTABLE) == len(short) + len(texts)
-    assert said(at).count("This claim is about a model that reads a text; choose a text.") == len(texts)
+    assert said(at).count("This claim is about a model that reads a text. Choose a text.") == len(texts)
     alone = open_claims(n=3, claim=short[0].key)
     assert not alone.exception
-    assert f"Needs at least {short[0].needs} tokens; this input has 3." in said(alone)
+    assert f"This claim needs at least {short[0].needs} tokens, but this input has 3." in said(alone)
     assert not alone.get("plotly_chart")
 
 
 def test_a_synthetic_input_is_made_as_long_as_a_claim_needs_on_a_button():
     at = open_claims(n=40, sharpness=2.0, seed=3, claim="six_iterations")
-    assert "Needs at least 128 tokens; this input has 40." in said(at)
+    assert "This claim needs at least 128 tokens, but this input has 40." in said(at)
     assert not at.get("plotly_chart")
     button = at.button(key="claims.longer.six_iterations")
     assert button.label == "Use n = 128"
@@ -360,7 +360,7 @@ def test_a_short_text_gives_way_to_the_long_preset_on_a_button(model):
     at = open_claims(input="text", text=text, model=model, layer=1, head=2, row=3, claim="two_layers")
     tokens = TextSource(presets.texts()["long"], model, 1).load().n
     button = at.button(key="claims.longer.two_layers")
-    assert button.label == f"Use the long preset, {tokens} tokens"
+    assert button.label == f"Use the long preset ({tokens} tokens)"
     button.click().run()
     assert not at.exception
     kept = {"text": presets.texts()["long"], "model": model, "layer": 1, "head": 2, "row": AUTOMATIC}
@@ -382,7 +382,7 @@ def test_an_upload_that_is_too_short_gets_a_sentence():
     file = UploadSource.of("a.npz", to_npz(SyntheticSource(SyntheticSpec(n=12, d=4, heads=1)).load()))
     at = open_claims(**{"input": "upload", UPLOAD: file, "claim": "two_layers"})
     assert not at.exception
-    assert "Needs at least 16 tokens; this input has 12." in said(at)
+    assert "This claim needs at least 16 tokens, but this input has 12." in said(at)
     assert "Upload a sequence of at least 16 tokens." in said(at)
     assert not any((button.key or "").startswith("claims.longer.") for button in at.button)
 
@@ -407,7 +407,9 @@ def test_a_theorem_says_so_on_its_card_and_where_it_is_opened():
 
 def test_what_is_grown_beyond_the_input_says_how_far():
     assert "Checked at lengths up to 512 tokens, all 2 heads." in said(open_claims(claim="memory_quadruples"))
-    assert "Checked on 40 tokens, all 2 heads. Growth is measured up to 512 tokens." in said(open_claims())
+    assert "Checked on 40 tokens, all 2 heads. Claims about growth are checked at lengths up to 512 tokens." in said(
+        open_claims()
+    )
     text = "The old bridge over the river was closed, so we walked along the bank to the ferry."
     read = said(open_claims(input="text", text=text, layer=0, claim="memory_quadruples"))
     assert f"Checked on {TextSource(text).load().n} tokens, all 12 heads." in read

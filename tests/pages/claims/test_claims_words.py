@@ -19,7 +19,7 @@ EVERY = claims.all_claims()
 ALL = len(EVERY)
 NBSP = "\N{NO-BREAK SPACE}"
 SYNTHETIC, TEXT, FILE = SyntheticSource(SyntheticSpec(n=40, d=4)), TextSource("a b"), UploadSource.of("a.npz", b"")
-SHORT = UntestableError("Needs at least {needs} tokens; this input has {n}.", needs=16, n=3)
+SHORT = UntestableError("This claim needs at least {needs} tokens, but this input has {n}.", needs=16, n=3)
 FOUND = Outcome(
     key="two_layers",
     verdict=HOLDS,
@@ -133,18 +133,21 @@ def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
 
 def test_a_claim_that_runs_only_on_request_says_why():
     read, timed = sorted(claims.tasks(TEXT, keys=["sparse_time", "four_sinks"]), key=lambda task: task.timed)
-    assert words.on_request(timed) == "Timing claim: runs only on request."
-    assert words.on_request(read) == "SmolLM2 reads the text a dozen times: runs only on request."
+    assert words.on_request(timed) == "This claim measures time, so it is checked only on request."
+    assert (
+        words.on_request(read)
+        == "SmolLM2 reads the text a dozen times for this claim, so it is checked only on request."
+    )
     assert (words.request(1), words.request(2)) == ("Check 1 more claim", "Check 2 more claims")
 
 
 def test_what_was_found_is_told_with_its_numbers_or_why_nothing_was():
     assert words.plain_finding(FOUND).startswith(
-        "A local layer connects 12.3% of all pairs; with an atrous layer after it, 100% are connected. Two local "
-        "layers connect 40%"
+        "A local layer connects 12.3% of all pairs of tokens. With an atrous layer after it, 100% are connected. Two "
+        "local layers connect 40%"
     )
     assert "12.3%" in words.finding(FOUND)
-    assert words.plain_finding(UNJUDGED) == "Needs at least 16 tokens; this input has 3."
+    assert words.plain_finding(UNJUDGED) == "This claim needs at least 16 tokens, but this input has 3."
 
 
 def test_what_is_noted_follows_the_finding():
@@ -158,7 +161,7 @@ def test_what_is_noted_follows_the_finding():
 def test_words_of_claims_are_no_markup():
     odd = replace(EVERY[0], rule="a*b_c [x](y) 4% ± {most}", theorem="x_y")
     threshold = odd.thresholds()["most"]
-    assert words.rule(odd) == rf"a\*b\_c \[x\](y) 4% ± {threshold} Otherwise it does not hold."
+    assert words.rule(odd) == rf"a\*b\_c \[x\](y) 4% ± {threshold} In all other cases, the claim does not hold."
     assert words.theorem(odd) == r"**A theorem.** x\_y"
     assert words.theorem(replace(odd, theorem="")) == ""
     why = UntestableError("{x} is none", x="[a](b)")
@@ -185,7 +188,7 @@ def test_the_table_tells_numbers_with_their_units():
         ({}, 41, "memory_quadruples", "Checked at lengths up to 41 tokens, all 2 heads."),
         ({}, 40, "memory_quadruples", "Checked on 40 tokens, all 2 heads."),
         ({}, 41, "two_layers", "Checked on 40 tokens, all 2 heads."),
-        ({}, 41, "", "Checked on 40 tokens, all 2 heads. Growth is measured up to 41 tokens."),
+        ({}, 41, "", "Checked on 40 tokens, all 2 heads. Claims about growth are checked at lengths up to 41 tokens."),
         ({}, 40, "", "Checked on 40 tokens, all 2 heads."),
         ({"n": 512}, 512, "", "Checked on 512 tokens, all 2 heads."),
         ({"n": 513}, 512, "", "Checked on the first 512 of 513 tokens, all 2 heads."),
@@ -198,7 +201,7 @@ def test_what_was_looked_at(given, longest, key, said):
 
 def test_what_smollm2_made_of_a_text_was_looked_at():
     said = words.scope(chosen(), 40, claims.claim("four_sinks"))
-    assert said == "Checked with SmolLM2 reading the text, independent of the chosen model, layer and heads."
+    assert said == "Checked with SmolLM2, regardless of the chosen model, layer and heads."
 
 
 def test_a_claim_that_does_not_hold_is_no_alarm():
@@ -218,7 +221,7 @@ def test_what_is_claimed_and_where():
 
 def test_what_is_offered_for_a_longer_input_depends_on_where_it_comes_from():
     assert longer_input.offer(SYNTHETIC, 128) == "Use n = 128"
-    assert longer_input.offer(TEXT, 150) == "Use the long preset, 150 tokens"
+    assert longer_input.offer(TEXT, 150) == "Use the long preset (150 tokens)"
     assert longer_input.missing(TEXT, 400) == "Write or paste a text of at least 400 tokens."
     assert longer_input.missing(FILE, 16) == "Upload a sequence of at least 16 tokens."
 
@@ -231,10 +234,15 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
     assert found[3] == words.plain_finding(FOUND)
     assert found[4].startswith("pairs connected after two layers: 100%; after the local layer: 12.3%; ")
     assert found[5:] == [
-        "Holds if two layers connect 100% of all pairs. Holds partly if they connect at least 90%.",
+        "The claim holds if the two layers connect 100% of all pairs of tokens. It holds partly if they connect at "
+        "least 90%.",
         f"{known.source.heading}, 2019, {known.source.url}",
     ]
-    assert unjudged[2:5] == ["not testable on this input", "Needs at least 16 tokens; this input has 3.", ""]
+    assert unjudged[2:5] == [
+        "not testable on this input",
+        "This claim needs at least 16 tokens, but this input has 3.",
+        "",
+    ]
     linear = {each.name: 2.0 for each in claims.claim("linear_cost").quantities}
     [_, row] = read(board.table([Outcome(key="linear_cost", verdict=HOLDS, numbers=linear)]))
     assert row[4].endswith(f"full work ÷ linear work: 2; longest input: 2{NBSP}tokens")

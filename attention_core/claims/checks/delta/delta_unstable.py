@@ -35,7 +35,7 @@ def measure(inputs: ExperimentInput) -> Iterator[NormRow]:
     k = inputs.record().k.double()
     length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
     if not length.all():
-        raise UntestableError("A key of this input is zero and has no direction; choose another head or input.")
+        raise UntestableError("A key of this input is zero, so it has no direction. Choose another head or input.")
     k = k / length
     betas = torch.tensor(STRENGTHS, dtype=k.dtype)[:, None, None, None]
     left = torch.eye(k.shape[-1], dtype=k.dtype).expand(len(STRENGTHS), len(k), -1, -1)
@@ -68,19 +68,20 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="The delta rule is unstable if β‖k‖² exceeds 2: its state then grows without bound, while up to 2 "
-    "nothing in it grows.",
+    statement="With strength β and keys k, the delta rule is unstable if β‖k‖² exceeds 2, because its state then "
+    "grows without bound. Up to 2, no part of the state grows.",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
-    experiment="Unit-length keys erase β times what they retrieve, token by token, in float64. After half of the text "
-    "and after all of it, the largest factor by which any part of the initial state was scaled is computed. β runs "
-    "from 0.5 to 3.",
-    rule="Holds if this factor is at most {most} in every head up to β = 2, and above {most} in every head at "
-    "β = 2.1. Holds partly if only one of the two is true.",
+    experiment="Keys of length 1 update the state token by token, in float64. Each update subtracts β times the "
+    "value that its key retrieves from the state. The largest factor by which any part of the initial state is "
+    "scaled is computed after half of the text and after all of it. β runs from 0.5 to 3.",
+    rule="Two conditions: (1) For every β up to 2, no part of the state is scaled by a factor of more than {most} in "
+    "any head. (2) At β = 2.1, some part of the state is scaled by a factor of more than {most} in every head. The "
+    "claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"most": 1},
-    finding="Up to β = 2, the whole text multiplies no part of the state by more than {within}. At β = 2.1 the "
-    "largest factor is {beyond} or more in every head. At β = 3 it is {half} in the median head after half of the "
-    "text, and {far} at the end.",
+    finding="Up to β = 2, the whole text multiplies no part of the initial state by more than {within}. At β = 2.1, "
+    "the largest factor is at least {beyond} in every head. At β = 3, the largest factor in the median head is "
+    "{half} after half of the text and {far} at the end.",
     quantities=(
         Quantity("beyond", "smallest factor over heads, β = 2.1"),
         Quantity("within", "largest factor, β up to 2", bound=True),
@@ -89,6 +90,7 @@ CLAIM = Claim(
     ),
     figure=Figure(x="strength", y="left", by="after", x_title="strength β", y_title="largest factor", log="y"),
     needs=4,
-    theorem="An update multiplies its key's direction by 1 − β and leaves all others unchanged. Up to β = 2 it "
-    "lengthens nothing; beyond 2, every update multiplies the volume of the state by β − 1.",
+    theorem="An update multiplies the component of the state along its key by 1 − β and leaves all other components "
+    "unchanged. Up to β = 2, no component grows. Beyond 2, every update multiplies volumes by β − 1, which is more "
+    "than 1, so at least one direction must grow.",
 )

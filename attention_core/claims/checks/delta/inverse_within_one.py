@@ -67,17 +67,20 @@ CLAIM = Claim(
     measure,
     numbers,
     Limit("unit", "most", tolerance=FLOAT32_TOLERANCE),
-    statement="Unit-length keys keep every entry of the delta rule's inverse between −1 and 1, however long the text "
-    "is.",
+    statement="With unit-length keys, every entry of the delta rule's inverse is between −1 and 1, regardless of the "
+    "length of the text.",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
-    experiment="The matrix of the delta rule's corrections is inverted in float64 for growing parts of the text: with "
-    "unit-length keys, and with keys whose lengths have mean square one. It is I plus the dot products of each key "
-    "with the keys before it. The diagonal of the inverse is always 1 and is left out.",
-    rule="Holds if no entry below the diagonal exceeds {most} in absolute value in any head with unit-length keys.",
+    experiment="The delta rule's correction matrix is the identity I plus the dot products of each key with the keys "
+    "before it. This matrix is inverted in float64 for longer and longer parts of the text. This is done twice: with "
+    "keys of length 1, and with keys whose squared lengths average 1. The diagonal of the inverse is always 1, so "
+    "the check ignores it.",
+    rule="The claim holds if, with unit-length keys, no entry of the inverse below its diagonal exceeds {most} in "
+    "absolute value in any head.",
     bounds={"most": 1},
-    finding="With unit-length keys, the largest entry below the diagonal is at most {unit} in absolute value. With "
-    "the keys' own lengths it is {free} in the median head, and {beyond}% of the heads exceed 1.",
+    finding="With unit-length keys, the largest entry of the inverse below its diagonal is at most {unit} in "
+    "absolute value. With the keys' own lengths, the largest entry is {free} in the median head and exceeds 1 in "
+    "{beyond}% of the heads.",
     quantities=(
         Quantity("unit", "largest entry, unit-length keys", bound=True),
         Quantity("free", "largest entry, own lengths, median head"),
@@ -88,6 +91,7 @@ CLAIM = Claim(
         x="n", y="largest", by="keys", x_title="tokens n", y_title="largest entry below the diagonal", log="xy"
     ),
     needs=4,
-    theorem="An entry is the dot product of two keys, one of them after updates I − k kᵀ. For unit-length keys these "
-    "updates are projections, which lengthen nothing.",
+    theorem="Each entry below the diagonal is, up to its sign, the dot product of two keys, after updates I − k kᵀ "
+    "are applied to one of them. For unit-length keys, these updates are projections, which never make a vector "
+    "longer.",
 )

@@ -62,7 +62,8 @@ CLAIM = Claim(
     measure,
     numbers,
     Limit("same", "most"),
-    statement="PaTH attention whose directions are the keys, W = K, has DeltaNet's matrix.",
+    statement="If the directions of PaTH attention are its keys (W = K), its matrix before the softmax equals "
+    "DeltaNet's matrix.",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
@@ -70,12 +71,13 @@ CLAIM = Claim(
     ),
     place=Place("matrices", variants=("softmax", "deltanet", "path~along~keys")),
     experiment="PaTH's matrix before its softmax is computed token by token in float64, with unit-length queries and "
-    "keys. It is compared with DeltaNet's matrix, which solves a triangular system. The directions w are the keys, "
-    "turned keys (halves swapped and one negated), or one direction for all tokens.",
-    rule="Holds if no entry of any head differs by more than {most} for w = k.",
+    "keys. It is compared with DeltaNet's matrix, which is the solution of a triangular system. Three choices of the "
+    "directions w are measured: (1) the keys, (2) turned keys, with halves swapped and one half negated, and (3) one "
+    "direction for all tokens.",
+    rule="The claim holds if, for w = k, no entry of the two matrices differs by more than {most} in any head.",
     bounds={"most": FLOAT32_TOLERANCE},
-    finding="Over {n} tokens, the entries differ by at most {same} for w = k. In the median head they differ by "
-    "{turned} with turned keys, and by {fixed} with one direction for all tokens.",
+    finding="Over {n} tokens, the entries of the two matrices differ by at most {same} for w = k. In the median "
+    "head, the largest difference is {turned} with turned keys, and {fixed} with one direction for all tokens.",
     quantities=(
         Quantity("same", "largest difference, w = k", digits=2, bound=True),
         Quantity("turned", "largest difference, turned keys, median head"),
@@ -83,6 +85,7 @@ CLAIM = Claim(
         Quantity("n", "tokens"),
     ),
     figure=Figure(x="n", y="difference", by="along", x_title="tokens n", y_title="largest difference", log="x"),
-    theorem="Multiplying the state by I − k kᵀ before k is written is the delta rule with strength 1. PaTH's product "
-    "of these steps is the inverse of the triangular system.",
+    theorem="The delta rule with strength 1 multiplies its state by I − k kᵀ before it stores the value of key k. "
+    "For w = k, PaTH multiplies by the same factors. DeltaNet obtains their product by inverting the triangular "
+    "system.",
 )

@@ -76,23 +76,25 @@ CLAIM = Claim(
     measure,
     numbers,
     all_of(Limit("near", "most", least=True), Limit("closer", "most", least=True)),
-    statement="Without training, softmax attention is nearly a gated delta rule: the mean of the values plus a state "
-    "of centred keys that decays by 1 − 1/t.",
+    statement="Without training, softmax attention is close to a gated delta rule: the mean of the values plus a "
+    "state of centred keys, which is multiplied by 1 − 1/t at token t.",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
-    experiment="The article's state with steps of 1/t is compared with softmax's matrix in every head, both causal. So "
-    "are the first-order series of softmax, from which the state is derived, and the mean of the values. Steps capped "
-    "to stay stable are an addition of this app and do not affect the verdict.",
-    rule="Holds if steps of 1/t have a relative error of at most {near} in at least {most}% of the heads, and a "
-    "smaller error than series and mean in as many. Holds partly if only one of the two is true.",
+    experiment="In every head, three methods are compared with softmax attention, all with a causal mask: (1) the "
+    "article's delta rule, with steps of 1/t at token t; (2) the first-order series of softmax, from which the delta "
+    "rule is derived; (3) the mean of the values. The app also shows steps that are capped to keep the state stable. "
+    "Capped steps do not affect the verdict.",
+    rule="Two conditions: (1) The delta rule with steps of 1/t has a relative error of at most {near} in at least "
+    "{most}% of the heads. (2) This error is smaller than the errors of the series and of the mean in at least "
+    "{most}% of the heads. The claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"most": 75, "near": NEAR},
-    finding="In the median head, steps of 1/t have an error of {free}. The first-order series has {first} and the "
-    "mean of the values {mean}. The error of steps of 1/t is at most 0.5 in {near}% of the heads, and smaller than the "
-    "other two errors in {closer}%.",
+    finding="In the median head, the delta rule with steps of 1/t has an error of {free}. The error of the "
+    "first-order series is {first}, and the error of the mean of the values is {mean}. The delta rule's error is at "
+    "most 0.5 in {near}% of the heads, and smaller than the other two errors in {closer}%.",
     notes=(
         Case(
-            finding="{unstable}% of the steps of 1/t are outside the stable range. Capped steps have an error of "
-            "{capped} in the median head, and of at most 0.5 in {capped_near}% of the heads.",
+            finding="{unstable}% of the steps of 1/t are outside the stable range. With capped steps, the error is "
+            "{capped} in the median head, and at most 0.5 in {capped_near}% of the heads.",
             applies=lambda numbers: numbers["unstable"] > 0,
         ),
     ),

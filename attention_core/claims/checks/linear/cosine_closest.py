@@ -81,19 +81,21 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="As the exponential's first-order expansion, the kernel 1 + cos is closer to softmax than other kernels "
+    statement="The kernel 1 + cos, the exponential's first-order expansion, is closer to softmax than other kernels "
     "of linear attention.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
-    experiment="The matrices of 1 + cos, of five other kernels without settings and of uniform attention are compared "
-    "with softmax's matrix in every head. The article's author later found that 1 + cos works poorly.",
-    rule="Holds if the matrix of 1 + cos is the closest to softmax's in at least {heads}% of the heads. Holds partly "
-    "if it is in more than {chance}%, the share of one kernel in six. In both cases its median error must be below "
-    "that of uniform attention.",
+    experiment="The kernel 1 + cos gives weights in proportion to 1 plus the cosine of query and key. In every head, "
+    "its matrix is compared with softmax's matrix. So are the matrices of five other kernels without settings, and "
+    "of uniform attention. The article's author later found that 1 + cos works poorly.",
+    rule="The claim holds if, of the six kernels, 1 + cos gives the matrix closest to softmax's in at least {heads}% "
+    "of the heads. It holds partly if 1 + cos is the closest in more than {chance}% of the heads, which is the "
+    "chance level for six kernels. In both cases, the median error of 1 + cos must also be below that of uniform "
+    "attention.",
     bounds={"heads": 50, "chance": CHANCE},
-    finding="1 + cos is the closest of six kernels in {heads}% of the heads and wins {duels}% of its comparisons with "
-    "a single kernel. Its median error is {cosine}; that of the best other kernel is {best}. Uniform attention has a "
-    "median error of {uniform}.",
+    finding="Among six kernels, 1 + cos is the closest to softmax in {heads}% of the heads. In {duels}% of all "
+    "comparisons with a single other kernel, 1 + cos is closer. The median error is {cosine} for 1 + cos, {best} for "
+    "the best other kernel and {uniform} for uniform attention.",
     quantities=(
         Quantity("heads", "heads where it is the closest", "%"),
         Quantity("duels", "comparisons won", "%"),

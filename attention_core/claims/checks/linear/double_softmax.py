@@ -61,17 +61,19 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="A softmax over query features times a softmax over key positions needs no division: every row already "
-    "sums to one.",
+    statement="A softmax over query features times a softmax over key positions needs no division, because every row "
+    "already sums to one.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
-    experiment="The row sums of four products are computed: the double softmax, the double softmax over landmarks, "
-    "another feature map (elu + 1), and the double softmax with a causal mask.",
-    rule="Holds if every row sum of the double softmax is within {exact} of one in the form that this input uses; a "
-    "causal model uses the masked form. Holds partly if this is true of the unmasked form only.",
+    experiment="The double softmax is the product of these two softmaxes. Row sums are computed for four products: "
+    "(1) the double softmax, (2) the double softmax over landmarks, (3) a product with another feature map (elu + "
+    "1), and (4) the double softmax with a causal mask.",
+    rule="On a causal model, the double softmax is judged with and without a causal mask. On other inputs, it is "
+    "judged without a mask. The claim holds if every row sum of the double softmax is within {exact} of one. It "
+    "holds partly if this is only true without the mask.",
     bounds={"exact": 1e-4},
-    finding="Without a mask, every row sum of the double softmax is within {off} of one; with elu + 1, rows sum to up "
-    "to {other}. With a causal mask, the smallest row sum is {hidden}.",
+    finding="Without a mask, every row sum of the double softmax is within {off} of one. With the feature map elu + "
+    "1, row sums reach {other}. With a causal mask, the smallest row sum of the double softmax is {hidden}.",
     quantities=(
         Quantity("off", "largest deviation from 1, unmasked", bound=True),
         Quantity("used", "largest deviation from 1, this input"),

@@ -113,21 +113,22 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="Linear attention sums all tokens without decay, so late tokens outweigh early ones, unlike under "
-    "softmax; a decay changes which tokens keep their weight.",
+    statement="Linear attention sums all tokens without decay, so late tokens outweigh early tokens, unlike in "
+    "softmax. A decay changes which tokens keep their weight.",
     source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
-    experiment="This input is read from left to right. The newest quarter of the tokens gives a share of its weight "
-    "to the first 4 and to the last 4 tokens, measured for plain sums, for softmax, and with decay. The decay halves "
-    "weights over a quarter of the input. At the end, the heaviest quarter of the tokens is compared with and without "
-    "decay.",
-    rule="Two conditions in the median head. With plain sums, the early share falls like 1/n to a power of at least "
-    "{fall}, and at least {faster} above softmax's. With decay, at most {kept}% of the heaviest quarter stay the same. "
-    "Holds if both are met. Holds partly if one is.",
+    experiment="This input is read from left to right. At growing lengths, the weight that the newest quarter of the "
+    "tokens gives to the first 4 and to the last 4 tokens is measured. This is done for three methods: plain sums, "
+    "softmax, and sums with a decay that halves weights over a quarter of the input. At the end, the heaviest "
+    "quarter of the tokens with decay is compared with the heaviest quarter without decay.",
+    rule="Two conditions in the median head: (1) With plain sums, the weight on the first tokens falls as 1/n to a "
+    "power of at least {fall}, for n tokens. This power also exceeds softmax's power by at least {faster}. (2) With "
+    "decay, at most {kept}% of the heaviest quarter of the tokens (those with the largest weights) stay the same. "
+    "The claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
-    finding="The share of the first tokens falls like 1/n to the power {fall} with plain sums and {softmax_fall} with "
-    "softmax. It ends at {early}% with plain sums and {softmax}% with softmax. With decay, {kept}% of the heaviest "
-    "quarter of the tokens stay the same.",
+    finding="As the number of tokens n grows, the weight on the first tokens falls as 1/n to the power {fall} with "
+    "plain sums and {softmax_fall} with softmax. At the end, this weight is {early}% with plain sums and {softmax}% "
+    "with softmax. With decay, {kept}% of the heaviest quarter of the tokens stay the same.",
     quantities=(
         Quantity("fall", "exponent of the fall, plain sums"),
         Quantity("softmax_fall", "exponent of the fall, softmax"),

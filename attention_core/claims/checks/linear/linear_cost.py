@@ -72,16 +72,19 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="Replacing softmax by a feature map makes attention's cost linear in the number of tokens, and lower.",
+    statement="Replacing softmax with a feature map lowers the cost of attention and makes it linear in the number "
+    "of tokens.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
-    experiment="Full attention and linear attention (feature map elu + 1) run at growing lengths of this input. Their "
-    "multiply-adds and their peak memory are counted.",
-    rule="Holds if the work and the memory of linear attention grow no faster than n to the power {linear}, and full "
-    "attention does more work at the longest length. Holds partly if only the growth meets the bound.",
+    experiment="Full attention and linear attention (feature map elu + 1) are run on this input at increasing "
+    "lengths. Their multiply-adds and their peak memory are counted.",
+    rule="Two conditions: (1) The work and the memory of linear attention grow no faster than n to the power "
+    "{linear}, for n tokens. (2) Full attention does more work than linear attention at the longest length. The "
+    "claim holds if both conditions are met. It holds partly if only the first is met.",
     bounds={"linear": 1.05},
-    finding="Linear attention's work grows like n to the power {work} and its memory like {memory}. Full attention's "
-    "work grows like n to the power {full}. At {longest} tokens it is {saved}× that of linear attention.",
+    finding="For n tokens, the work of linear attention grows as n to the power {work}, and its memory as n to the "
+    "power {memory}. The work of full attention grows as n to the power {full}. At {longest} tokens, full attention "
+    "does {saved}× the work of linear attention.",
     quantities=(
         Quantity("work", "exponent of linear work"),
         Quantity("memory", "exponent of linear memory"),

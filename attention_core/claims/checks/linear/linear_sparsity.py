@@ -56,16 +56,18 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="Linear attention is less sparse than softmax: positive features separate keys less sharply.",
+    statement="Linear attention is less sparse than softmax, because positive features separate keys less sharply.",
     source=articles.CONCENTRATE,
     place=Place("entropy", options={"h_measure": "sparsity"}, variants=("softmax", "linear", "hedgehog", "cosformer")),
-    experiment="S = E|a| / √E a² is computed for every row over the allowed keys, under softmax and three linear "
-    "attentions. S is 1 if all keys have the same weight, and falls to 1/√n if one of n keys has all.",
-    rule="Holds if each of the three has a larger S than softmax in at least {less}% of the heads, and in the median "
-    "over heads. Holds partly if only one of the two is true.",
+    experiment="For every row of weights a, the number S = E|a| / √E a² is computed, where E is the mean over the "
+    "allowed keys. S is 1 if all keys have the same weight, and falls to 1/√n if one of n keys has all the weight. A "
+    "smaller S therefore means a sparser row. Softmax is compared with linear attention, Hedgehog and cosFormer.",
+    rule="A smaller S means a sparser row. Two conditions: (1) In at least {less}% of the heads, all three linear "
+    "attentions have a larger S than softmax. (2) The median S over heads is also larger for all three linear "
+    "attentions than for softmax. The claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"less": 90},
-    finding="Softmax is the sparsest (smallest S) in {less}% of {heads} heads. Its median S is {softmax}; linear "
-    "attention has {linear}. Hedgehog has {hedgehog} and cosFormer {cosformer}.",
+    finding="Softmax is the sparsest (smallest S) in {less}% of {heads} heads. The median S is {softmax} for "
+    "softmax, {linear} for linear attention, {hedgehog} for Hedgehog and {cosformer} for cosFormer.",
     quantities=(
         Quantity("softmax", "S of softmax"),
         Quantity("linear", "S of linear attention"),

@@ -105,7 +105,7 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="The gradient of causal linear attention needs only two running sums; storing the state after every "
+    statement="The gradient of causal linear attention needs only two running sums. Storing the state after every "
     "token would multiply its memory by the head size.",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
@@ -113,22 +113,26 @@ CLAIM = Claim(
         "https://arxiv.org/abs/2006.16236",
     ),
     place=Place("causal", {"c_view": "gradient"}),
-    experiment="Gradients on this input are computed with running sums and by automatic differentiation through all "
-    "states. Peak memory is counted for one head of full, half, quarter and eighth size. The length is the largest "
-    "power of two available, at most 512 tokens.",
-    rule="Holds if the gradients differ by at most {same} of their largest entry and all states need more memory than "
-    "running sums. The memory ratio must also grow like the head size to a power within {off} of one. Holds partly if "
-    "only the power is outside this range.",
+    experiment="The gradients on this input are computed in two ways: with running sums, and by automatic "
+    "differentiation, which stores the state after every token. Peak memory is counted for one head at its full size "
+    "and at a half, a quarter and an eighth of it. The length is the largest power of two available, at most 512 "
+    "tokens.",
+    rule="Three conditions: (1) The gradients from the two methods differ by at most {same} of their largest entry. "
+    "(2) Storing all states needs more memory than running sums. (3) The ratio of the two memory sizes grows as the "
+    "head size to a power within {off} of one. The claim holds if all three conditions are met. It holds partly if "
+    "only the third is not met.",
     bounds={"same": 1e-6, "off": 0.2},
-    finding="The gradients differ by at most {difference} of their largest entry. Storing all states needs {states} "
-    "KiB, {times}× the memory of running sums.",
+    finding="The gradients from running sums and from stored states differ by at most {difference} of their largest "
+    "entry. Storing all states needs {states} KiB, {times}× the memory of running sums.",
     notes=(
         Case(
-            finding="From heads of size {smallest} to {size}, this ratio grows like the size to the power {growth}.",
+            finding="From head size {smallest} to head size {size}, this ratio grows as the head size to the power "
+            "{growth}.",
             applies=lambda numbers: numbers["smallest"] < numbers["size"],
         ),
         Case(
-            finding="A head of size {size} cannot be halved, so the growth of this ratio is not measured.",
+            finding="A head of size {size} cannot be halved, so the growth of this ratio with the head size is not "
+            "measured.",
             applies=lambda numbers: numbers["smallest"] == numbers["size"],
         ),
     ),

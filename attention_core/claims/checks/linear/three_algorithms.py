@@ -41,8 +41,8 @@ def measure(inputs: ExperimentInput) -> Iterator[AlgorithmRow]:
     size = min(math.isqrt(inputs.longest // 2), inputs.record().q.shape[-1])
     if size < SMALLEST:
         raise UntestableError(
-            "A head size of {d} makes n = 2d² only {n} tokens, which fit in one chunk of {chunk}. Choose an input with "
-            "larger heads.",
+            "With head size d = {d}, n = 2d² is only {n} tokens, and these fit in one chunk of {chunk} tokens. "
+            "Choose an input with larger heads.",
             d=size,
             n=2 * size**2,
             chunk=CHUNK,
@@ -99,18 +99,20 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="Causal linear attention gives one output token by token, in chunks or by cumulative sum, and the "
-    "cumulative sum saves memory once n exceeds d².",
+    statement="Causal linear attention gives the same output token by token, in chunks or by cumulative sum. The "
+    "cumulative sum saves memory once the number of tokens n exceeds d², for head size d.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("causal", {"c_view": "algorithms"}),
-    experiment="Linear attention (elu + 1) runs on this input by all three algorithms (a chunk has 64 tokens) and by "
-    "its whole matrix. Outputs are compared, and peak memory is counted on both sides of n = d². If the input is too "
-    "short to reach d², heads are cut.",
-    rule="Holds if outputs agree to {same}, and the cumulative sum needs less memory than the matrix at n = 2d² but "
-    "not at n = d²/2. Holds partly if only the outputs agree.",
+    experiment="Linear attention (elu + 1) is computed on this input in four ways: token by token, in chunks of 64 "
+    "tokens, by cumulative sum, and with its whole matrix. The outputs are compared. Peak memory is counted at "
+    "lengths n below and above d², where d is the head size. If the input is too short for n to exceed d², only a "
+    "part of each head is used.",
+    rule="Two conditions: (1) The outputs of all algorithms agree to within {same}. (2) For n tokens and head size "
+    "d, the cumulative sum needs less memory than the matrix at n = 2d², but not at n = d²/2. The claim holds if "
+    "both conditions are met. It holds partly if only the first is met.",
     bounds={"same": 1e-4},
-    finding="The outputs differ by at most {difference}. At n = d²/2 ({short} tokens), the cumulative sum needs "
-    "{below}× the memory of the matrix. At n = 2d² ({long} tokens), it needs {above}×.",
+    finding="The outputs differ by at most {difference}. For head size d, the cumulative sum needs {below}× the "
+    "memory of the matrix at n = d²/2 ({short} tokens). At n = 2d² ({long} tokens), it needs {above}×.",
     quantities=(
         Quantity("difference", "largest output difference", digits=2, bound=True),
         Quantity("below", "memory ÷ matrix memory, n = d²/2"),
@@ -124,6 +126,6 @@ CLAIM = Claim(
     ),
     needs=2 * SMALLEST**2,
     measures_lengths=True,
-    theorem="All algorithms add the same products in a different order. Per head, the states after each of n tokens "
-    "are n d² numbers, and the matrix is n².",
+    theorem="All algorithms add the same products in a different order. For n tokens and head size d, the states "
+    "that the cumulative sum stores have n d² numbers per head. The matrix has n² numbers per head.",
 )

@@ -85,20 +85,22 @@ CLAIM = Claim(
     statement="Linformer can keep the same rank for any number of tokens.",
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
-    experiment="Linformer with segment means (untrained) has one rank, a quarter of the shortest length, while this "
-    "input grows. Its matrix and the best matrix of that rank are compared with softmax's.",
-    rule="Holds if Linformer's error grows no faster than n to the power {flat} and is at most {useful} at the longest "
-    "length. Otherwise holds partly if the best matrix of that rank has an error of at most {small} there, so that a "
-    "better projection might suffice.",
+    experiment="Linformer with segment means (untrained) has a fixed rank, a quarter of the shortest length, while "
+    "this input grows. At each length, its matrix and the best matrix of that rank are compared with softmax's "
+    "matrix.",
+    rule="Two conditions: (1) Linformer's error grows no faster than n to the power {flat}, for n tokens. (2) Its "
+    "error is at most {useful} at the longest length. The claim holds if both conditions are met. Otherwise it holds "
+    "partly if the best matrix of the same rank has an error of at most {small} at the longest length. A better "
+    "projection might then suffice.",
     bounds={"flat": 0.15, "useful": 0.5, "small": 0.1},
-    finding="With rank {rank} at {longest} tokens, Linformer has an error of {error}. Uniform attention has {uniform}, "
-    "and the best matrix of that rank {floor}. From {shortest} tokens on, Linformer's error grows like n to the power "
-    "{exponent}.",
+    finding="With rank {rank} at {longest} tokens, Linformer has an error of {error}. Uniform attention has an error "
+    "of {uniform}, and the best matrix of that rank has an error of {floor}. From {shortest} tokens on, Linformer's "
+    "error grows as n to the power {exponent}.",
     cases=(
         Case(
-            finding="With rank {rank} at {longest} tokens, Linformer has an error of {error}, no clear gain over "
-            "uniform attention ({uniform}). The best matrix of that rank has {floor}. An error of "
-            "this size cannot grow much, so its exponent from {shortest} tokens on, {exponent}, means little.",
+            finding="With rank {rank} at {longest} tokens, Linformer has an error of {error}. This is no clear gain "
+            "over uniform attention ({uniform}). The best matrix of that rank has an error of {floor}. Linformer's "
+            "large error cannot grow much more, so its exponent from {shortest} tokens on, {exponent}, means little.",
             applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
         ),
     ),

@@ -67,17 +67,18 @@ CLAIM = Claim(
     measure,
     numbers,
     Limit("error", "equal", "near"),
-    statement="With every token its own landmark (m = n) and an exact inverse, Nyström attention equals softmax.",
+    statement="If every token is a landmark (m = n) and the inverse is exact, Nyström attention equals softmax.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
-    experiment="Nyström's matrix with n/8, n/4, n/2 and n landmarks is compared with softmax's in float64, by the "
-    "exact inverse and by six iterations. At most 256 tokens are used.",
-    rule="Holds if the matrix with n landmarks and the exact inverse has an error of at most {equal} in every head. "
-    "Holds partly up to {near}.",
+    experiment="For n tokens, Nyström's matrix with n/8, n/4, n/2 and n landmarks is compared with softmax's matrix "
+    "in float64. This is done with the exact inverse and with an inverse from six iterations. At most 256 tokens are "
+    "used.",
+    rule="The claim holds if the matrix with n landmarks and the exact inverse has an error of at most {equal} in "
+    "every head. It holds partly if this error is at most {near} in every head.",
     bounds={"equal": 1e-6, "near": 1e-2},
-    finding="With all {tokens} tokens as landmarks, the largest error of the exact inverse is {error}. Six iterations "
-    "have a median error of {iterated}. The matrix to invert has a condition number of up to 10 to the power "
-    "{condition}.",
+    finding="With all {tokens} tokens as landmarks, the largest error with the exact inverse is {error}. With an "
+    "inverse from six iterations, the median error is {iterated}. The matrix to invert has a condition number of up "
+    "to 10 to the power {condition}.",
     quantities=(
         Quantity("error", "largest error, exact inverse", digits=2),
         Quantity("condition", "condition number (power of ten)", digits=2),
@@ -87,6 +88,6 @@ CLAIM = Claim(
     ),
     figure=Figure(x="landmarks", y="error", by="inverse", x_title="landmarks m", y_title="relative error", log="xy"),
     notes=(MEASURED_UNMASKED,),
-    theorem="A A⁺ A = A for every matrix A and its pseudoinverse A⁺. With every token a landmark, the outer factors "
-    "are softmax's matrix A and the middle one is A⁺.",
+    theorem="For every matrix A and its pseudoinverse A⁺, A A⁺ A = A. If every token is a landmark, the two outer "
+    "factors of Nyström attention are softmax's matrix A, and the middle factor is A⁺.",
 )

@@ -82,16 +82,19 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="Nyström with 64 landmarks is closer to softmax than Performer with several times d random features.",
+    statement="Nyström with 64 landmarks is closer to softmax than Performer with several times as many random "
+    "features as the head size d.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
-    experiment="Two matrices are compared with softmax's: Nyström with 64 landmarks, each the mean of at least four "
-    "tokens, and Performer with d to 8d features in five draws. The verdict uses 4d features.",
-    rule="Holds if Nyström is closer in at least {most}% of the heads, and its median error is at most {useful} of "
-    "uniform attention's. Holds partly if it is closer in at least {some}%.",
+    experiment="Two approximations are compared with softmax's matrix. Nyström uses 64 landmarks, each of which is "
+    "the mean of at least four tokens. Performer uses d to 8d random features, where d is the head size, and its "
+    "features are drawn five times. The verdict uses 4d features.",
+    rule="Two conditions: (1) Nyström is closer to softmax than Performer in at least {most}% of the heads. (2) "
+    "Nyström's median error is at most {useful} times that of uniform attention. The claim holds if both conditions "
+    "are met. It holds partly if Nyström is closer than Performer in at least {some}% of the heads.",
     bounds={"most": 75, "some": 50, "useful": 0.9},
-    finding="Nyström is closer to softmax in {wins}% of the heads. Its median error is {nystrom}; Performer with "
-    "{features} features has {performer}. Uniform attention has {uniform}.",
+    finding="Nyström is closer to softmax than Performer in {wins}% of the heads. The median error is {nystrom} for "
+    "Nyström, {performer} for Performer with {features} features, and {uniform} for uniform attention.",
     quantities=(
         Quantity("wins", "heads where Nyström is closer", "%"),
         Quantity("nystrom", "error of Nyström"),

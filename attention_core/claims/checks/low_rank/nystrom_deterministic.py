@@ -59,20 +59,21 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="Performer's output depends on random numbers; Nyström's does not.",
+    statement="Performer's output depends on random numbers, but Nyström's output does not.",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "performer"}),
-    experiment="Both run several times on this input, Performer with other random features each time. Every output is "
-    "compared with the first.",
-    rule="Holds if Nyström's output changes by at most {still}%, and Performer's by {moves}% or more in the median. "
-    "Holds partly if Performer's output changes less.",
+    experiment="Performer and Nyström are each run several times on this input. Performer draws new random features "
+    "for every run. Every output is compared with the output of the method's first run.",
+    rule="Two conditions: (1) Nyström's output changes by at most {still}% from run to run. (2) Performer's output "
+    "changes by at least {moves}% in the median run. The claim holds if both conditions are met. It holds partly if "
+    "only the first is met.",
     bounds={"still": 1e-4, "moves": 1},
-    finding="Performer's output changes by {performer}% from run to run, in the median of {runs} runs. Nyström's "
-    "output changes by up to {nystrom}%.",
+    finding="From run to run, Performer's output changes by {performer}% (median of {runs} runs). Nyström's output "
+    "changes by up to {nystrom}%.",
     cases=(
         Case(
-            finding="Performer's output changes by {performer}% from run to run, in the median of {runs} runs. "
-            "Nyström's output is the same in every run.",
+            finding="From run to run, Performer's output changes by {performer}% (median of {runs} runs). Nyström's "
+            "output is the same in every run.",
             applies=lambda numbers: numbers["nystrom"] == 0,
         ),
     ),
@@ -84,8 +85,8 @@ CLAIM = Claim(
     figure=Figure(x="run", y="change", by="variant", x_title="run", y_title="relative change from the first run"),
     notes=(
         Case(
-            finding="This model is causal. Performer was measured with its mask; Nyström has no causal form and was "
-            "measured without one.",
+            finding="This model is causal. Performer was measured with a causal mask. Nyström has no causal form and "
+            "was measured without a mask.",
             applies=lambda numbers: numbers["causal"] > 0,
         ),
     ),

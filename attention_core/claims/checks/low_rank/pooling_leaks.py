@@ -59,7 +59,8 @@ def measure(inputs: ExperimentInput) -> Iterator[LeakRow]:
     softmax = registry.get("softmax").weights
     if (softmax(*before[:2]) - softmax(*after[:2])).abs().max() <= MOVED:
         raise UntestableError(
-            "No weight depends on the last token's query and key here, so nothing could leak; choose another input."
+            "In this input, no weight depends on the last token's query and key, so nothing could leak. Choose "
+            "another input."
         )
     pooled = [pooling(variant, qkv.n) for variant in registry.all_variants() if variant.family == "low_rank"]
     for attention in (*pooled, *(registry.get(key) for key in OTHERS)):
@@ -155,17 +156,20 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="Pooling leaks the future, and a mask applied afterwards does not prevent it.",
+    statement="Pooling leaks information from future tokens, and a mask applied afterwards does not prevent it.",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
-    experiment="The last of at most 256 tokens gets the opposite query, key and value, and earlier outputs that change "
-    "are counted. This is done without a mask, and with two masks. The first sets weights on the future to zero and "
-    "normalises the rows again. The second masks every pool, in each factor of the matrix, until its last token.",
-    rule="Holds if every pooled variant leaks through both masks, and no other variant through the first. Holds partly "
-    "if at least {partly} pooled variants leak through the first mask.",
+    experiment="The query, key and value of the last of at most 256 tokens are replaced by their opposites. Then the "
+    "outputs at earlier positions that change are counted. This is done without a mask, and with two masks. The "
+    "first mask sets weights on future tokens to zero and normalises the rows again. The second mask hides every "
+    "pool, in each factor of the matrix, from all positions before the pool's last token.",
+    rule="A variant leaks if an output at an earlier position changes. The first mask sets weights on future tokens "
+    "to zero, and the second mask hides every pool until its last token. The claim holds if every pooled variant "
+    "leaks with both masks, and no other variant leaks with the first mask. It holds partly if at least {partly} "
+    "pooled variants leak with the first mask.",
     bounds={"partly": 3},
-    finding="With future weights masked, the last token still changes earlier outputs in {leaking} of {pooled} pooled "
-    "variants. The change reaches up to {back} tokens back.",
+    finding="Even if the weights on future tokens are masked, the last token changes earlier outputs in {leaking} of "
+    "{pooled} pooled variants. The change reaches up to {back} tokens back.",
     notes=(
         Case(finding="No variant without pooling leaks.", applies=lambda numbers: numbers["moved"] == 0),
         Case(
@@ -173,20 +177,21 @@ CLAIM = Claim(
             applies=lambda numbers: numbers["moved"] > 0,
         ),
         Case(
-            finding="With unfinished pools masked, no pooled variant leaks.",
+            finding="If every pool is masked until its last token, no pooled variant leaks.",
             applies=lambda numbers: numbers["left"] == 0,
         ),
         Case(
-            finding="With unfinished pools masked, only Nyström leaks, {inverted} tokens back: the iterations that "
-            "invert its landmark matrix mix all landmarks.",
+            finding="If every pool is masked until its last token, only Nyström leaks, {inverted} tokens back. The "
+            "iterations that invert its landmark matrix mix all landmarks.",
             applies=lambda numbers: numbers["left"] == 1 and numbers["inverted"] > 0,
         ),
         Case(
-            finding="With unfinished pools masked, {left} of the pooled variants leak.",
+            finding="If every pool is masked until its last token, {left} of the pooled variants leak.",
             applies=lambda numbers: numbers["left"] > 1 or (numbers["left"] == 1 and numbers["inverted"] == 0),
         ),
         Case(
-            finding="Depending on the variant, that mask leaves {fewest} to {most} of {n} rows without any key.",
+            finding="Depending on the variant, masking the pools leaves {fewest} to {most} of {n} queries without "
+            "any key.",
             applies=lambda numbers: numbers["most"] > 0,
         ),
     ),
@@ -204,6 +209,6 @@ CLAIM = Claim(
     ),
     figure=Figure(x="variant", y="back", by="mask", x_title="variant", y_title="farthest change (tokens)", kind="bars"),
     needs=4,
-    theorem="A pool is a function of its own tokens. With only the weights masked it still contains later tokens. "
-    "Masked until its last token it leaks nothing, unless pools are mixed afterwards.",
+    theorem="A pool depends on all of its tokens. If only the weights are masked, the pool still contains later "
+    "tokens. If the pool itself is masked until its last token, nothing leaks unless pools are mixed afterwards.",
 )

@@ -84,19 +84,20 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="With one landmark for every four tokens, segment means serve Nyström attention about as well as k-means "
-    "clusters, which cost more.",
+    statement="With one landmark for every four tokens, segment means work about as well in Nyström attention as "
+    "k-means clusters, which cost more.",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),
-    experiment="Nyström attention is compared with softmax in every head, with segment means and with k-means "
-    "landmarks (four rounds from segment means). The figure also shows n/8 and n/2 landmarks.",
-    rule="Holds if segment means have at most {near}× the error of k-means in three quarters of the heads, and at most "
-    "{useful} of uniform attention's error in the median head. Holds partly if the first condition is met in half of "
-    "the heads.",
+    experiment="In every head, Nyström attention is compared with softmax twice: with segment means as landmarks, "
+    "and with k-means centres as landmarks. K-means starts from the segment means and runs for four rounds. For n "
+    "tokens, the figure also shows n/8 and n/2 landmarks.",
+    rule="Two conditions: (1) In three quarters of the heads, the error with segment means is at most {near}× the "
+    "error with k-means. (2) The median error with segment means is at most {useful}× that of uniform attention. The "
+    "claim holds if both conditions are met. It holds partly if the first condition is met in half of the heads.",
     bounds={"near": 1.1, "useful": 0.9},
-    finding="Segment means have {ratio}× the error of k-means in the median head, and at most {most}× in three "
-    "quarters of the heads. Their median error is {segments}; k-means has {clusters}. K-means needs {times}× the "
-    "multiply-adds.",
+    finding="The error with segment means is {ratio}× the error with k-means in the median head, and at most {most}× "
+    "in three quarters of the heads. The median error is {segments} with segment means and {clusters} with k-means. "
+    "K-means needs {times}× as many multiply-adds.",
     quantities=(
         Quantity("ratio", "error ÷ k-means error, median head"),
         Quantity("most", "error ÷ k-means error, three quarters"),

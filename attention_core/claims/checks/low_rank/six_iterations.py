@@ -74,13 +74,15 @@ CLAIM = Claim(
         "https://arxiv.org/abs/2102.03902",
     ),
     place=Place("inside", {"inside": "nystrom", "step": "3"}),
-    experiment="Twelve iterations invert the matrix M of 64 landmarks, each the mean of at least two tokens. After "
-    "each iteration, the residual I − M V of the inverse V and the error of the attention matrix are measured.",
-    rule="Holds if the residual I − M V is at most {inverse} of I after six iterations. Otherwise holds partly if the "
-    "attention error is then at most {near}, or if six more iterations lower it by at most {gain}%.",
+    experiment="M is the landmark matrix of 64 landmarks, each of which is the mean of at least two tokens. Twelve "
+    "iterations compute V, an approximate inverse of M. After each iteration, the residual I − M V and the error of "
+    "the attention matrix are measured.",
+    rule="M is the matrix to invert, and V is its approximate inverse. The claim holds if, after six iterations, the "
+    "norm of I − M V is at most {inverse} times the norm of I. Otherwise it holds partly in either of two cases: the "
+    "attention error after six iterations is at most {near}, or six more iterations lower it by at most {gain}%.",
     bounds={"inverse": 0.1, "near": 0.1, "gain": 5},
-    finding="After six iterations, the median head's residual is {residual} of the identity. Attention then has an "
-    "error of {error}; after twelve iterations it has {later}.",
+    finding="After six iterations, the residual of the inverse in the median head is {residual}; an exact inverse "
+    "has 0. The attention error is {error} after six iterations and {later} after twelve.",
     quantities=(
         Quantity("residual", "residual after six iterations"),
         Quantity("error", "attention error after six iterations"),

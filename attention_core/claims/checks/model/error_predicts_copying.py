@@ -28,16 +28,17 @@ CLAIM = Claim(
     "copies.",
     source=PERFORMER,
     place=Place("model", {"m_view": "predicts"}),
-    experiment="9 replacements (windows with and without sinks, top-k, linear attention, retention, mean of the "
-    "values) are used in all layers of SmolLM2-135M without retraining. It reads 48 tokens of the text in random "
-    "order, twice in a row; copying predicts the second half. The error is relative, on the unchanged model's "
-    "queries, keys and values, averaged over heads and layers. The paper compares approximations by this error, but "
-    "does not test copying.",
-    rule="Holds if the error and the loss of copying have a rank correlation of at least {holds}. Holds partly if it "
-    "is at least {partly}.",
+    experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
+    "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads 48 "
+    "tokens of the text in random order, then the same tokens again. Only copying can predict the second half. The "
+    "loss of copying is the share of this gain that a replacement loses. The output error is relative and is "
+    "averaged over heads and layers. It is measured on the unchanged model's queries, keys and values. The paper "
+    "compares approximations by this error, but does not test copying.",
+    rule="The claim holds if the output error and the loss of copying have a rank correlation of at least {holds}. "
+    "It holds partly if this correlation is at least {partly}.",
     bounds=CORRELATION_BOUNDS,
-    finding="The output errors of {n} replacements and their loss of copying have a rank correlation of {rho} "
-    "(Kendall's τ {tau}). They are measured on 48 of SmolLM2's first {tokens} tokens, read twice.",
+    finding="For {n} replacements, the output error and the loss of copying have a rank correlation of {rho} "
+    "(Kendall's τ = {tau}). Both are measured on 48 of SmolLM2's first {tokens} tokens, read twice.",
     quantities=(
         Quantity("rho", "rank correlation"),
         Quantity("tau", "Kendall's τ"),

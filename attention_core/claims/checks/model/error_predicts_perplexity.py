@@ -27,15 +27,16 @@ CLAIM = Claim(
     statement="The smaller the output error of a replacement for softmax in a trained model, the lower the perplexity.",
     source=PERFORMER,
     place=Place("model", {"m_view": "predicts"}),
-    experiment="9 replacements (windows with and without sinks, top-k, linear attention, retention, mean of the "
-    "values) are used in all layers of SmolLM2-135M without retraining. It reads the first 128 tokens of the text. "
-    "The error is relative, on the unchanged model's queries, keys and values, averaged over heads and layers. The "
-    "paper compares approximations by this error, but does not test perplexity.",
-    rule="Holds if error and perplexity have a rank correlation of at least {holds}. Holds partly if it is at least "
-    "{partly}.",
+    experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
+    "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads the "
+    "first 128 tokens of the text. The output error is relative and is averaged over heads and layers. It is "
+    "measured on the unchanged model's queries, keys and values. The paper compares approximations by this error, "
+    "but does not test perplexity.",
+    rule="The claim holds if the output error and the perplexity have a rank correlation of at least {holds}. It "
+    "holds partly if this correlation is at least {partly}.",
     bounds=CORRELATION_BOUNDS,
-    finding="The output errors of {n} replacements and the perplexity have a rank correlation of {rho} (Kendall's "
-    "τ {tau}). They are measured on {tokens} of SmolLM2's tokens.",
+    finding="For {n} replacements, the output error and the perplexity have a rank correlation of {rho} (Kendall's τ "
+    "= {tau}). Both are measured on {tokens} of SmolLM2's tokens.",
     quantities=(
         Quantity("rho", "rank correlation"),
         Quantity("tau", "Kendall's τ"),

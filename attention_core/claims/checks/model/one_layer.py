@@ -66,19 +66,21 @@ CLAIM = Claim(
     measure,
     numbers,
     all_of(Limit("worst", "times"), Limit("lost", "lost")),
-    statement="Replacing one middle layer shows little about the replacement: attention hardly matters there, and even "
-    "a replacement that ignores the keys does no harm.",
+    statement="Replacing softmax in one middle layer shows little about the replacement. Attention hardly matters "
+    "there, and even a replacement that ignores the keys does no harm.",
     source=Paper("What Matters in Transformers? Not All Attention is Needed", 2024, "https://arxiv.org/abs/2406.15786"),
     place=Place("model", {"m_view": "layers", "m_edge": "single"}),
-    experiment="In SmolLM2-135M, without retraining, a window of 32, linear attention, random weights and the mean of "
-    "the values replace softmax in layer 15 of 0 to 29 only, and in all layers. It reads the first 128 tokens of the "
-    "text, and 48 of them in random order, twice in a row, to test copying.",
-    rule="Holds if, in the middle layer, no replacement multiplies perplexity by more than {times}, or loses more than "
-    "{lost}% of the gain from copying. Holds partly if only one of the two is true.",
+    experiment="In SmolLM2-135M, without retraining, softmax is replaced by a window of 32 tokens, linear attention, "
+    "random weights or the mean of the values. This is done in layer 15 of layers 0 to 29 only, and in all layers. "
+    "The model reads the first 128 tokens of the text. To test copying, it also reads 48 of these tokens in random "
+    "order, twice in a row.",
+    rule="Two conditions for the middle layer: (1) No replacement multiplies perplexity by more than {times}. (2) No "
+    "replacement loses more than {lost}% of the gain from copying. The claim holds if both conditions are met. It "
+    "holds partly if only one is met.",
     bounds={"times": 1.1, "lost": 10},
     finding="On {tokens} of SmolLM2's tokens, the worst replacement in the middle layer multiplies perplexity by "
-    "{worst}. The largest loss of copying there is {lost}%. In all layers, the best replacement multiplies perplexity "
-    "by {best} and the worst by {floor}.",
+    "{worst}. The largest loss of copying in this layer is {lost}%. If all layers are replaced, the best replacement "
+    "multiplies perplexity by {best} and the worst by {floor}.",
     quantities=(
         Quantity("worst", "perplexity ratio, one layer, worst"),
         Quantity("lost", "loss of copying, one layer, worst", "%"),

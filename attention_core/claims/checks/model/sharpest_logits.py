@@ -48,17 +48,20 @@ CLAIM = Claim(
         "https://arxiv.org/abs/2402.04347",
     ),
     place=Place("model", {"m_view": "predicts"}),
-    experiment="9 replacements (windows with and without sinks, top-k, linear attention, retention, mean of the "
-    "values) are used in all layers of SmolLM2-135M without retraining. It reads the first 128 tokens of the text, and "
-    "48 of them in random order, twice in a row. The kept weight is the share of softmax's weight on the largest logit "
-    "that a replacement gives to the same key, averaged over queries, heads and layers.",
-    rule="A replacement keeps the largest logits if it keeps {keeps}% of that weight, and works if it multiplies "
-    "perplexity by at most {survives}. Holds if all that keep them work and no other does. Holds partly if more than a "
-    "share of {half} of the former work, and less than that share of the latter.",
+    experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
+    "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads the "
+    "first 128 tokens of the text. It also reads 48 of these tokens in random order, twice in a row. The kept weight "
+    "is the share of softmax's weight on the largest logit that a replacement gives to the same key. It is averaged "
+    "over queries, heads and layers.",
+    rule="A replacement keeps the largest logits if its kept weight is at least {keeps}%. It works if it multiplies "
+    "perplexity by at most {survives}. The claim holds if all replacements that keep the largest logits work, and no "
+    "other replacement works. It holds partly in one case: the share that works is above {half} among the "
+    "replacements that keep the largest logits, and below {half} among the others.",
     bounds={"keeps": KEEPS, "survives": SURVIVES, "half": 0.5},
-    finding="{alive} of the {keepers} replacements that keep the largest logits work on {tokens} of SmolLM2's tokens. "
-    "Among the {others} others, {spared} work. At least half of the gain from copying is left in {copying} of the "
-    "former and {others_copying} of the latter. The kept weight and perplexity have a rank correlation of {rho}.",
+    finding="On {tokens} of SmolLM2's tokens, {alive} of the {keepers} replacements that keep the largest logits "
+    "work. Among the {others} others, {spared} work. At least half of the gain from copying is left in {copying} of "
+    "the replacements that keep the largest logits, and in {others_copying} of the others. The kept weight and "
+    "perplexity have a rank correlation of {rho}.",
     quantities=(
         Quantity("alive", "keep the largest logits and work"),
         Quantity("keepers", "keep the largest logits"),

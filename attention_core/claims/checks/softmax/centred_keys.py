@@ -62,18 +62,20 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="Expanding softmax itself to second order is closer to softmax than expanding only its exponential.",
+    statement="A second-order expansion of softmax itself is closer to softmax than a second-order expansion of only "
+    "its exponential.",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
-    experiment="Two second-order series are compared with softmax's matrix in every head: the series of softmax, and "
-    "the series of the exponential with normalised rows. Softmax's series subtracts the mean key, so the second series "
-    "is also measured with the mean key subtracted.",
-    rule="Holds if the series of softmax has the smaller error in the median head and in at least {closer}% of the "
-    "heads. Holds partly if only one of the two is true.",
+    experiment="In every head, two second-order series are compared with softmax's matrix: (1) the series of softmax "
+    "itself, and (2) the series of the exponential with normalised rows. The series of softmax subtracts the mean "
+    "key from all keys. The series of the exponential is therefore also measured with the mean key subtracted.",
+    rule="Two conditions: (1) The series of softmax has the smaller error in at least {closer}% of the heads. (2) "
+    "The series of softmax also has the smaller error in the median head. The claim holds if both conditions are "
+    "met. It holds partly if only one is met.",
     bounds={"closer": 75},
-    finding="The series of softmax has the smaller error in {closer}% of {heads} heads. In the median head its error "
-    "is {own}%; the series of the exponential has {exponential}%. With the mean key subtracted, the latter has "
-    "{centred}%.",
+    finding="The series of softmax has the smaller error in {closer}% of {heads} heads. In the median head, the "
+    "error is {own}% for the series of softmax and {exponential}% for the series of the exponential. With the mean "
+    "key subtracted, the series of the exponential has an error of {centred}%.",
     quantities=(
         Quantity("closer", "heads where softmax's series is closer", "%"),
         Quantity("own", "error, series of softmax", "%"),

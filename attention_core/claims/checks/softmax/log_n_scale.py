@@ -98,20 +98,22 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="Scaling logits by log n keeps softmax's entropy steady at any length; squared ReLU divided by its row "
-    "sum does not respond to the scale.",
+    statement="Scaling logits by log n keeps softmax's entropy steady for any number of tokens n. The scale does not "
+    "affect squared ReLU divided by its row sum.",
     source=articles.ENTROPY_INVARIANCE,
     place=Place("entropy", variants=("softmax", "relu2")),
-    experiment="The entropy of rows is measured at growing lengths with and without the scale: the log of the number "
-    "of allowed keys over the log of a base length. The base length represents the length of training; it is the "
-    "middle one of the measured lengths.",
-    rule="The number of keys that a row attends to, exp(entropy), grows like n^a. Holds if the scale brings a within "
-    "± {steady} up to the base length and beyond it. Holds partly if it does so on one side, or reduces a to at most "
-    "{flatter}% on both. Squared ReLU's entropy must not change by more than {moved} nats.",
+    experiment="The entropy of the rows is measured at growing lengths, with and without the scale. The scale is the "
+    "logarithm of the number of allowed keys, divided by the logarithm of a base length. The base length is the "
+    "middle of the measured lengths and represents the length used in training.",
+    rule="The number of keys that a row attends to, exp(entropy), grows as n to a power a. This power is fitted up "
+    "to the base length and again beyond it. The claim holds if, with the scale, a is within ± {steady} in both "
+    "ranges. It holds partly if this is true in one range, or if the scale reduces a to at most {flatter}% in both "
+    "ranges. In all cases, squared ReLU's entropy must not change by more than {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
-    finding="Up to the base length, the attended keys grow like n to the power {plain} without the scale and {scaled} "
-    "with it. Beyond the base length, the exponents are {plain_beyond} and {scaled_beyond}. The scale changes "
-    "softmax's entropy by up to {softmax} nats and squared ReLU's by up to {squared} nats.",
+    finding="Up to the base length, the number of attended keys grows as n to the power {plain} without the scale "
+    "and {scaled} with the scale. Beyond the base length, the powers are {plain_beyond} without the scale and "
+    "{scaled_beyond} with it. The scale changes softmax's entropy by up to {softmax} nats and squared ReLU's by up "
+    "to {squared} nats.",
     quantities=(
         Quantity("scaled", "exponent up to the base length, scaled"),
         Quantity("plain", "exponent up to the base length, unscaled"),

@@ -60,13 +60,14 @@ CLAIM = Claim(
     statement="Doubling the number of tokens quadruples the memory of full attention's scores.",
     source=Paper("Generating Long Sequences with Sparse Transformers", 2019, "https://arxiv.org/abs/1904.10509"),
     place=Place("timing", {"t_side": "memory"}, variants=("softmax", "linear")),
-    experiment="Full attention runs at growing lengths of this input, with the whole score matrix and with a fused "
-    "kernel. The numbers in the largest tensor are counted.",
-    rule="Holds if a doubling multiplies the score matrix by 4 ± {holds}. Holds partly within ± {partly}.",
+    experiment="Full attention is run on this input at increasing lengths, once with an explicit score matrix and "
+    "once with a fused kernel. The number of elements in the largest tensor is counted.",
+    rule="The claim holds if doubling the number of tokens multiplies the size of the score matrix by 4 ± {holds}. "
+    "It holds partly if this factor is within 4 ± {partly}.",
     bounds={"holds": 0.1, "partly": 0.5},
-    finding="Each doubling of n multiplies the score matrix by {factor}. At {longest} tokens it has {elements} numbers "
-    "per head. A fused kernel gives the same output without storing the matrix: a doubling multiplies its largest "
-    "tensor by {fused}.",
+    finding="Each doubling of the number of tokens multiplies the size of the score matrix by {factor}. At {longest} "
+    "tokens, the matrix has {elements} numbers per head. A fused kernel gives the same output without storing the "
+    "matrix. Each doubling multiplies the kernel's largest tensor by {fused}.",
     quantities=(
         Quantity("factor", "factor per doubling"),
         Quantity("fused", "factor per doubling, fused kernel"),

@@ -45,7 +45,7 @@ def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
             points.setdefault(row.head, []).append((row.n, row.log_z))
     grown = {head: sorted(own) for head, own in sorted(points.items()) if len(own) > 1}
     if not grown:
-        raise UntestableError("No query has a positive logit here, so no row has a sum; choose another head or input.")
+        raise UntestableError("No query has a positive logit, so all row sums are zero. Choose another head or input.")
     for head, own in grown.items():
         start, log_start = own[0]
         for n, log_z in own:
@@ -76,18 +76,19 @@ CLAIM = Claim(
     measure,
     numbers,
     Limit("exponent", "clearly", lambda numbers, bounds: numbers["slower"] >= bounds["some"]),
-    statement="With squared ReLU instead of softmax, row sums grow more slowly than n, so dividing by n is too strong "
-    "for long texts.",
+    statement="With squared ReLU instead of softmax, row sums grow more slowly than the number of tokens n, so "
+    "dividing by n is too strong for long texts.",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("entropy", {"h_view": "normalizer"}),
-    experiment="The squared positive logits of each query are summed at growing lengths of this input. A power law n^a "
-    "is fitted in every head to the growth of these sums (geometric mean over queries).",
-    rule="Holds if the exponent a of the median head is at most {clearly}. Holds partly if at least {some}% of the "
-    "heads have such an exponent.",
+    experiment="The row sum of a query is the sum of its squared positive logits. It is measured at growing lengths "
+    "of this input. In every head, a power law n^a is fitted to the growth of the row sums (geometric mean over "
+    "queries).",
+    rule="For n tokens, row sums grow as n to a power a. The claim holds if a is at most {clearly} in the median "
+    "head. It holds partly if a is at most {clearly} in at least {some}% of the heads.",
     bounds={"clearly": SLOWER, "some": 25},
-    finding="Row sums grow like n to the power {exponent} in the median head and {lowest} in the slowest head. In "
-    "{slower}% of the heads they grow clearly more slowly than n. The Entropy page fits the median growth over heads, "
-    "which has the exponent {curve}.",
+    finding="Row sums grow as n to the power {exponent} in the median head and {lowest} in the head with the slowest "
+    "growth. In {slower}% of the heads, row sums grow clearly more slowly than n. The Entropy page fits the median "
+    "growth over heads instead, which gives the exponent {curve}.",
     quantities=(
         Quantity("exponent", "exponent, median head"),
         Quantity("slower", "heads clearly slower than n", "%"),

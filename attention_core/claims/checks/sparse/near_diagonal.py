@@ -53,7 +53,7 @@ def measure(inputs: ExperimentInput) -> Iterator[WindowRow]:
     """
     if not inputs.source.trained:
         raise UntestableError(
-            "This claim is about the attention of trained models; choose a text, or upload a model's queries and keys."
+            "This claim is about the attention of trained models. Choose a text, or upload a model's queries and keys."
         )
     qkv = inputs.record()
     judged = max(1, round(qkv.n / PART))
@@ -115,16 +115,18 @@ CLAIM = Claim(
     statement="Trained attention is concentrated near the diagonal, so a local window loses little.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
     place=Place("matrices", variants=("softmax", "local")),
-    experiment="The share of every head's attention within w tokens of the diagonal is measured for growing w. At "
-    "w = n/16 (at least one token), the output of local attention is compared with that of full attention. All is "
-    "repeated without the first token, on which trained models put unused attention.",
-    rule="Two conditions in the median head: the window contains at least {times}× what uniform attention puts there, "
-    "and local attention has an error of at most {error}%. Both are tested with and without the first token. Holds if "
-    "all four are met. Holds partly if any is.",
+    experiment="The share of every head's attention within w tokens of the diagonal is measured for growing w. At w "
+    "= n/16 (at least one token), for n tokens, the output of local attention is compared with the output of full "
+    "attention. Both measurements are repeated without the first token, on which trained models put unused attention.",
+    rule="Two conditions in the median head: (1) The share of attention within the window is at least {times}× the "
+    "share under uniform attention. (2) The output of local attention has an error of at most {error}%. Both "
+    "conditions are tested with and without the first token, which gives four tests. The claim holds if all four "
+    "tests are passed. It holds partly if at least one is passed.",
     bounds={"times": 2, "error": 25},
-    finding="Within ± {window} tokens of the diagonal, the median head has {mass}% of its attention; uniform attention "
-    "has {even}%. Local attention with this window has an error of {error}%. The first token receives {first}% of the "
-    "attention. Without it, the share is {mass_rest}% and the error {error_rest}%.",
+    finding="In the median head, {mass}% of the attention is within ± {window} tokens of the diagonal. With uniform "
+    "attention, this share would be {even}%. Local attention with this window has an output error of {error}%. The "
+    "first token receives {first}% of the attention. Without the first token, the share is {mass_rest}% and the "
+    "error {error_rest}%.",
     quantities=(
         Quantity("mass", "attention within the window", "%"),
         Quantity("even", "uniform attention within the window", "%"),

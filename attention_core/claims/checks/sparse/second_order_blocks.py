@@ -49,8 +49,8 @@ def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
     found = _judged(rows)
     if all((abs(found[score] - found[MEAN]) < 100 * FLOAT32_TOLERANCE).all() for score in (SECOND, MASS)):
         raise UntestableError(
-            "Mean keys, second order and the true mass choose equally well in every head, so there is nothing to "
-            "compare; choose an input whose tokens have different weights."
+            "Selecting blocks by mean keys, second order or the true mass works equally well in every head, so there "
+            "is nothing to compare. Choose an input whose tokens have different weights."
         )
     yield from rows
 
@@ -77,17 +77,20 @@ CLAIM = Claim(
     measure,
     numbers,
     Limit("wins", "most", lambda numbers, bounds: numbers["wins"] > numbers["loses"], least=True),
-    statement="For the same number of key blocks, scores to second order find more of softmax's mass than mean keys.",
+    statement="With the same number of key blocks, second-order scores find more of softmax's attention mass than "
+    "mean keys.",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
-    experiment="Each query attends to its own block of 8 tokens and to 2 others, chosen by q·k̄ (mean key) or by "
-    "q·k̄ + ½ qᵀΣq (second order). Softmax's mass on these blocks is averaged over the queries that have more blocks "
-    "to choose from. The figure also shows 1 and 4 blocks, Quest's bound and the true mass.",
-    rule="Holds if second order finds more mass in at least {most}% of the heads. Holds partly if it finds more in "
-    "more heads than it finds less.",
+    experiment="Each query q attends to its own block of 8 tokens and to 2 others, the blocks with the highest "
+    "scores. The score is either q·k̄, with the block's mean key k̄, or q·k̄ + ½ qᵀΣq, with the covariance Σ of its "
+    "keys (second order). Softmax's mass is its total weight on the selected blocks. It is averaged over the queries "
+    "that have more than 2 other blocks. The figure also shows 1 and 4 blocks, Quest's bound and the true mass.",
+    rule="The claim holds if second-order scores find more mass than mean keys in at least {most}% of the heads. It "
+    "holds partly if the heads where they find more mass outnumber the heads where they find less.",
     bounds={"most": 75},
-    finding="Second order finds more mass in {wins}% of the heads and less in {loses}%. In the median head it finds "
-    "{second}% of softmax's mass; mean keys find {mean}%. Quest's bound finds {bound}% and the true mass {best}%.",
+    finding="Second-order scores find more mass than mean keys in {wins}% of the heads and less in {loses}%. In the "
+    "median head, second-order scores find {second}% of softmax's mass, and mean keys find {mean}%. Quest's bound "
+    "finds {bound}%. Selecting blocks by their true mass finds {best}%.",
     quantities=(
         Quantity("wins", "heads where second order finds more", "%"),
         Quantity("loses", "heads where mean keys find more", "%"),

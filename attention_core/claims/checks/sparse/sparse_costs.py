@@ -64,19 +64,19 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="Atrous attention with stride k costs 1/k of full attention, and the cost of local attention with window "
-    "k is linear in n.",
+    statement="Atrous attention with stride k costs 1/k of full attention, and the cost of local attention with "
+    "window k is linear in the number of tokens n.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
-    experiment="With k = 4, the multiply-adds of each algorithm are counted without a causal mask at growing lengths "
-    "of this input. Local attention runs in blocks of tokens, so an input of one or two blocks costs almost as much "
-    "as full attention.",
-    rule="Two conditions: full attention costs {k} ± {off} times as much as atrous attention at the longest length. "
-    "Over the longer half of the lengths, local attention's cost grows at most like n to the power {linear}. Holds if "
-    "both are met. Holds partly if one is.",
+    experiment="The multiply-adds of full, atrous and local attention with k = 4 are counted at increasing lengths "
+    "of this input, without a causal mask. Local attention runs in blocks of tokens, so an input of only one or two "
+    "blocks costs almost as much as full attention.",
+    rule="Two conditions: (1) At the longest length, full attention costs {k} ± {off} times as much as atrous "
+    "attention. (2) Over the longer half of the lengths, the cost of local attention grows no faster than n to the "
+    "power {linear}. The claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"k": K, "off": 0.2, "linear": 1.2},
-    finding="At {longest} tokens, full attention costs {saving}× as much as atrous attention. It costs {cheaper}× as "
-    "much as local attention, whose cost grows like n to the power {local}.",
+    finding="At {longest} tokens, full attention costs {saving}× as much as atrous attention and {cheaper}× as much "
+    "as local attention. The cost of local attention grows as n to the power {local}, for n tokens.",
     quantities=(
         Quantity("saving", "full cost ÷ atrous cost"),
         Quantity("local", "exponent of local cost"),

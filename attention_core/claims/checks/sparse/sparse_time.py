@@ -117,33 +117,36 @@ CLAIM = Claim(
     measure,
     numbers,
     verdict,
-    statement="Local and sparse attention are slower than full attention although they compute less, only atrous "
-    "attention is faster, and masking the full matrix saves nothing.",
+    statement="Local and sparse attention compute less than full attention but are slower. Only atrous attention is "
+    "faster, and masking the full matrix saves no time.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
-    experiment="Local, sparse and atrous attention with their default settings are timed on this machine's processor, "
-    "on random numbers of this input's shape and longer. Full attention is timed fused, with its score matrix, and "
-    "with this matrix masked to the local window. Each time is divided by that of fused full attention in the same "
-    "round.",
-    rule="Holds if three conditions are met at the longest length: local and sparse attention both take more than "
-    "{even}× the time of fused full attention, atrous attention takes less, and masking saves at most {even}×. Holds "
-    "partly if local or sparse "
-    "attention takes more than {even}× there or at this input's length.",
+    experiment="Local, sparse and atrous attention with their default settings are timed on this machine's "
+    "processor. They run on random numbers of this input's shape, and on longer ones. Full attention is timed in "
+    "three ways: fused, with its score matrix, and with this matrix masked to the local window. Each time is divided "
+    "by the time of fused full attention in the same round.",
+    rule="Three conditions at the longest length: (1) Local and sparse attention both take more than {even}× the "
+    "time of fused full attention. (2) Atrous attention takes less time than fused full attention. (3) The unmasked "
+    "matrix takes at most {even}× the time of the masked matrix. The claim holds if all three conditions are met. It "
+    "holds partly if local or sparse attention takes more than {even}× the time of fused full attention, at the "
+    "longest length or at this input's length.",
     bounds={"even": 1.1},
     finding="At {longest} tokens, local attention takes {local}× the time of full attention. Sparse attention takes "
-    "{sparse}× and atrous attention {atrous}×.",
+    "{sparse}× and atrous attention {atrous}× the time of full attention.",
     notes=(
         Case(
-            finding="At this input's {own} tokens, the ratios are {local_here}, {sparse_here} and {atrous_here}.",
+            finding="At this input's {own} tokens, the factors are {local_here} for local, {sparse_here} for sparse "
+            "and {atrous_here} for atrous attention.",
             applies=lambda numbers: numbers["own"] < numbers["longest"],
         ),
         Case(
-            finding="This is the input's own length; no longer input could be timed.",
+            finding="This is the length of this input, because no longer input could be timed.",
             applies=lambda numbers: numbers["own"] == numbers["longest"],
         ),
         Case(
-            finding="Full attention is torch's fused kernel. Its score matrix at {matrix} tokens makes it take {held}× "
-            "as long, and masking this matrix takes {masked}× the time of the unmasked one.",
+            finding="Full attention is timed with torch's fused kernel. At {matrix} tokens, full attention with an "
+            "explicit score matrix takes {held}× as long. Masking this matrix takes {masked}× the time of the "
+            "unmasked matrix.",
             applies=lambda numbers: True,
         ),
     ),

@@ -73,17 +73,19 @@ CLAIM = Claim(
     measure,
     numbers,
     Limit("two", "holds", "partly", least=True),
-    statement="A local layer followed by an atrous layer connects every token with every other, though each layer "
-    "allows only few pairs.",
+    statement="A local layer followed by an atrous layer connects every token with every other token, although each "
+    "layer allows only a few pairs.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
-    experiment="With a stride r of about √n and a window of r − 1, the weights above zero of both layers on this input "
-    "are followed through a stack with residual connections.",
-    rule="Holds if two layers connect {holds}% of all pairs. Holds partly if they connect at least {partly}%.",
+    experiment="For n tokens, the atrous layer has a stride r of about √n, and the local layer has a window of "
+    "r − 1. Both layers have residual connections. Two tokens are connected if a path of weights above zero leads from "
+    "one to the other through the layers.",
+    rule="The claim holds if the two layers connect {holds}% of all pairs of tokens. It holds partly if they connect "
+    "at least {partly}%.",
     bounds={"holds": 100, "partly": 90},
-    finding="A local layer connects {one}% of all pairs; with an atrous layer after it, {two}% are connected. Two "
-    "local layers connect {local}%, two atrous layers {atrous}%. The local and the atrous layer together compute "
-    "{keys}% as many weights as one full layer.",
+    finding="A local layer connects {one}% of all pairs of tokens. With an atrous layer after it, {two}% are "
+    "connected. Two local layers connect {local}%, and two atrous layers connect {atrous}%. Together, the local "
+    "layer and the atrous layer compute {keys}% as many weights as one full layer.",
     quantities=(
         Quantity("two", "pairs connected after two layers", "%"),
         Quantity("one", "after the local layer", "%"),
