@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from attention_core.experiments.swap.summary import error_points
 from driver import curves, message, table
 from test_lessons import NUMBERS, STEPS, begun, press, step_of
 
@@ -17,6 +16,7 @@ from app.words.labels import label
 from attention_core import metrics
 from attention_core.experiments.error import ErrorTask, points
 from attention_core.experiments.leaks import tasks as leak_tasks
+from attention_core.experiments.swap.derived import error_points
 from pages.model import predicts
 from pages.model.measures import _question, _rows
 
@@ -216,7 +216,11 @@ def pooling_2():
 def pooling_3():
     screen = revealed("pooling", 3)
     assert moved(screen, screen.variant("linformer"), 20) == (20, 1)
+    assert screen.variant("power_bert").params.keep == 0.5
     assert 0 < moved(screen, screen.variant("power_bert"), 20)[1] < 1, "the leak is not complete"
+    [task] = leak_tasks(screen.chosen.source, ["power_bert"], head=screen.chosen.head)
+    [found] = dispatch.rows("leaks", task)
+    assert np.count_nonzero((found.moved > 0).all(0)) > 0.3 * len(found.moved), "kept outputs always change"
 
 
 def pooling_4():

@@ -66,7 +66,7 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     off = float((v.mean(0) - exact).norm() / exact.norm())
     weights, errors, _ = first[2]["words"]["notes"]
     assert weights.startswith(f"Weights: layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD} of MiniLM,")
-    assert errors.endswith(f"Baseline, the mean of all values: {off:.0%}.")
+    assert errors.endswith(f"A baseline that outputs the mean of all values has an error of {off:.0%}.")
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
