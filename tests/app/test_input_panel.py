@@ -171,7 +171,7 @@ def test_alibi_is_chosen_with_the_future_hidden_and_says_for_whom_it_is_its_bias
     assert not at.error
     at = go(at, "claims")
     [error] = at.error
-    assert "this page also uses variants without one" in error.value
+    assert "this page also uses variants without a mask" in error.value
 
 
 def captions(at):

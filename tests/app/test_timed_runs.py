@@ -107,7 +107,7 @@ def test_a_crossover_comes_with_the_lengths_between_which_the_rounds_leave_the_o
 
 def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
     lines = series({"softmax": (1.0, 16.0), "local": (2.0, 8.0)}, sizes=(1000, 10_000))
-    assert "**Local** 3,200 tokens" in summary_text(lines)
+    assert "**Local** from 3,200 tokens" in summary_text(lines)
     lines = series({"softmax": (1.0, 16.0), "local": (0.5, 8.0)}, sizes=(1024, 4096))
     assert "from 1,024 tokens on" in summary_text(lines)
     assert crossing_text(lines[1]) == "below 1,024"
@@ -122,7 +122,7 @@ def test_neither_softmax_nor_a_mask_on_the_full_matrix_overtakes_softmax():
 
 def test_a_name_is_shown_as_it_is():
     line = dataclasses.replace(series({"softmax": SOFTMAX, "local": LINES["at"]})[1], name="a*b")
-    assert r"**a\*b** 32 tokens" in summary_text([line])
+    assert r"**a\*b** from 32 tokens" in summary_text([line])
 
 
 def test_without_softmax_nothing_is_overtaken():
