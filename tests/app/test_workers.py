@@ -194,7 +194,7 @@ def test_a_process_that_cannot_start_is_not_blamed_on_memory(monkeypatch):
 
 def test_a_socket_where_nobody_listens_is_not_blamed_on_memory(monkeypatch, tmp_path):
     monkeypatch.setattr(executors, "PATIENCE", 0)
-    with pytest.raises(WorkerError, match="No process listens at ATTENTION_LAB_WORKERS_SOCKET"):
+    with pytest.raises(WorkerError, match="No process listens at the path in ATTENTION_LAB_WORKERS_SOCKET"):
         WorkerExecutor(1, tmp_path / "socket").connect()
 
 
