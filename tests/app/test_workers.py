@@ -188,7 +188,7 @@ def test_a_task_that_a_worker_cannot_read_and_rows_that_cannot_be_sent_name_thei
 
 def test_a_process_that_cannot_start_is_not_blamed_on_memory(monkeypatch):
     monkeypatch.setattr(executors.sys, "executable", "/bin/false")
-    with pytest.raises(WorkerError, match="cannot start; its log says why"):
+    with pytest.raises(WorkerError, match=r"cannot start\. The server's log shows the reason"):
         WorkerExecutor(1).connect()
 
 
