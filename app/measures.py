@@ -151,7 +151,7 @@ def verdict(measure: Measure, truth: float | None, guess: float | None) -> str:
         return _("Answer: {truth}.", **shown)
     values = {**shown, "guess": measure.format(guess), "off": measure.difference(abs(guess - truth))}
     if abs(guess - truth) <= measure.tolerance:
-        return _("Your guess: {guess}. Answer: {truth}, close to it.", **values)
+        return _("Your guess: {guess}. Answer: {truth}. Your guess is close.", **values)
     if guess > truth:
         return _("Your guess: {guess}. Answer: {truth} ({off} lower).", **values)
     return _("Your guess: {guess}. Answer: {truth} ({off} higher).", **values)

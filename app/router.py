@@ -131,7 +131,10 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
                 SharedOptions.causal.draw(width="content")
             if page.header:
                 page.header()
-            brief = _("This link, also in the address bar, reproduces the screen: input, variants and settings.")
+            brief = _(
+                "This link reproduces the input, variants and settings of this screen. The address bar shows the same "
+                "link."
+            )
             lazy_popover(
                 _("Share"), partial(_share, key), brief=brief, key="share", icon=":material/share:", type="tertiary"
             )

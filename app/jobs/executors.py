@@ -32,15 +32,15 @@ LOST = N_(
 )
 """The message for a worker that died during a task. Every other cause has a message of its own."""
 BROKEN = N_(
-    "The worker processes of this server cannot start; see its log. Restart it with ATTENTION_LAB_WORKERS=0 to compute "
-    "without them."
+    "The worker processes of this server cannot start. The server's log shows the reason. To compute without worker "
+    "processes, restart the server with ATTENTION_LAB_WORKERS=0."
 )
 ABSENT = N_(
-    "No process listens at ATTENTION_LAB_WORKERS_SOCKET. Start python -m attention_core.workers with that path, then "
-    "try again."
+    "No process listens at the path in ATTENTION_LAB_WORKERS_SOCKET. Start python -m attention_core.workers with this "
+    "path, then try again."
 )
 SCHEDULER = N_(
-    "No Dask scheduler answers at the address in ATTENTION_LAB_SCHEDULER; start it and try again, or unset "
+    "No Dask scheduler answers at the address in ATTENTION_LAB_SCHEDULER. Start the scheduler and try again, or unset "
     "the variable."
 )
 

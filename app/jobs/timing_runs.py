@@ -20,10 +20,10 @@ from attention_core.formatting import format_interpolated
 KEY = "timing"
 """The key of the run, which is shared by the pages that measure time."""
 FINDINGS = {
-    "below": N_("faster than softmax at every length, from {n:,} tokens on: {names}"),
-    "at": N_("faster than softmax from: {names}"),
-    "even": N_("no clear difference at the longest length: {names}"),
-    "beyond": N_("slower at the longest length measured: {names}"),
+    "below": N_("faster than softmax at every measured length, from {n:,} tokens on: {names}"),
+    "at": N_("faster than softmax from a certain length on: {names}"),
+    "even": N_("no clear difference from softmax at the longest length: {names}"),
+    "beyond": N_("slower than softmax at the longest length: {names}"),
 }
 """Phrases for the variants that are faster than softmax from some length on, by ``Crossing.where``."""
 FASTER = {
@@ -128,11 +128,13 @@ def summary_text(found: Sequence[Series]) -> str:
         if at is not None:
             name = f"**{escape_markdown(line.name)}**"
             if at.where == "at":
-                name = _("{name} {n} tokens ({range})", name=name, n=format_interpolated(at.tokens), range=_range(at))
+                name = _(
+                    "{name} from {n} tokens ({range})", name=name, n=format_interpolated(at.tokens), range=_range(at)
+                )
             where.setdefault(at.where, []).append((at.tokens, name))
     where.get("at", []).sort()
     if not where:
-        return _("Add a variant to see from which length it is faster than softmax.")
+        return _("Add a variant to see the length at which it becomes faster than softmax.")
     sentences = [
         _(words, names=", ".join(name for _n, name in where[kind]), n=round(where[kind][0][0]))
         for kind, words in FINDINGS.items()
@@ -144,7 +146,8 @@ def summary_text(found: Sequence[Series]) -> str:
     if "at" in where:
         certain = _n(
             "Only one round was measured, so the uncertainty of these lengths is unknown.",
-            "Brackets: the measured lengths between which the order changes, by the quartiles of {n} rounds.",
+            "Each bracket gives the measured lengths between which the variant becomes faster, judged by the quartiles "
+            "of {n} rounds.",
             n=min(len(point.ms) for point in line.points),
         )
     return paragraph(

@@ -72,8 +72,8 @@ def choice_verdict(right: str, chosen: str | None) -> str:
     if chosen is None:
         return _("Answer: {right}.", right=right)
     if chosen == right:
-        return _("Right: {right}.", right=right)
-    return _("Not {chosen}: {right}.", chosen=chosen, right=right)
+        return _("Correct: {right}.", right=right)
+    return _("Your choice: {chosen}. Answer: {right}.", chosen=chosen, right=right)
 
 
 def numbers(found: Answer, screen: Screen) -> str:

@@ -209,7 +209,10 @@ def check(step: Step, place: int) -> None:
         return
     if own and (step.answer or between or not many >= 2 or step.right > many):
         raise LessonError(
-            N_("Step {place}: “right” must be the number of one of at least two “choices”, without “answer”."),
+            N_(
+                "Step {place}: “right” must be the number of a choice, counted from 1. It needs at least two “choices” "
+                "and no “answer”."
+            ),
             place=place,
         )
     if own:
@@ -226,7 +229,10 @@ def check(step: Step, place: int) -> None:
     rising = all(math.isfinite(b) for b in step.bounds) and [*step.bounds] == sorted({*step.bounds})
     if (many or between) and (found.rank or len(step.bounds) != many - 1 or many < 2 or not rising):
         raise LessonError(
-            N_("Step {place}: “bounds” must be rising numbers, one fewer than “choices”, with a number as “answer”."),
+            N_(
+                "Step {place}: “bounds” must be rising numbers, one fewer than there are “choices”. “answer” must name "
+                "a number."
+            ),
             place=place,
         )
 

@@ -44,9 +44,9 @@ export function story(words, labels, word, [first, ...others]) {
  */
 function compared(words, labels, { name, weights }, target, reference) {
   const weight = weights[target];
-  const values = { row: name, weight: percent(weight) };
+  const values = { row: name, target: labels[target], weight: percent(weight) };
   const least = weights.reduce((lowest, each, j) => (each < (weights[lowest] || 0) ? j : lowest), target);
-  const below = { other: labels[least], least: percent(weights[least]) };
+  const below = { row: name, other: labels[least], least: percent(weights[least]) };
   return [
     fill(words[sentenceOf(weight, reference)], values),
     ...(least !== target && weights[least] <= BELOW ? [fill(words.below, below)] : []),

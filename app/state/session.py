@@ -151,7 +151,7 @@ class SharedOptions(Options, shared=1):
         N_("Sharpness"),
         widget=st.slider,
         arguments=lambda: {"min_value": 0.0, "max_value": 16.0, "step": 0.25},
-        help=N_("Multiplies the logits; a higher value concentrates the weights."),
+        help=N_("Factor by which the logits are multiplied. A higher value concentrates each row on fewer keys."),
     )
     seed = whole(PLAIN.seed, 0, 2**31 - 1, N_("Seed"))
     rope = switch(
@@ -161,8 +161,8 @@ class SharedOptions(Options, shared=1):
         {OWN: N_("original"), NONE: N_("no RoPE"), ROPE: N_("RoPE"), ALIBI: N_("ALiBi")},
         N_("Positions"),
         help=N_(
-            "Position encoding of queries and keys: RoPE (arXiv 2104.09864) rotates them, ALiBi (arXiv 2108.12409) "
-            "subtracts slope × distance from each score, and uploads are assumed to have none."
+            "Position encoding. RoPE (arXiv 2104.09864) rotates queries and keys. ALiBi (arXiv 2108.12409) subtracts "
+            "slope × distance from each score. Uploads are assumed to have no position encoding."
         ),
     )
     variants = link_only_option(
@@ -179,7 +179,9 @@ class SharedOptions(Options, shared=1):
         True,
         N_("Special tokens"),
         opening=False,
-        help=N_("Tokens that the tokenizer adds; if they are hidden, each row is rescaled to its original sum."),
+        help=N_(
+            "Shows the tokens that the tokenizer adds. If they are hidden, each row is rescaled to its original sum."
+        ),
     )
     picture = choice({"png": "PNG", "svg": "SVG"}, N_("Save as"))
 

@@ -32,7 +32,8 @@ def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int) -> str
     """Return the cost of a variant, relative to softmax, on n tokens with heads of size d, without a causal mask."""
     cost, full = (a.cost(n, d, heads=heads) for a in (attention, ac.get("softmax")))
     text = _(
-        "**O({complexity})**: {own:,} multiply-adds per head ({share:.2f}× softmax, d_v = d, no causal mask).",
+        "**O({complexity})**: {own:,} multiply-adds per head, {share:.2f}× the number for softmax. Values have the "
+        "same size as keys (d_v = d), and there is no causal mask.",
         complexity=_(attention.variant.complexity),
         own=cost.multiply_adds // heads,
         share=cost.multiply_adds / full.multiply_adds,
@@ -41,10 +42,11 @@ def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int) -> str
 
 
 def what_is_counted() -> str:
-    """Return the convention for counting multiply-adds, in two sentences."""
+    """Return the convention for counting multiply-adds, in three sentences."""
     return _(
-        "Multiply-adds count matrix products, attention kernels and distances, but not elementwise functions, inverses "
-        "or decompositions. A causal mask skips key blocks that lie entirely after a block of queries."
+        "The number of multiply-adds includes matrix products, attention kernels and distances. It excludes "
+        "elementwise functions, inverses and decompositions. With a causal mask, blocks of keys that lie entirely "
+        "after a block of queries are not counted."
     )
 
 
@@ -52,7 +54,7 @@ def sources(variant: ac.Variant) -> str:
     """Return the source and further references of a variant as Markdown."""
     source, further = _cited(variant.source), ", ".join(map(_cited, variant.further))
     if further:
-        return _("Source: {source}; see also {further}", source=source, further=further)
+        return _("Source: {source}. See also {further}", source=source, further=further)
     return _("Source: {source}", source=source)
 
 

@@ -93,5 +93,5 @@ def formula_expander(title: str, formula: str, words: str, *, key: str) -> None:
 
 def snippet(code: str) -> None:
     """Draw code to copy."""
-    st.caption(_("Runs wherever attention_core is installed:"))
+    st.caption(_("This code runs wherever attention_core is installed:"))
     st.code(code, language="python")

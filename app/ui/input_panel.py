@@ -165,12 +165,12 @@ def chosen(*, switch: bool = True, uses_unmasked: bool = False) -> ChosenInput:
 def _check_hidden(*, uses_unmasked: bool, hidden: bool) -> None:
     if uses_unmasked:
         raise InputError(
-            "ALiBi needs a causal mask, and this page also uses variants without one; choose other positions in the "
+            "ALiBi needs a causal mask, but this page also uses variants without a mask. Choose other positions in the "
             "panel on the left."
         )
     if not hidden:
         raise InputError(
-            "ALiBi needs a causal mask; switch Causal on, or choose other positions in the panel on the left."
+            "ALiBi needs a causal mask. Switch Causal on, or choose other positions in the panel on the left."
         )
 
 
@@ -183,11 +183,15 @@ def describe_alibi(alone: Sequence[str], others: Sequence[str]) -> str:
     """
     return paragraph(
         _(
-            "**ALiBi** subtracts 2^(−8h/H) × distance from each score q·k / √d of head h = 1 … H, by two extra "
-            "coordinates of queries and keys."
+            "**ALiBi** subtracts 2^(−8h/H) × distance from each score q·k / √d. Here, h is the number of the head, "
+            "from 1 to H, and distance is measured in tokens. For this purpose, queries and keys get two additional "
+            "coordinates."
         ),
-        _("Exact for variants that use only these scores: {names}.", names=", ".join(alone)) if alone else "",
-        _("Not exact where the coordinates also enter features, norms or gates: {names}.", names=", ".join(others))
+        _("ALiBi is exact for variants that use only these scores: {names}.", names=", ".join(alone)) if alone else "",
+        _(
+            "ALiBi is not exact for variants in which the coordinates also affect features, norms or gates: {names}.",
+            names=", ".join(others),
+        )
         if others
         else "",
     )
@@ -210,13 +214,13 @@ def future_share_message(share: float, head: int | None) -> str:
     """Return a sentence on the attention of a causal model to later tokens while its mask is off."""
     if head is None:
         return _(
-            "This model masks later tokens, but **Causal** is switched off: these tokens get {share:.0%} of softmax's "
-            "weight, averaged over heads. Switch **Causal** on to see the model's own attention.",
+            "This model masks later tokens, but **Causal** is switched off. Later tokens now receive {share:.0%} of "
+            "the weight of softmax, averaged over heads. Switch **Causal** on to see the model's own attention.",
             share=share,
         )
     return _(
-        "This model masks later tokens, but **Causal** is switched off: these tokens get {share:.0%} of softmax's "
-        "weight in head {head}. Switch **Causal** on to see the model's own attention.",
+        "This model masks later tokens, but **Causal** is switched off. Later tokens now receive {share:.0%} of the "
+        "weight of softmax in head {head}. Switch **Causal** on to see the model's own attention.",
         share=share,
         head=head,
     )
@@ -247,7 +251,9 @@ def _uploaded(now: SharedOptions) -> Source | None:
         return replace(upload, positions=now.positions)
     data = cached.uploads().known(upload.digest)
     if data is None:
-        text = N_("{file} was removed, because files of all visitors may use {most:.0f} MiB in total; upload it again.")
+        text = N_(
+            "{file} was removed, because files of all visitors may use {most:.0f} MiB in total. Upload the file again."
+        )
         raise InputError(text, file=upload.name, most=current().uploads_bytes / 2**20)
     return replace(upload, data=data, positions=now.positions)
 

@@ -28,7 +28,10 @@ SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
 
 def show() -> None:
     """Draw one expander per family, with a row for each of its variants."""
-    text = _("Each picture is the variant's matrix on the same 32 tokens. Rows are queries, columns are keys.")
+    text = _(
+        "Each picture shows a variant's attention matrix on the same 32 random tokens. Rows are queries, and columns "
+        "are keys."
+    )
     st.markdown(f":small[{text}]")
     opened = HomeOptions.family.value
     with st.container(key="gallery", gap="xsmall"):
@@ -61,7 +64,7 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
         query: query parameters that links to other pages carry.
         dark: whether the page is dark.
     """
-    alt = _("{name}: its matrix on the same 32 tokens", name=_(variant.title))
+    alt = _("{name}: attention matrix on the same 32 tokens", name=_(variant.title))
     costs = _(
         "time {complexity} · causal: {causal}",
         complexity=_(variant.complexity),

@@ -15,7 +15,7 @@ from pages.home.options import HomeOptions
 def top() -> None:
     """Draw the app's name and purpose, the live sentence, the lessons, and links to all pages."""
     purpose = _("Attention Lab: see and measure attention mechanisms side by side")
-    instruction = _("Hover a word, drag a slider, or type your own sentence.")
+    instruction = _("Hover over a word, drag a slider, or type your own sentence.")
     st.markdown(f"# {purpose}\n\n{instruction}", anchors=False)
     sentence.show()
     parts = f"## {_('Lessons: guess first, then see the answer')}", card.contents(), _questions()

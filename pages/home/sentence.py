@@ -62,18 +62,21 @@ def notes(found: Budgets) -> list[str]:
     """Return sentences that explain the numbers."""
     return [
         _(
-            "Weights: layer {layer}, head {head} of MiniLM, without [CLS] and [SEP]. Orange is negative.",
+            "The weights are those of layer {layer}, head {head} of MiniLM, without the special tokens [CLS] and "
+            "[SEP]. Negative weights are orange.",
             layer=presets.SENTENCE_LAYER,
             head=presets.SENTENCE_HEAD,
         ),
         _(
-            "Error: distance from softmax's output over all tokens, including [CLS] and [SEP], relative to its size. "
-            "Baseline, the mean of all values: {mean}.",
+            "The error is the distance between the output of a variant and the output of softmax, divided by the size "
+            "of the output of softmax. All tokens count, including [CLS] and [SEP]. A baseline that outputs the mean "
+            "of all values has an error of {mean}.",
             mean=percent(found.uniform_error),
         ),
         _(
-            "Cost: multiply-adds in matrix products at the same setting and {n} tokens, without a causal mask. Error "
-            "and cost change with length: see the page Error for longer texts.",
+            "The cost is the number of multiply-adds in matrix products, as a share of the number for softmax. It is "
+            "counted at the setting shown, for {n} tokens without a causal mask. Error and cost change with the length "
+            "of the text. The page Error shows them for longer texts.",
             n=found.n,
         ),
     ]
@@ -87,7 +90,7 @@ def row(steps: Steps) -> Row:
         key=variant.key,
         title=_(variant.title),
         knob="" if budget is None else readable(budget.name),
-        note=_("all pairs") if variant.key == REFERENCE else _("no setting recovers softmax"),
+        note=_("all pairs") if variant.key == REFERENCE else _("no setting reproduces softmax"),
         settings=[_set(each) for each in steps.attentions],
         words=[each.word for each in steps.attentions],
         weights=steps.weights,

@@ -21,8 +21,12 @@ N = SAMPLE.spec.n
 def show() -> None:
     """Draw every tree, the largest first."""
     text = paragraph(
-        _("Each entry reduces to its parent at the settings shown."),
-        _("The number is the largest difference between their two matrices on the same {n} random tokens.", n=N),
+        _("With the settings shown, each variant reduces to its parent, the variant one level above it."),
+        _(
+            "The number is the largest elementwise difference between the attention matrices of the two variants on "
+            "the same {n} random tokens.",
+            n=N,
+        ),
     )
     roots = "".join(root(tree) for tree in family_tree.trees())
     with st.container(key="family-tree"):
@@ -51,7 +55,7 @@ def line(edge: Edge) -> str:
 
 def also(edge: Edge) -> str:
     """Return another variant that this one equals at other settings, as HTML."""
-    text = _("also {name}: {conditions}", name=_(edge.special.title), conditions=conditions(edge))
+    text = _("also reduces to {name}: {conditions}", name=_(edge.special.title), conditions=conditions(edge))
     return f"<br><small>{html.escape(text)} · {html.escape(distance(apart(edge)))}</small> {_both(edge)}"
 
 

@@ -37,8 +37,8 @@ def show() -> None:
     if found is None:
         st.info(
             _(
-                "To make a lesson, set up any page as your class should see it, then choose **Share**, **Add this "
-                "screen to a lesson**. Your steps appear here."
+                "To make a lesson, set up any page as your class should see it, then choose **Share** and "
+                "**Add this screen to a lesson**. The steps that you add appear here."
             ),
             icon=":material/add_to_photos:",
         )
@@ -73,7 +73,7 @@ def _hand_out(found: Lesson) -> None:
         there = (st.context.url or "").split("?")[0].rpartition("/")[0]
         st.code(f"{there}/{card.address(whole, 1, present=False).removeprefix('./')}", language=None)
     else:
-        st.caption(_("This lesson is too long for a link. Hand out the file instead."))
+        st.caption(_("This lesson is too long for a link. Share the lesson as a file instead."))
     with st.container(horizontal=True):
         tried = st.button(_("Try it"), icon=":material/play_arrow:", key="lessons.try")
         st.button(_("Start over"), icon=":material/delete:", type="tertiary", key="lessons.clear", on_click=_clear)
@@ -230,11 +230,11 @@ def _warn(step: Step, place: int) -> None:
     """Show a warning if the step's own screen already shows the answer, with a button that hides the variant."""
     if not draft.shows_answer(step):
         return
-    st.warning(_("The step's own screen already shows the answer."), icon=":material/visibility:")
+    st.warning(_("The screen of this step already shows the answer."), icon=":material/visibility:")
     key = answer.variant_of(step)
     if key not in ("", REFERENCE):
         name = _(ac.variant(key).title)
-        label = _("Hide {name} until the answer", name=name)
+        label = _("Hide {name} until the answer is shown", name=name)
         st.button(label, key="lessons.hide", type="tertiary", on_click=draft.remove_asked_variant, args=(place,))
 
 
@@ -266,7 +266,7 @@ def _choices(step: Step, place: int) -> None:
     if len(step.choices) > 1:
         st.session_state["lessons.right"] = min(step.right or 1, len(step.choices)) - 1
         st.selectbox(
-            _("Right choice"),
+            _("Correct choice"),
             range(len(step.choices)),
             format_func=lambda i: step.choices[i],
             key="lessons.right",

@@ -48,10 +48,12 @@ def test_one_token_is_not_called_several():
 
 def test_a_mask_that_is_off_is_named_with_its_head():
     assert (
-        "later tokens, but **Causal** is switched off: these tokens get 64% of softmax's weight in head 3."
+        "later tokens, but **Causal** is switched off. Later tokens now receive 64% of the weight of softmax in head 3."
         in future_share_message(0.64, 3)
     )
-    assert "these tokens get 64% of softmax's weight, averaged over heads." in future_share_message(0.64, None)
+    assert "Later tokens now receive 64% of the weight of softmax, averaged over heads." in future_share_message(
+        0.64, None
+    )
     assert all("Switch **Causal** on" in future_share_message(0.1, head) for head in (None, 0))
 
 
@@ -71,7 +73,7 @@ def test_a_file_stands_where_all_visitors_files_do_and_one_that_made_room_is_ask
     assert not at.exception
     [error] = at.error
     assert error.value == (
-        "m?ine.npz was removed, because files of all visitors may use 1024 MiB in total; upload it again."
+        "m?ine.npz was removed, because files of all visitors may use 1024 MiB in total. Upload the file again."
     )
 
 
@@ -148,7 +150,7 @@ def test_for_whom_two_coordinates_are_alibi_is_said(alone, others, told):
     said = describe_alibi(alone, others)
     assert said.startswith("**ALiBi** subtracts 2^(−8h/H) × distance from each score q·k / √d")
     assert all(words in said for words in told)
-    assert (("Exact for" in said), ("Not exact where" in said)) == (bool(alone), bool(others))
+    assert (("ALiBi is exact for" in said), ("ALiBi is not exact for" in said)) == (bool(alone), bool(others))
 
 
 def test_alibi_is_chosen_with_the_future_hidden_and_says_for_whom_it_is_its_bias():
@@ -169,13 +171,13 @@ def test_alibi_is_chosen_with_the_future_hidden_and_says_for_whom_it_is_its_bias
     at = at.toggle(key="causal").set_value(False).run()
     assert not at.exception
     [error] = at.error
-    assert error.value.startswith("ALiBi needs a causal mask; switch Causal on")
+    assert error.value.startswith("ALiBi needs a causal mask. Switch Causal on")
     at = go(at, "causal")  # this page hides the future by itself
     assert not at.exception
     assert not at.error
     at = go(at, "claims")
     [error] = at.error
-    assert "this page also uses variants without one" in error.value
+    assert "this page also uses variants without a mask" in error.value
 
 
 def captions(at):

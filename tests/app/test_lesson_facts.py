@@ -216,7 +216,11 @@ def pooling_2():
 def pooling_3():
     screen = revealed("pooling", 3)
     assert moved(screen, screen.variant("linformer"), 20) == (20, 1)
+    assert screen.variant("power_bert").params.keep == 0.5
     assert 0 < moved(screen, screen.variant("power_bert"), 20)[1] < 1, "the leak is not complete"
+    [task] = leak_tasks(screen.chosen.source, ["power_bert"], head=screen.chosen.head)
+    [found] = dispatch.rows("leaks", task)
+    assert np.count_nonzero((found.moved > 0).all(0)) > 0.3 * len(found.moved), "kept outputs always change"
 
 
 def pooling_4():

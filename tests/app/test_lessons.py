@@ -204,7 +204,7 @@ def test_the_lessons_that_ship_compute_every_answer():
 
 def test_a_guess_is_judged_by_the_number_found():
     at = press(guess(begun("flat"), 4.5), ".check")
-    assert "Your guess: 4.50 nats. Answer: 4.62 nats, close to it." in card(at)
+    assert "Your guess: 4.50 nats. Answer: 4.62 nats. Your guess is close." in card(at)
     assert "(2.62 nats higher)" in card(press(guess(begun("flat"), 2.0), ".check"))
 
 
@@ -246,7 +246,7 @@ def test_a_choice_is_made_before_it_is_checked():
     assert next(b for b in at.button if (b.key or "").endswith(".check")).disabled
     choice = next(p for p in at.pills if p.key.startswith("lesson."))
     at = press(choice.set_value(3).run(), ".check")
-    assert "Right: Performer." in card(at)
+    assert "Correct: Performer." in card(at)
 
 
 def test_a_lesson_goes_on_elsewhere_and_shows_the_way_back():
@@ -279,7 +279,7 @@ MEASURE = PageMeasure("t", lambda screen: 1.0, unit="%", tolerance=5, missing_me
     [
         (None, 3.0, "No."),
         (40.0, None, "Answer: 40%."),
-        (40.0, 45.0, "Your guess: 45%. Answer: 40%, close to it."),
+        (40.0, 45.0, "Your guess: 45%. Answer: 40%. Your guess is close."),
         (40.0, 46.0, "Your guess: 46%. Answer: 40% (6 percentage points lower)."),
         (40.0, 34.0, "Your guess: 34%. Answer: 40% (6 percentage points higher)."),
         (-40.0, None, "Answer: −40%."),
@@ -302,8 +302,8 @@ def test_a_number_between_bounds(number, place):
 
 def test_a_choice_in_words():
     assert answer_text.choice_verdict("A", None) == "Answer: A."
-    assert answer_text.choice_verdict("A", "A") == "Right: A."
-    assert answer_text.choice_verdict("A", "B") == "Not B: A."
+    assert answer_text.choice_verdict("A", "A") == "Correct: A."
+    assert answer_text.choice_verdict("A", "B") == "Your choice: B. Answer: A."
 
 
 def test_the_length_of_a_lesson_in_words():

@@ -54,10 +54,14 @@ LINES = {"at": (2.0, 8.0), "below": (0.5, 8.0), "beyond": (2.0, 17.0), "even": (
 @pytest.mark.parametrize(
     ("where", "told", "cell"),
     [
-        ("at", "faster than softmax from: **Local** 32 tokens (16 to 64)", "32 tokens (16 to 64)"),
-        ("below", "faster than softmax at every length, from 16 tokens on: **Local**", "below 16"),
-        ("beyond", "slower at the longest length measured: **Local**", "not within the measured lengths"),
-        ("even", "no clear difference at the longest length: **Local**", "no clear difference"),
+        (
+            "at",
+            "faster than softmax from a certain length on: **Local** from 32 tokens (16 to 64)",
+            "32 tokens (16 to 64)",
+        ),
+        ("below", "faster than softmax at every measured length, from 16 tokens on: **Local**", "below 16"),
+        ("beyond", "slower than softmax at the longest length: **Local**", "not within the measured lengths"),
+        ("even", "no clear difference from softmax at the longest length: **Local**", "no clear difference"),
     ],
 )
 @pytest.mark.parametrize("live", [True, False])
@@ -77,10 +81,11 @@ def test_all_that_is_found_stands_in_one_sentence():
     times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0), "sparse": (2.0, 16.0)}
     lines = series(times | {"atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)})
     assert summary_text(lines) == (
-        "On this machine, faster than softmax at every length, from 16 tokens on: **Local**, **Longformer**; "
-        "faster than softmax from: **Linear** 32 tokens (16 to 64), **Top-k** 60 tokens (16 to 64); "
-        "no clear difference at the longest length: **Sparse**; "
-        "slower at the longest length measured: **Atrous**, **Nyström**. "
+        "On this machine, faster than softmax at every measured length, from 16 tokens on: **Local**, **Longformer**; "
+        "faster than softmax from a certain length on: **Linear** from 32 tokens (16 to 64), "
+        "**Top-k** from 60 tokens (16 to 64); "
+        "no clear difference from softmax at the longest length: **Sparse**; "
+        "slower than softmax at the longest length: **Atrous**, **Nyström**. "
         "Only one round was measured, so the uncertainty of these lengths is unknown."
     )
 
@@ -92,8 +97,8 @@ def test_a_crossover_comes_with_the_lengths_between_which_the_rounds_leave_the_o
     )
     lines = series({"softmax": softmax, "local": local}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
     assert (
-        "(16 to 64). Brackets: the measured lengths between which the order changes, by the quartiles of 3 rounds."
-        in summary_text(lines)
+        "(16 to 64). Each bracket gives the measured lengths between which the variant becomes faster, "
+        "judged by the quartiles of 3 rounds." in summary_text(lines)
     )
     early = ((1.0, 1.5, 0.8), (3.0, 3.0, 3.0), (8.0, 8.0, 8.0))
     lines = series({"softmax": softmax, "local": early}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
@@ -102,7 +107,7 @@ def test_a_crossover_comes_with_the_lengths_between_which_the_rounds_leave_the_o
 
 def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
     lines = series({"softmax": (1.0, 16.0), "local": (2.0, 8.0)}, sizes=(1000, 10_000))
-    assert "**Local** 3,200 tokens" in summary_text(lines)
+    assert "**Local** from 3,200 tokens" in summary_text(lines)
     lines = series({"softmax": (1.0, 16.0), "local": (0.5, 8.0)}, sizes=(1024, 4096))
     assert "from 1,024 tokens on" in summary_text(lines)
     assert crossing_text(lines[1]) == "below 1,024"
@@ -110,14 +115,14 @@ def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
 
 def test_neither_softmax_nor_a_mask_on_the_full_matrix_overtakes_softmax():
     lines = series({"softmax~temperature~2.0": SOFTMAX, "fused.local": (0.5, 8.0)})
-    assert summary_text(lines) == "Add a variant to see from which length it is faster than softmax."
+    assert summary_text(lines) == "Add a variant to see the length at which it becomes faster than softmax."
     assert lines[0].is_reference
     assert not lines[1].is_reference
 
 
 def test_a_name_is_shown_as_it_is():
     line = dataclasses.replace(series({"softmax": SOFTMAX, "local": LINES["at"]})[1], name="a*b")
-    assert r"**a\*b** 32 tokens" in summary_text([line])
+    assert r"**a\*b** from 32 tokens" in summary_text([line])
 
 
 def test_without_softmax_nothing_is_overtaken():

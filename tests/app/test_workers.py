@@ -188,13 +188,13 @@ def test_a_task_that_a_worker_cannot_read_and_rows_that_cannot_be_sent_name_thei
 
 def test_a_process_that_cannot_start_is_not_blamed_on_memory(monkeypatch):
     monkeypatch.setattr(executors.sys, "executable", "/bin/false")
-    with pytest.raises(WorkerError, match="cannot start; see its log"):
+    with pytest.raises(WorkerError, match=r"cannot start\. The server's log shows the reason"):
         WorkerExecutor(1).connect()
 
 
 def test_a_socket_where_nobody_listens_is_not_blamed_on_memory(monkeypatch, tmp_path):
     monkeypatch.setattr(executors, "PATIENCE", 0)
-    with pytest.raises(WorkerError, match="No process listens at ATTENTION_LAB_WORKERS_SOCKET"):
+    with pytest.raises(WorkerError, match="No process listens at the path in ATTENTION_LAB_WORKERS_SOCKET"):
         WorkerExecutor(1, tmp_path / "socket").connect()
 
 

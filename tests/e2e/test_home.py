@@ -57,7 +57,7 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(page, f"{server}/?variants=softmax")
     summary, arc = page.locator(".summary"), page.locator('[data-variant="local"] path').nth(1)
-    expect(summary).to_contain_text("“it” looks mostly at “animal” (77%). Local (window 4) cannot reach it.")
+    expect(summary).to_contain_text("“it” looks mostly at “animal” (77%). Local (window 4) cannot reach “animal”.")
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert written(matrix("local~window~4")[8]) == numbers(page, "local")
     assert arc.evaluate("(arc) => arc.style.opacity") == "0"
@@ -68,7 +68,7 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     page.mouse.down()
     for place in range(8, 28):
         page.mouse.move(*on(window, place / 28, 0.5))
-    expect(summary).to_contain_text("gives it 77%, about the same")
+    expect(summary).to_contain_text("gives “animal” about the same weight, 77%")
     page.wait_for_timeout(600)  # This is longer than the pause in a drag after which the browser reports to the server.
     assert len(asked) == before, "arcs follow the hand without a request"
     page.mouse.up()
@@ -167,7 +167,7 @@ def test_the_numbers_are_explained_behind_a_button(page, server):
     expect(notes).to_be_hidden()
     button.focus()
     page.keyboard.press("Enter")
-    expect(notes).to_contain_text("Baseline, the mean of all values")
+    expect(notes).to_contain_text("A baseline that outputs the mean of all values")
     expect(button).to_have_attribute("aria-expanded", "true")
     button.click()
     expect(notes).to_be_hidden()
@@ -234,16 +234,16 @@ def test_where_a_word_looks_is_told(told, row, said):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ([0, math.nan, 1, 0], "X cannot reach it."),
-        ([0, 0.76, 0, 0], "X gives it 76%, about the same."),
-        ([0, 0.84, 0, 0], "X gives it 84%, about the same."),
-        ([0, 0.74, 0, 0], "X gives it only 74%."),
-        ([0, 0.86, 0, 0], "X gives it more, 86%."),
-        ([0, 0.003, 0, 0], "X gives it only <1%."),
-        ([0, -0.02, 0, 0], "X gives it a negative weight, −2%."),
-        ([-0.09, 0.4, 0, 0], "X gives it only 40%."),
-        ([-0.11, 0.4, -0.1, 0], "X gives it only 40%. It also gives “The” a negative weight, −11%."),
-        ([0, -0.5, 0, 0], "X gives it a negative weight, −50%."),
+        ([0, math.nan, 1, 0], "X cannot reach “animal”."),
+        ([0, 0.76, 0, 0], "X gives “animal” about the same weight, 76%."),
+        ([0, 0.84, 0, 0], "X gives “animal” about the same weight, 84%."),
+        ([0, 0.74, 0, 0], "X gives “animal” only 74%."),
+        ([0, 0.86, 0, 0], "X gives “animal” more weight, 86%."),
+        ([0, 0.003, 0, 0], "X gives “animal” only <1%."),
+        ([0, -0.02, 0, 0], "X gives “animal” a negative weight, −2%."),
+        ([-0.09, 0.4, 0, 0], "X gives “animal” only 40%."),
+        ([-0.11, 0.4, -0.1, 0], "X gives “animal” only 40%. X also gives “The” a negative weight, −11%."),
+        ([0, -0.5, 0, 0], "X gives “animal” a negative weight, −50%."),
     ],
 )
 def test_what_a_variant_makes_of_it_is_told(told, row, said):

@@ -83,7 +83,7 @@ export class Board {
       this.readout.tip,
       this.readout.live,
     );
-    this.root.style.visibility = "hidden"; // until the style sheet has arrived: without it, panels stand in one column
+    this.root.style.visibility = "hidden"; // until the panels have their places
     host.append(this.root);
     this.hands = new Hands(this);
     this.ears = new AbortController();
@@ -256,6 +256,7 @@ export class Board {
     if (swiped) this.side = Math.min(this.settings.panel_size, room - PEEK);
     this.grid.classList.toggle("swiped", swiped);
     this.grid.style.gridTemplateColumns = `repeat(${swiped ? count : this.columns}, ${this.side}px)`;
+    this.root.style.visibility = "";
   }
 
   paint() {

@@ -102,7 +102,7 @@ def test_a_row_is_about_its_variant(home, key, causal):
     variant = ac.variant(key)
     matrix, title, summary, formula, end, costs, further, _ = home[variant.title]
     assert title == f"<details><summary>{variant.title}</summary>"
-    assert f'role="img" aria-label="{variant.title}: its matrix on the same 32 tokens"' in matrix
+    assert f'role="img" aria-label="{variant.title}: attention matrix on the same 32 tokens"' in matrix
     assert summary == variant.summary
     assert formula.strip("$\n ") == variant.formula
     assert end == "</details>"

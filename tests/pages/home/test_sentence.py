@@ -65,8 +65,10 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     exact = (q @ k.T / q.shape[-1] ** 0.5).softmax(-1) @ v
     off = float((v.mean(0) - exact).norm() / exact.norm())
     weights, errors, _ = first[2]["words"]["notes"]
-    assert weights.startswith(f"Weights: layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD} of MiniLM,")
-    assert errors.endswith(f"Baseline, the mean of all values: {off:.0%}.")
+    assert weights.startswith(
+        f"The weights are those of layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD} of MiniLM,"
+    )
+    assert errors.endswith(f"A baseline that outputs the mean of all values has an error of {off:.0%}.")
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
@@ -79,7 +81,7 @@ def test_error_and_cost_are_of_the_same_tokens(text):
         for word, cost in zip(row["words"], row["costs"], strict=True):
             assert cost == pytest.approx(ac.from_word(word).cost(n, d, heads=heads).multiply_adds / softmax)
     assert settings["words"]["length"] == f"of softmax at {n} tokens"
-    assert f"at the same setting and {n} tokens" in settings["words"]["notes"][2]
+    assert f"at the setting shown, for {n} tokens" in settings["words"]["notes"][2]
 
 
 def test_the_first_visit_is_light(first):

@@ -101,7 +101,7 @@ def test_the_average_of_heads_is_shown_by_its_first():
 def test_every_place_a_variant_comes_from_is_linked(key):
     [line] = [m.value for m in open_inside(inside=[key]).main.markdown if m.value.startswith("Source: ")]
     variant = ac.get(key).variant
-    assert line.index(variant.source.url) < line.index("see also") < line.index(variant.further[0].url)
+    assert line.index(variant.source.url) < line.index("See also") < line.index(variant.further[0].url)
     assert all(
         f"[{escape_markdown(paper.heading)} ({paper.year})]({paper.url})" in line
         for paper in (variant.source, *variant.further)
@@ -111,7 +111,7 @@ def test_every_place_a_variant_comes_from_is_linked(key):
 def test_a_variant_with_one_source_has_no_more():
     assert ac.get("efficient").variant.further == ()
     [line] = [m.value for m in open_inside(inside=["efficient"]).main.markdown if m.value.startswith("Source: ")]
-    assert "see also" not in line
+    assert "See also" not in line
 
 
 def test_what_is_taken_away_is_what_was_shown():

@@ -205,7 +205,7 @@ def test_an_answer_that_stands_on_the_step_s_own_screen_can_be_hidden():
     screen = "matrices?input=synthetic&n=12&variants=softmax&variants=local~window~3&variants=linear"
     at = editing(Step(at=screen, ask="How far off?", answer="output_error local"))
     assert "already shows the answer" in at.warning[0].value
-    at = button(at, "Hide Local until the answer").click().run()
+    at = button(at, "Hide Local until the answer is shown").click().run()
     [step] = made(at).steps
     assert lesson.query(step.at.partition("?")[2])["variants"] == ["softmax", "linear"]
     assert lesson.query(step.reveal)["variants"] == ["softmax", "local~window~3", "linear"]
