@@ -163,7 +163,7 @@ def test_where_nothing_is_pooled_nothing_leaks():
 def test_linformers_window_is_flat_or_a_triangle(projection):
     given = seen(ac.get("linformer", projection=projection))
     told = linformer.steps(given)[0].findings
-    assert ("All tokens of a key have the same share." in told) == (projection == "mean")
+    assert ("All tokens of a window have the same weight." in told) == (projection == "mean")
     if projection == "conv":
         P = given.parts["provenance"]
         times = max(row.max() / row[row > 0].min() for row in P)

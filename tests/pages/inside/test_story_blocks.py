@@ -61,7 +61,10 @@ def test_what_is_said_where_nothing_is_to_choose_from():
     assert score_sentence(5, 1, None) == "The tokens form 1 block, so no query can choose between two blocks."
     assert "form 2 blocks, and" in score_sentence(5, 2, None)
     assert "in the order of their softmax weight in **75%**" in score_sentence(20, 4, 0.75)
-    assert choice_sentence(0, 0, causal=True) == "No block is chosen, so every query attends to its own block only."
+    assert (
+        choice_sentence(0, 0, causal=True)
+        == "No other block is selected, so every query attends only to its own block."
+    )
     assert "before its own" not in choice_sentence(4, 1, causal=False)
     assert choice_sentence(4, 1, causal=False).startswith("**1 of 4** choices (25%) agree")
     assert "before its own" in choice_sentence(4, 1, causal=True)

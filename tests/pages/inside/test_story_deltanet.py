@@ -20,7 +20,7 @@ def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
     assert "retrieves 25% of an earlier write on average, in absolute value, and 40% at most." in overlap_sentence(
         np.array([-0.4, 0.1])
     )
-    assert overlap_sentence(np.array([])) == "There is only one token, so nothing has been written before it."
+    assert overlap_sentence(np.array([])) == "There is only one token, so there are no earlier writes."
 
 
 @pytest.mark.parametrize(

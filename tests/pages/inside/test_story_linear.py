@@ -109,7 +109,7 @@ def test_one_vector_divides_every_row_or_the_next(causal):
 
 def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
     plain, causal = (linear.steps(seen(ac.get("linear"), causal=way))[3].findings for way in (False, True))
-    state = "With Causal on, the sum grows token by token: it is a recurrent state."
+    state = "With the causal mask, the sum is updated token by token, so it is a recurrent state."
     assert causal.endswith(f". {state}")
     assert state not in plain
     given = seen(ac.get("linear"))

@@ -44,7 +44,10 @@ def inverses(*errors):
         ((0.5, 0.2, 0.2041), "is 520 times the smallest."),
         ((0.5, 0.2, 0.2039), "not from the inverse."),
         ((0.05, 0.02, 0.09), "Stopping early is slightly better than the exact inverse, and both errors are small."),
-        ((0.05, 0.02, 0.0203), "A more exact inverse gives a better matrix, because the landmarks lose little."),
+        (
+            (0.05, 0.02, 0.0203),
+            "A more exact inverse gives a better matrix, because averaging into landmarks loses little.",
+        ),
         ((0.5, 0.2, 0.15), "not from the inverse."),
     ],
 )

@@ -70,7 +70,7 @@ CLAIM = Claim(
     statement="With one landmark for every four tokens, Nyström's inverse between the two softmaxes over landmarks "
     "brings their product closer to softmax.",
     source=articles.NYSTROMFORMER,
-    place=Place("inside", {"inside": "landmark", "step": "3"}),
+    place=Place("inside", {"inside": "nystrom", "step": "3"}),
     experiment="The double softmax over landmarks is compared with softmax's matrix in every head: without an inverse, "
     "with six iterations and with the exact inverse. The figure also shows n/8 and n/2 landmarks.",
     rule="Holds if the inverse is closer to softmax in at least {most}% of the heads, both by six iterations, as in "
