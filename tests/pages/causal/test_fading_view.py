@@ -139,7 +139,7 @@ def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(open_view, 
     assert float(table.loc[even, "per token"]) == pytest.approx(found.mean, rel=0.05)
     least = int(found.gates[1:].argmin()) + 1
     assert f"keeps {found.gates[1:].min():.1%} to {found.gates[1:].max():.1%} of the state." in spoken(at)
-    assert f"least at token {least} " in spoken(at)
+    assert f"smallest share at token {least} " in spoken(at)
     assert "untrained" in spoken(at)
     code = next(c.value for c in at.code if "gating" in c.value)
     space = {"print": lambda *_: None}

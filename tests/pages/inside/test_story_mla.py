@@ -14,7 +14,7 @@ def test_the_story_tells_the_singular_values_of_all_heads():
     keys, values = (np.concatenate(list(x.double().numpy()), -1) for x in (qkv.k, qkv.v))
     at = open_step(ac.get("mla", rank=4))
     rank, of_keys, of_values = said(
-        at, r"The (\d+) largest singular values contain \*\*([\d.]+)%\*\* .* and ([\d.]+)% of the squared norm of the v"
+        at, r"The (\d+) largest singular values contain \*\*([\d.]+)%\*\* .* and ([\d.]+)% of .* of the values"
     )
     assert rank == 4
     for told, rows in ((of_keys, keys), (of_values, values)):
