@@ -72,7 +72,9 @@ class FadingOptions(Options, prefix="c_"):
         DECAYS,
         [0.8, 0.95],
         N_("Retention γ"),
-        help=N_("Share of a weight that remains after each token; 1 would be linear attention."),
+        help=N_(
+            "Share of a token's weight that remains after each later token. A share of 1 would be linear attention."
+        ),
     )
     feature_map = choice(
         maps, N_("Feature map φ"), link="c_map", help=N_("Feature map of linear attention and of retention.")
@@ -199,7 +201,7 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
     """
     n = len(labels)
     if n == 1:
-        return _("A single token has all the weight. Use a longer input.")
+        return _("The input has only one token, which receives all the weight. Use a longer input.")
     linear = next(line for line in lines if line.law == "power")
     least = min((line for line in lines if line is not linear), key=lambda line: float(line.found.weights[-1]))
     return paragraph(
@@ -214,7 +216,7 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
             least=percent(least.found.weights[-1]),
             other=least.name,
         ),
-        _("An even share is {even}.", even=percent(1 / n)),
+        _("With equal weights, every token would have {even}.", even=percent(1 / n)),
         laws(lines),
     )
 
@@ -229,13 +231,13 @@ def laws(lines: Iterable[Line]) -> str:
     for line in known:
         if line.law == "factor" and line.found.factor is not None:
             return _(
-                "With linear attention the weight in row i falls as i to the power {power}; with {name} it falls by a "
-                "factor of {factor:.2f} per token.",
+                "With linear attention, the weight of this token in row i falls as i to the power {power}. With "
+                "{name}, its weight is multiplied by {factor:.2f} per token.",
                 power=text,
                 name=line.name,
                 factor=line.found.factor,
             )
-    return _("With linear attention the weight in row i falls as i to the power {power}.", power=text)
+    return _("With linear attention, the weight of this token in row i falls as i to the power {power}.", power=text)
 
 
 def percent(weight: float) -> str:
@@ -248,7 +250,7 @@ def _weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
     weights = [[100 * w if w > LOWEST or not log else None for w in line.found.weights.tolist()] for line in lines]
     drawn = _drawn(lines, rows, weights, _("even share, 1 / (i + 1)"), of=1)
     title = _("weight on token j, %")
-    text = _("Curves: the weight of token {token} in every later row, one per variant", token=token)
+    text = _("Curves: the weight of token {token} in every later row, with one curve per variant", token=token)
     axes = {"x_title": _("row i (query)"), "y_title": title, "log_y": log, "form": ".2g", "height": HEIGHT}
     show_lines(drawn, key="causal.fading", name="fading", alt=text, **axes)
 
@@ -259,7 +261,7 @@ def _quarters(lines: Sequence[Line]) -> None:
     shares = [[100 * first_share(line.weights[i], quarter) for i in rows] for line in lines]
     drawn = _drawn(lines, rows, shares, _("even share"), of=quarter)
     title = _("weight on the first {count} tokens, %", count=quarter)
-    text = _("Curves: the share of every row's weight on the first quarter of the tokens, one per variant")
+    text = _("Curves: the share of every row's weight on the first quarter of the tokens, with one curve per variant")
     axes = {"x_title": _("row i (query)"), "y_title": title, "form": ".1f", "height": HEIGHT}
     show_lines(drawn, key="causal.quarter", name="first-quarter", alt=text, **axes)
 
@@ -304,12 +306,16 @@ def _table(lines: Sequence[Line]) -> None:
             last: text(help=_("Weight of token j in the last row.")),
             start: text(
                 help=_(
-                    "First row of the fit: 2j + 1, or 1 / (1 − γ) with a decay. In earlier rows the normaliser still "
-                    "changes quickly."
+                    "First row of the fit: row 2j + 1. With a decay, it is row 1 / (1 − γ) or row j, whichever "
+                    "is later. In earlier rows, the normaliser still changes quickly."
                 )
             ),
-            half: text(help=_("Tokens until half of the weight remains, from the fitted factor.")),
-            power: text(help=_("Fitted exponent of (i + 1) for linear attention; −1 is an even share.")),
+            half: text(
+                help=_("Number of tokens after which half of the weight remains, computed from the fitted factor.")
+            ),
+            power: text(
+                help=_("For linear attention, the fitted exponent of (i + 1). An even share has the exponent −1.")
+            ),
             factor: text(help=_("Fitted share of the weight that remains after each token.")),
             quarter: figure(format="%.1f", help=_("Weight of the first quarter of the tokens in the last row.")),
         },
@@ -328,13 +334,15 @@ def _explain() -> None:
         r"\varphi(k_j)}{\sum_{l \le i} \gamma^{i-l}\, \varphi(q_i)^\top \varphi(k_l)}"
         r"\;\sim\; (1-\gamma)\,\gamma^{i-j}",
         _(
-            "- **Linear** attention adds every token to one sum, so each new token dilutes all earlier ones equally, "
-            "as 1 / i.\n"
-            "- With a **decay** a token's weight falls by γ per step. Half remains after log 2 / log (1 / γ) tokens; "
-            "the state covers about 1 / (1 − γ) recent tokens.\n"
-            "- With a **gate** γ depends on the token: the weight of token j passes the gates of tokens j + 1 to i.\n"
-            "- **Softmax** can return to an early token whenever a query matches its key.\n"
-            "- Weights are computed in float64; the logarithmic axis ends at 10⁻⁸."
+            "- **Linear** attention adds every token to one sum, so each new token dilutes all earlier tokens "
+            "equally. In row i, the average weight is 1 / (i + 1).\n"
+            "- With a **decay**, a token's weight is multiplied by γ at each later token. Half of it remains "
+            "after log 2 / log (1 / γ) tokens. The state covers about 1 / (1 − γ) recent tokens.\n"
+            "- With a **gate**, γ depends on the token. In row i, the weight of token j has been multiplied by "
+            "the gates of tokens j + 1 to i.\n"
+            "- With **softmax**, an early token can receive a large weight again whenever a query matches its "
+            "key.\n"
+            "- Weights are computed in float64. The logarithmic axis ends at 10⁻⁸."
         ),
         key="causal.method",
     )

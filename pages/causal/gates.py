@@ -27,8 +27,8 @@ class GateOptions(Options, prefix="c_"):
         GATES | {NONE: N_("none")},
         N_("Untrained gate γₜ"),
         help=N_(
-            "By surprise: the less a key resembles the mean of earlier keys, the faster the state decays. Random: a "
-            "sigmoid of the key's component along a random direction."
+            "By surprise: the state decays faster when a key differs more from the mean of earlier keys. "
+            "Random: the gate is a sigmoid of the key's component along a random direction."
         ),
     )
     gate_decay = stops(
@@ -36,7 +36,10 @@ class GateOptions(Options, prefix="c_"):
         0.8,
         N_("Gate γ"),
         form="{:g}",
-        help=N_("Gate of a key that is orthogonal to the mean of earlier keys, or to the random direction."),
+        help=N_(
+            "Gate for a key that is orthogonal to the mean of earlier keys (by surprise) or to the random "
+            "direction (random)."
+        ),
     )
     gate_seed = whole(0, 0, 99, N_("Seed"), layout={"width": 110})
 
@@ -93,22 +96,23 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
     kind = _(GATES[gate.kind])
     if np.ptp(later) < 1e-6:
         message = _(
-            "The untrained **gate** ({kind}) keeps {share:.1%} of the past at every token: it is a fixed decay.",
+            "The untrained **gate** ({kind}) keeps {share:.1%} of the state at every token, so it acts "
+            "as a fixed decay.",
             kind=kind,
             share=later.mean(),
         )
     else:
         message = paragraph(
             _(
-                "The untrained **gate** ({kind}) keeps {low:.1%} to {high:.1%} of the past per token, least at token "
-                "{least} “{name}”.",
+                "At each token, the untrained **gate** ({kind}) keeps {low:.1%} to {high:.1%} of the state. It "
+                "keeps the smallest share at token {least} “{name}”.",
                 kind=kind,
                 low=later.min(),
                 high=later.max(),
                 least=least,
                 name=escape_markdown(labels[least]),
             ),
-            _("On average it decays like a fixed γ = {mean:.3g}.", mean=found.mean),
+            _("On average, the state decays as with a fixed γ of {mean:.3g}.", mean=found.mean),
         )
     return paragraph(message, survival(float(found.weights[-1, token]), float(found.even[-1, token]), token))
 
@@ -116,10 +120,13 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
 def survival(gated: float, even: float, token: int) -> str:
     """Return under which of gate and fixed decay a token's weight in the last row is larger, and by what factor."""
     if min(gated, even) <= 0:
-        return _("With at least one of the two, token {token} has no weight in the last row.", token=token)
+        return _("With the gate, the fixed decay or both, token {token} has no weight in the last row.", token=token)
     ratio = gated / even
     if 1 / 1.05 < ratio < 1.05:
-        return _("Token {token} has the same weight in the last row with both.", token=token)
+        return _(
+            "In the last row, token {token} has nearly the same weight with the gate as with the fixed decay.",
+            token=token,
+        )
     if ratio > 1:
         return _(
             "In the last row, token {token} has {ratio:.3g}× as much weight with the gate as with the fixed decay.",
@@ -141,10 +148,10 @@ def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> N
         Curve(_("gate γₜ"), at, found.gates[1:].tolist(), colour=colour, notes=notes, marks=len(at) < 100),
         guide(even_name(found), at, [found.mean] * len(at), "dash"),
     ]
-    text = _("A curve: the share of the past that each token's gate keeps")
+    text = _("A curve: the share of the state that each token's gate keeps")
     axes = {
         "x_title": _("token t"),
-        "y_title": _("share of the past kept"),
+        "y_title": _("share of the state kept"),
         "mark": token,
         "height": 260,
         "form": ".3f",

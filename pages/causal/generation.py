@@ -79,7 +79,7 @@ def _draw(
 ) -> None:
     shipped = next(other for other in recorded().values() if other.spec.mode == "decode")
     lines = _series(run or shipped, attentions, live=run is not None)
-    st.markdown("## " + _("Memory between two tokens, all heads"), anchors=False)
+    st.markdown("## " + _("Memory kept between tokens, all heads"), anchors=False)
     _memory_chart(chosen, [row for row in rows if not _is_cache(row)], f"{key}.bytes")
     st.markdown("## " + _("Time per new token"), anchors=False)
     if len(lines) > 1:
@@ -114,8 +114,8 @@ def _series(run: Run, attentions: Sequence[ac.Attention], *, live: bool) -> list
 def where_timed(spec: TimingSpec, *, live: bool) -> str:
     """Return the words that introduce times measured here, or times from a recorded run."""
     if live:
-        return _("**Measured here, {heads} heads of {d}.**", heads=spec.heads, d=spec.head_size)
-    return _("**Recorded run, {heads} heads of {d}.**", heads=spec.heads, d=spec.head_size)
+        return _("**Measured here, {heads} heads of size {d}.**", heads=spec.heads, d=spec.head_size)
+    return _("**Recorded run, {heads} heads of size {d}.**", heads=spec.heads, d=spec.head_size)
 
 
 def sentence(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
@@ -124,14 +124,15 @@ def sentence(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
     first, last = constant[0], constant[-1]
     return paragraph(
         _(
-            "A key-value cache grows by {token} per token ({heads} heads of {d}).",
+            "A key-value cache grows by {token} per token ({heads} heads of size {d}).",
             token=memory(first.token_bytes),
             heads=heads,
             d=d,
         ),
         *(
             _(
-                "{name}'s constant state of {size} is smaller from **{n:,}** tokens.",
+                "The constant state of {name} ({size}) is smaller than the cache for texts of **{n:,}** "
+                "tokens or more.",
                 name=bold([_name(row)]),
                 size=memory(row.state_bytes),
                 n=row.outgrown,
@@ -189,7 +190,7 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
         sizes = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
         lines.append(Curve(name, along, sizes, colour=colour, marks=False, dash=dash))
         if at is not None:
-            notes = [_("{name}: smaller than the cache from {n:,} tokens", name=name, n=at)]
+            notes = [_("{name}: smaller than the cache for {n:,} tokens or more", name=name, n=at)]
             height = (row.state_bytes + at * row.grown_bytes) / MIB
             lines.append(Curve(name, [at], [height], colour=colour, notes=notes, hollow=True, name_at_end=False))
     show_lines(
@@ -249,13 +250,17 @@ def _method(chosen: ChosenInput) -> None:
         )
         st.markdown(
             _(
-                "- **Memory** counts the tensors that a decoder keeps after one step, in float32.\n"
-                "- **C** is d for linear attention, the number of random features for Performer, and "
-                "1 + d + d (d + 1) / 2 for the second-order Taylor series: {wide:,} here.\n"
-                "- **Smaller caches** follow their settings: a key and a value per group of heads, one latent per "
-                "token, or sums per code. Latents and codes are fitted to the whole text here.\n"
-                "- **Time** is one step from a state, or one query against a cache of n keys and values; {heads} "
-                "heads of {d}, values as wide as keys.",
+                "- n is the number of tokens, and H is the number of heads. A key has d entries, and a value "
+                "has $d_v$ entries.\n"
+                "- **C** is the number of features. It is d for linear attention and the number of random "
+                "features for Performer. For the second-order Taylor series, it is 1 + d + d (d + 1) / 2, here "
+                "{wide:,}.\n"
+                "- **Memory** is the size of the tensors that a decoder keeps after one step, in float32.\n"
+                "- **Smaller caches**: the size depends on the variant's settings. The cache holds one key and "
+                "one value per group of heads, one latent per token, or running sums for each code. Here, "
+                "latents and codes are fitted to the whole text.\n"
+                "- **Time** is measured for one step from a state, or for one query against a cache of n keys "
+                "and values. There are {heads} heads of size {d}, and values have the same size as keys.",
                 wide=1 + (d := chosen.qkv.q.shape[-1]) + d * (d + 1) // 2,
                 heads=chosen.qkv.heads,
                 d=d,

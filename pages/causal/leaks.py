@@ -38,7 +38,7 @@ class LeaksOptions(Options, prefix="c_"):
         MOST - 1,
         N_("Replaced token t"),
         widget=st.select_slider,
-        help=N_("A click on a row of a map selects its token."),
+        help=N_("You can also click a row of a map to select its token."),
     )
 
 
@@ -104,7 +104,7 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
         labels: labels of the tokens.
     """
     if len(labels) == 1:
-        return _("A single token has no later tokens that could leak. Use a longer input.")
+        return _("The input has only one token, so no later token could leak. Use a longer input.")
     token = escape_markdown(labels[t])
     if t == 0:
         words = _("Token 0 “{token}” has no earlier outputs. Choose a later token.", token=token)
@@ -117,12 +117,14 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
             return words
         return paragraph(words, _("**Leak over all tokens:** {names}.", names=", ".join(leaking)))
     moved = {a: leak.before(t) for a, leak in found.items()}
-    leaking = [_("{name} ({moved} change)", name=label(a), moved=count) for a, count in moved.items() if count]
+    leaking = [
+        _("{name} (changed outputs: {moved})", name=label(a), moved=count) for a, count in moved.items() if count
+    ]
     tight = ", ".join(label(a) for a, count in moved.items() if not count)
     return paragraph(
         _n(
-            "Token {t} “{token}” is replaced; it has {n} earlier output.",
-            "Token {t} “{token}” is replaced; it has {n} earlier outputs.",
+            "Token {t} “{token}” is replaced; there is {n} output at an earlier position.",
+            "Token {t} “{token}” is replaced; there are {n} outputs at earlier positions.",
             n=t,
             t=t,
             token=token,
@@ -151,7 +153,7 @@ def _strips(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
         figure,
         key="causal.strips",
         name="leak",
-        alt=_("One strip per variant: the change of each output when token {t} is replaced", t=t),
+        alt=_("Strips, one per variant: the change of each output when token {t} is replaced", t=t),
     )
 
 
@@ -178,7 +180,7 @@ def _board(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
         Panel(
             attention.key,
             label(attention),
-            _("leaks in {share:.0%} of earlier pairs", share=leak.share) if leak.share else _("does not leak"),
+            _("leaks: {share:.0%} of earlier outputs change", share=leak.share) if leak.share else _("does not leak"),
             np.where(leak.moved > 0, leak.moved, np.nan),
         )
         for attention, leak in found.items()
@@ -216,8 +218,8 @@ def notes(shown: int, n: int, *, every_head: bool) -> str:
     """
     return paragraph(
         _(
-            "Left of the diagonal lie earlier outputs: a change there is a leak. Changes are shares of the outputs' "
-            "root mean square (RMS). Variants run in their causal form if they have one."
+            "Cells left of the diagonal are earlier outputs, so a change there is a leak. Changes are divided "
+            "by the root mean square (RMS) of all outputs. If a variant has a causal form, this form is used."
         ),
         _("The outputs of all heads are concatenated.") if every_head else "",
         _("Only the first {shown} of {n} tokens are replaced.", shown=shown, n=n) if n > shown else "",
@@ -231,11 +233,12 @@ def _explain() -> None:
         r"{\sqrt{\tfrac1n\sum_l \lVert o_l\rVert^2}},\qquad "
         r"o^{(t)}:\; q_t, k_t, v_t \text{ replaced}",
         _(
-            "- For each t, the query, key and value of token t are replaced by seeded random vectors of the same root "
-            "mean square, and the variant runs again.\n"
-            "- Changes below {rounding} count as rounding (hatched). In float64, rounding is about {found}.\n"
-            "- The test covers one attention operation. A bidirectional model has already mixed later words into its "
-            "queries, keys and values.",
+            "- For each token t, the query, key and value are replaced by random vectors with the same root "
+            "mean square and a fixed seed. The variant then runs again.\n"
+            "- Changes below {rounding} are treated as rounding errors and shown as hatched cells. In float64, "
+            "rounding errors are about {found}.\n"
+            "- The test covers only one attention operation. In a bidirectional model, the queries, keys and "
+            "values already contain information from later words.",
             rounding=format_readable(ROUNDING, None),
             found=format_readable(1e-16, None),
         ),

@@ -35,7 +35,9 @@ def _token(screen: Screen) -> int:
 
 MEASURES = {
     "leak": VariantMeasure(
-        N_("share of earlier outputs, over all replaced tokens, that {name} leaks into"),
+        N_(
+            "share of earlier outputs that change under {name} when a later token is replaced, over all replaced tokens"
+        ),
         lambda screen, attention: 100 * _influence(screen, attention).share,
         unit="%",
         tolerance=8,

@@ -36,18 +36,22 @@ def show(chosen: ChosenInput) -> None:
             _("Variant"): column.TextColumn(pinned=True),
             _("Generates"): column.TextColumn(width=90),
             _("Memory"): column.TextColumn(
-                width=165, help=_("State, or cached keys and values, of all heads of one layer in float32.")
+                width=165,
+                help=_("Size of the state, or of the cached keys and values, for all heads of one layer in float32."),
             ),
             _("Fewer multiply-adds from"): column.TextColumn(
                 width=185,
-                help=_("Shortest text with at least 5% fewer multiply-adds than softmax, counted for powers of two."),
+                help=_(
+                    "Shortest text for which the variant needs at least 5% fewer multiply-adds than "
+                    "softmax. Only lengths that are powers of two are tried."
+                ),
             ),
         },
     )
     st.caption(
         _(
-            "Selected variants come first. Memory and multiply-adds are counted for {heads} heads of {d}; Generation "
-            "shows times.",
+            "Selected variants come first. Memory and multiply-adds are counted for {heads} heads of size {d}. "
+            "Times are in the chapter “Generation”.",
             heads=heads,
             d=d,
         )
@@ -72,14 +76,14 @@ def sentence(rows: Sequence[MemoryRow], others: int) -> str:
     return paragraph(
         _("**{able} of {n} variants can generate text.**", able=len(rows), n=len(rows) + others),
         _n(
-            "{n} of them needs constant memory; {rest} need a cache that grows with the text.",
-            "{n} of them need constant memory; {rest} need a cache that grows with the text.",
+            "{n} of these variants needs constant memory. The other {rest} need a cache that grows with the text.",
+            "{n} of these variants need constant memory. The other {rest} need a cache that grows with the text.",
             n=constant,
             rest=len(rows) - constant,
         ),
         _n(
-            "The earlier outputs of {n} variant depend on later tokens.",
-            "The earlier outputs of {n} variants depend on later tokens.",
+            "{n} variant cannot generate text, because its earlier outputs depend on later tokens.",
+            "{n} variants cannot generate text, because their earlier outputs depend on later tokens.",
             n=others,
         ),
     )

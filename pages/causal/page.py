@@ -21,11 +21,17 @@ from pages.causal.training import TrainingOptions
 
 CHAPTERS = {
     "overview": (N_("Overview"), ""),
-    "state": (N_("State"), N_("Each token updates one state of fixed size; a key-value cache grows with every token.")),
-    "generation": (N_("Generation"), N_("Memory and time per new token, with a cache and with constant states.")),
-    "fading": (N_("Decay"), N_("A fixed state dilutes early tokens: the weight of one token in later rows.")),
-    "leak": (N_("Leaks"), N_("A variant that generates must not let an earlier output depend on a later token.")),
-    "algorithms": (N_("Training"), N_("Training can run in parallel: three algorithms give the same output.")),
+    "state": (N_("State"), N_("Each token updates one state of fixed size. A key-value cache grows with every token.")),
+    "generation": (
+        N_("Generation"),
+        N_("Memory and time per new token, with a key-value cache and with states of constant size."),
+    ),
+    "fading": (
+        N_("Decay"),
+        N_("A state of fixed size dilutes early tokens. The chart shows the weight of one token in all later rows."),
+    ),
+    "leak": (N_("Leaks"), N_("A variant can generate text only if no output depends on a later token.")),
+    "algorithms": (N_("Training"), N_("Training can run in parallel. Three algorithms give the same output.")),
 }
 """Titles and introductions of the chapters, in reading order."""
 VIEWS = {

@@ -38,12 +38,15 @@ SUMS = (
     r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
     r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i}",
     N_(
-        "- γ is 1 except for retention, whose state decays: it stops growing after about 1 / (1 − γ) tokens.\n"
-        "- The state comes from the variant's own decoder, in float64. Decoders that store exponentials relative to a "
-        "reference are rescaled to the formula.\n"
-        "- The decoder and the n × n matrix give the same output; the variant's own error is the distance from "
+        "- φ is the feature map, S is the state, and z is the sum of the key features.\n"
+        "- γ is 1 for all variants except retention. The state of retention decays, so it stops growing after "
+        "about 1 / (1 − γ) tokens.\n"
+        "- The variant's own decoder computes the state in float64. If a decoder stores exponentials relative "
+        "to a reference, its state is rescaled to match the formula.\n"
+        "- The decoder and the n × n matrix give the same output. The error of the variant is its distance from "
         "softmax.\n"
-        "- Colours share one square-root scale over all tokens; z keeps its axis."
+        "- All tokens share one colour scale, which follows the square root. The axis of z is also the same for "
+        "all tokens."
     ),
 )
 """Formula of variants that keep running sums, and the notes on their pictures."""
@@ -51,16 +54,18 @@ FAST_WEIGHTS = (
     r"S_i = D_i S_{i-1} - \varepsilon_i k_i \left(k_i^\top D_i S_{i-1}\right) + \beta_i k_i v_i^\top,\qquad "
     r"D_i = \operatorname{diag}(\alpha_i),\qquad o_i = S_i^\top q_i",
     N_(
-        "- A channel is one entry of the keys: a row of S. A share 1 − α of it decays before a token is written. "
-        "Without a gate α is 1; a rule that erases nothing has ε = 0. PaTH erases along its own directions w instead "
-        "of k.\n"
-        "- The decayed, erased and written parts, added to the previous state, give the new state; each is shown with "
-        "its sign.\n"
-        "- Softmax as delta rule subtracts the running means from keys and values, stores them in addition to S, and "
-        "adds the mean value to its output.\n"
-        "- The state comes from the variant's own decoder, in float64, and gives the same output as its n × n matrix. "
-        "The variant's own error is the distance from softmax.\n"
-        "- Colours share one square-root scale over all tokens; the content of channels keeps its axis."
+        "- S is the state. Each entry of the keys is a channel and corresponds to one row of S.\n"
+        "- Before a token is written, a share 1 − α of each channel decays. Without a gate, α is 1.\n"
+        "- β is the strength of writing, and ε is the strength of erasing. If a rule erases nothing, ε is 0. "
+        "PaTH erases along its own directions w instead of the keys k.\n"
+        "- The new state is the sum of the previous state and the decayed, erased and written parts. Each part "
+        "is shown with its sign.\n"
+        "- Softmax as delta rule subtracts the running means from keys and values. It stores these means in "
+        "addition to S and adds the mean value to its output.\n"
+        "- The variant's own decoder computes the state in float64. The decoder and the n × n matrix give the "
+        "same output. The error of the variant is its distance from softmax.\n"
+        "- All tokens share one colour scale, which follows the square root. The axis of the channel norms is "
+        "also the same for all tokens."
     ),
 )
 """Formula of variants with fast weights, and the notes on their pictures."""
@@ -220,13 +225,13 @@ def sentence(grown: StateHistory, i: int, labels: Sequence[str], name: str) -> s
             "{n} token read: “{token}”.", "{n} tokens read, up to “{token}”.", n=i + 1, token=escape_markdown(labels[i])
         ),
         _(
-            "The state holds **{size:,}** numbers at any length; a KV cache holds **{cached:,}** so far.",
+            "The state holds **{size:,}** numbers at any length. A KV cache holds **{cached:,}** numbers so far.",
             size=grown.held,
             cached=(i + 1) * grown.cache.shape[1],
         ),
-        _("The output differs from softmax's by {lost:.0%} (relative norm).", lost=grown.lost(i)),
+        _("The output differs from the output of softmax by {lost:.0%} (relative norm).", lost=grown.lost(i)),
         _(
-            "It matches {name}'s full matrix to {difference}.",
+            "It matches the output of the full matrix of {name} to within {difference}.",
             difference=format_readable(grown.difference(i), 1),
             name=name,
         ),
@@ -246,15 +251,21 @@ def change(grown: StateHistory, i: int) -> str:
         share, erased = percent(grown.changes.erases[i]), _length(grown.erased(i))
         if grown.changes.along:
             taken = _(
-                "It erases **{share}** of what its direction w retrieves (norm {erased}).", share=share, erased=erased
+                "The token erases **{share}** of the value that its direction w retrieves (a change of norm {erased}).",
+                share=share,
+                erased=erased,
             )
         else:
-            taken = _("It erases **{share}** of what its key retrieves (norm {erased}).", share=share, erased=erased)
+            taken = _(
+                "The token erases **{share}** of the value that its key retrieves (a change of norm {erased}).",
+                share=share,
+                erased=erased,
+            )
     return paragraph(
         fading(grown.changes.fades[i]),
         taken,
         _(
-            "It writes a change of norm {written}; ‖S‖ goes from {before} to {now}.",
+            "The token writes a change of norm {written}. The norm of the state, ‖S‖, goes from {before} to {now}.",
             written=written,
             before=before,
             now=now,
@@ -272,8 +283,8 @@ def fading(shares: np.ndarray) -> str:
         return _("The previous state does not decay.")
     low, high = percent(shares.min()), percent(shares.max())
     if low == high:
-        return _("The token lets **{share}** of the previous state decay.", share=low)
-    return _("The token lets **{low} to {high}** of each channel decay.", low=low, high=high)
+        return _("At this token, **{share}** of the previous state decays.", share=low)
+    return _("At this token, **{low} to {high}** of each channel decays.", low=low, high=high)
 
 
 def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
@@ -366,7 +377,7 @@ def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> str:
         averaged: whether the average of all heads is chosen on the other pages.
     """
     return paragraph(
-        _("Head {head} is shown: each head has its own state.", head=head) if averaged else "",
+        _("Head {head} is shown, because each head has its own state.", head=head) if averaged else "",
         _(
             "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are shown.",
             size=grown.held,

@@ -148,10 +148,13 @@ def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
     length = causal_modes.compared_length(n)
     values = {"n": length, "given": n, "single": single, "double": double}
     text = paragraph(
-        _("All algorithms give **one answer** on these {given} tokens, repeated to {n}.", **values)
+        _("All algorithms give the **same output** on these {given} tokens, repeated to a length of {n}.", **values)
         if n < length
-        else _("All algorithms give **one answer** on {n} tokens.", **values),
-        _("Outputs differ by at most {single} of the largest output in float32, {double} in float64.", **values),
+        else _("All algorithms give the **same output** on {n} tokens.", **values),
+        _(
+            "Outputs differ by at most {single} of the largest output in float32 and by at most {double} in float64.",
+            **values,
+        ),
     )
     if not costs:
         return text
@@ -159,15 +162,15 @@ def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
     if at is None:
         last = max(row.n for row in costs)
         pays = _(
-            "For {name}, storing all states (cumsum) takes more memory than the explicit matrix up to n = {last:,} "
-            "(d² = {square:,}).",
+            "For {name}, storing all states (cumsum) takes more memory than the explicit matrix up to n = "
+            "{last:,} tokens. For comparison, d² is {square:,}.",
             last=last,
             **values,
         )
     else:
         pays = _(
-            "For {name}, storing all states (cumsum) takes less memory than the explicit matrix from **n ≈ {at}** "
-            "(d² = {square:,}).",
+            "For {name}, storing all states (cumsum) takes less memory than the explicit matrix for more than "
+            "**n ≈ {at}** tokens. For comparison, d² is {square:,}.",
             at=format_interpolated(at[0]),
             **values,
         )
@@ -188,7 +191,7 @@ def _chart(found: Points, unit: str, key: str, name: str, mark: float | None = N
     ]
     ticks = sorted({x for line in lines for x in line.x})
     if mark and (at := crossing(found)) is not None and at[0] > ticks[0]:
-        title = _("cumsum is lower from n ≈ {n}", n=format_interpolated(at[0]))
+        title = _("cumsum is lower above n ≈ {n}", n=format_interpolated(at[0]))
         lines.append(Curve(title, [at[0]], [at[1]], colour=COLOURS["cumsum"], hollow=True))
     show_lines(
         lines,
@@ -235,9 +238,15 @@ def notes(n: int, without: Sequence[str]) -> str:
     """
     return paragraph(
         _("Differences are relative to the largest output."),
-        _("They are measured on the first {most} of {n} tokens.", most=AGREED, n=n) if n > AGREED else "",
-        _("{names} have no cumsum form (—): their features are computed chunk by chunk.", names=bold(without)),
-        _("Costs are counted on random q, k and v with d_v = d; multiply-adds are those of matrix products."),
+        _("These differences are measured on the first {most} of {n} tokens.", most=AGREED, n=n) if n > AGREED else "",
+        _(
+            "{names} have no cumsum form (shown as —), because their features are computed chunk by chunk.",
+            names=bold(without),
+        ),
+        _(
+            "Costs are counted on random queries, keys and values of the same size d. Only the "
+            "multiply-adds of matrix products are counted."
+        ),
     )
 
 
@@ -263,7 +272,8 @@ def _gradient(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
     )
     st.caption(
         _(
-            "Counted for one head with d = {d}. Gradients are compared on the first {n} tokens of this input.",
+            "Memory is counted for one head of size d = {d}. Gradients are compared on the first {n} "
+            "tokens of this input.",
             d=d,
             n=min(chosen.qkv.n, causal_gradient.COMPARED),
         )
@@ -288,14 +298,16 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
     sums, states, matrix = ({row.n: row.peak_bytes for row in counted if row.way == way} for way in WAYS)
     n = max((n for n in matrix if n <= REPORTED), default=None)
     same = (
-        _("The gradients differ by at most {most} of the largest.", most=at_most(single)) if single is not None else ""
+        _("The gradients differ by at most {most} of the largest gradient.", most=at_most(single))
+        if single is not None
+        else ""
     )
     if n is None:
         return same
     return paragraph(
         _(
-            "For the gradient of {name} at {n} tokens, running sums need **{sums}**, {factor:.0f}× less than autograd "
-            "through all states ({states}).",
+            "For the gradient of {name} at {n} tokens, running sums need **{sums}**. Autograd through all "
+            "states needs {states}, which is {factor:.0f}× as much.",
             name=bold([name]),
             n=n,
             sums=memory(sums[n]),
@@ -315,16 +327,23 @@ def _explain() -> None:
         )
         st.markdown(
             _(
-                "- **recurrent**: $S_i = S_{{i-1}} + \\varphi(k_i)v_i^\\top$, one token at a time. One state of $C "
-                "d_v$ numbers, no parallelism. This is the decoder.\n"
-                "- **cumsum**: all $n$ states by one cumulative sum. Parallel, but $n\\,C\\,d_v$ numbers; the explicit "
-                "matrix has $n^2$, so with $C = d_v = d$ cumsum needs less from $n = d^2$.\n"
-                "- **chunked**: the explicit product within chunks of {chunk} tokens, the state between chunks. "
-                "Parallel, with one state.",
+                "$C$ is the number of features, $d$ is the size of a key, and $d_v$ is the size of a value.\n\n"
+                "- **recurrent** computes $S_i = S_{{i-1}} + \\varphi(k_i)v_i^\\top$ one token at a time. It "
+                "stores one state of $C d_v$ numbers and cannot run in parallel. The decoder uses this form.\n"
+                "- **cumsum** computes all $n$ states with one cumulative sum. It runs in parallel but stores "
+                "$n\\,C\\,d_v$ numbers. The explicit matrix has $n^2$ numbers. With $C = d_v = d$, cumsum "
+                "therefore needs less memory if $n > d^2$.\n"
+                "- **chunked** computes the explicit product within chunks of {chunk} tokens and passes the "
+                "state from chunk to chunk. It runs in parallel and stores only one state.",
                 chunk=CHUNK,
             )
         )
-        st.markdown(_("The gradient $G_i$ of the numerator is again a running sum for each query, key and value:"))
+        st.markdown(
+            _(
+                "Let $G_i$ be the gradient with respect to the numerator of output i. The gradients of query "
+                "features, key features and values follow from $G_i$ by running sums:"
+            )
+        )
         st.latex(
             r"\begin{aligned}"
             r"\nabla\varphi(q_i) &= \Big(\textstyle\sum_{j\le i}\varphi(k_j)\,v_j^\top\Big) G_i"
@@ -337,8 +356,9 @@ def _explain() -> None:
         )
         st.markdown(
             _(
-                "One state forward and one backward replace all n states. The normaliser is one more column of values, "
-                "all ones. Source: Katharopoulos et al. 2020, [arXiv 2006.16236](https://arxiv.org/abs/2006.16236)."
+                "One state in the forward pass and one state in the backward pass replace all n states. The "
+                "normaliser is computed as an additional column of values, all equal to one. Source: "
+                "Katharopoulos et al. 2020, [arXiv 2006.16236](https://arxiv.org/abs/2006.16236)."
             )
         )
 

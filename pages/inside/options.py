@@ -30,7 +30,7 @@ class InsideOptions(HashOptions):
     logits = choice(
         {1.0: N_("original"), 0.25: N_("÷ 4"), 0.05: N_("÷ 20")},
         N_("Logits"),
-        help=N_("Performer's error bound assumes small logits; dividing them shows its effect."),
+        help=N_("Performer's error bound assumes small logits. Divide the logits to see how much this matters."),
     )
     channel = listed_whole(0, 0, CHANNELS - 1, N_("Channel"))
     write = listed_whole(20, 1, 30, N_("Write strength"), link="i_write", widget=st.select_slider)

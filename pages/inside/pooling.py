@@ -90,7 +90,7 @@ def cover(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         draw_strip(seen)
-        st.caption(_("Each box is one pooled key, as wide as its tokens."))
+        st.caption(_("Each box is one pooled key and spans its tokens."))
         shares = pictures.panel(
             _("Pools P"), P, pool_names(seen), seen.labels, row=_("pool"), column=_("token"), mark=0
         )
@@ -102,8 +102,8 @@ def cover(seen: Seen) -> Step:
         formula=rf"\tilde K = {symbol(0, 'P')} K,\qquad \tilde V = {symbol(0, 'P')} V",
         shapes={"P": (m, n), r"\tilde K": (m, seen.qkv.k.shape[-1])},
         findings=_(
-            "{n} tokens become **{m} keys**. A key combines {size:.1f} equally weighted tokens on average; the widest "
-            "combines {pool}.",
+            "{n} tokens become **{m} keys**. On average, a key combines the equivalent of {size:.1f} equally "
+            "weighted tokens. The widest key combines {pool}.",
             n=n,
             m=m,
             pool=described(seen, widest(pools)),
@@ -129,19 +129,19 @@ def weights_on_pools(seen: Seen, extra: str = "", *, among: int | None = None) -
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_with_options(otherwise=int(i), key=f"{key}.query", **tokens(seen.labels))
         draw_strip(seen, left[query])
-        st.caption(_("Pools, shaded by the weight of this query."))
+        st.caption(_("The shading shows how much weight this query gives to each pool."))
         shown = pictures.panel(_("Weights L"), left, seen.labels, pool_names(seen), column=_("pool"), mark=0)
         pictures.board(f"{key}.left", shown)
 
     return Step(
         title=_("Weights on pools"),
-        mechanism=_("Each query attends to the pooled keys instead of single keys."),
+        mechanism=_("Each query attends to the pooled keys instead of individual keys."),
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
         shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
         findings=paragraph(
             _(
-                "Largest weight: **“{query}”** (token {i}) gives {weight:.0%} to {pool}, where softmax gives "
-                "{exact:.0%}.",
+                "Largest weight: **“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}. Softmax "
+                "gives these tokens {exact:.0%}.",
                 query=seen.token(i),
                 i=i,
                 weight=left[i, r],
@@ -162,7 +162,10 @@ def blur(seen: Seen) -> Step:
     floor, error = (factors.relative_error_of(matrix, seen.reference) for matrix in (best, seen.weights))
     n, rank, kinds = len(left), factors.rank(right), factors.distinct_columns(right)
     return Step(
-        mechanism=_("Tokens of one pool share their weights, which limits how close any weights can come to softmax."),
+        mechanism=_(
+            "All tokens of a pool share the weight of the pool. This limits how close the attention matrix "
+            "can come to softmax."
+        ),
         formula=symbol(0, "A")
         + r" = L R,\qquad \operatorname{rank} A \le m,\qquad "
         + symbol(1, "X^*")
@@ -186,13 +189,13 @@ def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float) -> 
     values = {"rank": rank, "n": n, "kinds": kinds, "floor": floor, "error": error}
     if rank == n:
         return _(
-            "The pools are independent and as many as the tokens, so pooling loses nothing by itself. Best possible "
-            "error: {floor:.0%}. Actual: {error:.0%}.",
+            "There are as many independent pools as tokens, so pooling alone causes no error. Best possible "
+            "error: {floor:.0%}. Actual error: {error:.0%}.",
             **values,
         )
     return _(
-        "Best possible error with these pools: **{floor:.0%}**. Actual: **{error:.0%}**. The matrix has rank {rank} of "
-        "{n} and {kinds} different columns.",
+        "Best possible error with these pools: **{floor:.0%}**. Actual error: **{error:.0%}**. The matrix has "
+        "rank {rank} instead of the full rank {n}. It has {kinds} different columns.",
         **values,
     )
 
@@ -236,9 +239,10 @@ def leak(seen: Seen, extra: str = "") -> Step:
         first, last = widest(pools, n)
         worst = int(shares.argmax())
         words = _(
-            "Through the key of tokens {first} to {last}, query **“{query}”** receives information from **“{token}”**, "
-            "{distance} tokens later. If keys that begin after the query are masked, {mean:.0%} of the weight is still "
-            "on later tokens on average, and {most:.0%} for “{worst}” (token {i}).",
+            "Through the pool of tokens {first} to {last}, query **“{query}”** receives information from "
+            "**“{token}”**, which comes {distance} tokens later. If only pools that begin after the query are "
+            "masked, an average of {mean:.0%} of a query's weight is still on later tokens. For query “{worst}” "
+            "(token {i}), it is {most:.0%}.",
             first=first,
             last=last,
             query=seen.token(first),
@@ -251,7 +255,7 @@ def leak(seen: Seen, extra: str = "") -> Step:
         )
         words = paragraph(words, hidden_whole(seen))
     leaking = _("leaks through a shared key")
-    return leaks(seen, hidden, paragraph(words, extra), leaking, _("Weights with later keys masked"), _("weight"))
+    return leaks(seen, hidden, paragraph(words, extra), leaking, _("Weights with later pools masked"), _("weight"))
 
 
 def hidden_whole(seen: Seen) -> str:
@@ -259,9 +263,10 @@ def hidden_whole(seen: Seen) -> str:
     ended = provenance.fully_past_mixtures(seen.parts["provenance"])
     blind, n = int((~ended.any(-1)).sum()), len(ended)
     if not blind:
-        return _("If keys that end after the query are masked, nothing leaks, and each query still has a key.")
+        return _("If every pool that ends after the query is masked, nothing leaks, and each query still has a key.")
     return _(
-        "If keys that end after the query are masked, nothing leaks, but {blind} of {n} queries have no key left.",
+        "If every pool that ends after the query is masked, nothing leaks, but {blind} of {n} queries "
+        "have no key left.",
         blind=blind,
         n=n,
     )
@@ -282,8 +287,8 @@ def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, 
     ahead = np.triu(provenance.shared_mixture_pairs(P), 1)
 
     def draw(key: str) -> None:
-        kinds = {_("past and itself"): "window", leaking: "missed"}
-        share = _("{share:.1%} of later pairs leak", share=ahead.sum() / max(1, n * (n - 1) // 2))
+        kinds = {_("earlier tokens and itself"): "window", leaking: "missed"}
+        share = _("{share:.1%} of pairs with a later key leak", share=ahead.sum() / max(1, n * (n - 1) // 2))
         left, right = st.columns(2)
         with left:
             matrix_board(
@@ -301,7 +306,8 @@ def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, 
 
     return Step(
         mechanism=_(
-            "A query that attends to a pooled key receives information from all of its tokens, later ones too."
+            "A query that attends to a pooled key receives information from all tokens of the pool, "
+            "including later tokens."
         ),
         formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; j \text{ leaks to } i",
         shapes={"P": P.shape, "A": (n, n)},

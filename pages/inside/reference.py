@@ -27,7 +27,8 @@ def _compare(seen: Seen, sentence: str) -> Step:
     difference, sums = seen.weights - seen.reference, seen.weights.sum(-1)
     negative = np.maximum(-seen.weights, 0).sum() / len(sums)
     text = _(
-        "Error against {reference}: {error:.0%}. Equal weights would have an error of {zero:.0%}.",
+        "Error compared with {reference}: {error:.0%}. Equal weights for all visible keys would give an "
+        "error of {zero:.0%}.",
         reference=reference,
         error=relative_error_of(seen.weights, seen.reference),
         zero=relative_error_of(uniform(seen.visible), seen.reference),
@@ -37,14 +38,14 @@ def _compare(seen: Seen, sentence: str) -> Step:
         text = paragraph(
             text,
             _(
-                "On average, {wrong:.0%} of a row's weight is on other keys than in {reference}.",
+                "On average, {wrong:.0%} of a row's weight falls on different keys than it does in {reference}.",
                 wrong=wrong,
                 reference=reference,
             ),
         )
 
     def draw(key: str) -> None:
-        signs = _("blue: more than {reference}, orange: less", reference=reference)
+        signs = _("blue: more weight than {reference}, orange: less weight", reference=reference)
         pictures.board(
             key,
             pictures.pairs(seen, label(seen.attention), seen.weights, mark=0),
@@ -55,7 +56,8 @@ def _compare(seen: Seen, sentence: str) -> Step:
     n = len(seen.weights)
     return Step(
         mechanism=_(
-            "Together, the steps give each pair of a query and a key one weight; {reference} is the reference.",
+            "Together, the steps define one weight for each query–key pair. Here, these weights are "
+            "compared with {reference}.",
             reference=reference,
         ),
         formula=seen.attention.variant.formula.replace("A", pictures.symbol(0, "A"), 1),

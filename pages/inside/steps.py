@@ -27,7 +27,9 @@ def show(chosen: ChosenInput) -> None:
         st.caption(f":material/block: {refusal(attention, share, chosen.head or 0)}")
         causal = False
     if chosen.head is None:
-        st.caption(":material/info: " + _("Showing head 0: an average over heads cannot be taken apart."))
+        st.caption(
+            ":material/info: " + _("Showing head 0, because an average over heads cannot be broken down into steps.")
+        )
     head = chosen.head or 0
     with computing(_(attention.title)):
         found = cached.inside(chosen.source, attention, head, causal)
@@ -67,8 +69,8 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
         text = paragraph(
             text,
             _(
-                "The model masks later tokens; without the mask, they get {share:.0%} of softmax's weight in head "
-                "{head}.",
+                "The model masks later tokens. Without the mask, {share:.0%} of the softmax weight in head "
+                "{head} falls on later tokens.",
                 share=future_share,
                 head=head,
             ),
@@ -83,7 +85,7 @@ def _pick(titles: Sequence[str]) -> int:
     """
     last = len(titles)
     if InsideOptions.step.value > last:
-        st.caption(":material/info: " + _("This variant has {n} steps; the last one is shown.", n=last))
+        st.caption(":material/info: " + _("This variant has only {n} steps. The last step is shown.", n=last))
         InsideOptions.step.set(last)
     shown = InsideOptions.step.restrict_to(range(1, last + 1))
     names = {i: f"{i} · {title}" for i, title in enumerate(titles, 1)}

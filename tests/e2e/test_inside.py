@@ -31,7 +31,7 @@ def open_step(page, title):
 
 def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server):
     inside(page, server, "?variants=softmax")
-    expect(page.get_by_text("Neighbouring queries and keys are averaged into landmarks")).to_be_visible()
+    expect(page.get_by_text("Neighbouring queries are averaged into query landmarks")).to_be_visible()
     assert panels(page) == ["Landmarks"]
     assert query(page) == "variants=softmax"
 

@@ -71,7 +71,7 @@ def _scores(seen: Seen, choice: Choice) -> Step:
     def draw(key: str) -> None:
         mass = _panel(seen, _("Softmax weight per block"), np.where(choice.own | asked, choice.mass, np.nan))
         if asked.any():
-            text = _("own block masked: always attended to")
+            text = _("own block: no score, always selected")
             pictures.board(
                 f"{key}.scores",
                 _panel(seen, _("Score"), np.where(asked, scores, np.nan), text, mark=0),
@@ -81,7 +81,10 @@ def _scores(seen: Seen, choice: Choice) -> Step:
 
     n, blocks = choice.mass.shape
     return Step(
-        mechanism=_("Keys are cut into blocks, and a score per block estimates how much softmax weight it would get."),
+        mechanism=_(
+            "The keys are split into blocks. A score for each block estimates how much softmax weight the "
+            "block would receive."
+        ),
         formula=symbol(0, "s")
         + {
             "mean key": r"(q, b) = \frac{q^\top \bar k_b}{\sqrt d}",
@@ -123,13 +126,13 @@ def score_sentence(n: int, blocks: int, agrees: float | None) -> str:
     """
     if agrees is None:
         return _n(
-            "The tokens form {n} block, so no query can choose between two blocks.",
-            "The tokens form {n} blocks, and no query can choose between two of them.",
+            "The tokens form only {n} block, so there are no other blocks to select from.",
+            "The tokens form only {n} blocks, so no query has two other blocks to select from.",
             n=blocks,
         )
     return _(
-        "{n} tokens form {blocks} blocks. The score puts two blocks in the order of their softmax weight in "
-        "**{agrees:.0%}** of all cases; chance would give 50%.",
+        "{n} tokens form {blocks} blocks. In **{agrees:.0%}** of all comparisons between two blocks, the score "
+        "is higher for the block with more softmax weight. Random scores would reach 50%.",
         n=n,
         blocks=blocks,
         agrees=agrees,
@@ -158,21 +161,22 @@ def _choose(seen: Seen, choice: Choice) -> Step:
         )
         st.caption(
             _(
-                "Query “{query}” (token {i}), which loses most weight. Blue: its own block. Green: chosen correctly. "
-                "Orange: chosen wrongly. Purple: missed. Vertical lines separate blocks.",
+                "Query “{query}” (token {i}) loses the most softmax weight. Blue: its own block. Green: blocks "
+                "selected correctly. Orange: blocks selected wrongly. Purple: blocks that should have been "
+                "selected. Vertical lines separate blocks.",
                 query=seen.token(query),
                 i=query,
             )
         )
         pictures.board(
             f"{key}.choice",
-            _panel(seen, _("Chosen blocks"), np.where(choice.chosen | choice.own, choice.mass, np.nan)),
+            _panel(seen, _("Selected blocks"), np.where(choice.chosen | choice.own, choice.mass, np.nan)),
             _panel(seen, _("Best blocks"), np.where(choice.best | choice.own, choice.mass, np.nan)),
         )
 
     return Step(
         title=_("Selection"),
-        mechanism=_("A query selects the blocks with the highest scores, in addition to its own block."),
+        mechanism=_("Each query attends to its own block and to the blocks with the highest scores."),
         formula=r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b < b(i)\}"
         if seen.causal
         else r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b \ne b(i)\}",
@@ -191,15 +195,16 @@ def choice_sentence(asked: int, same: int, *, causal: bool) -> str:
         causal: whether a query can choose earlier blocks only.
     """
     if not asked:
-        return _("No block is chosen, so every query attends to its own block only.")
+        return _("No other block is selected, so every query attends only to its own block.")
     text = _(
-        "**{same} of {asked}** choices ({share:.0%}) agree with the blocks that have the largest softmax weight.",
+        "**{same} of {asked}** selected blocks ({share:.0%}) are also among the blocks with the largest "
+        "softmax weight.",
         same=same,
         asked=asked,
         share=same / asked,
     )
     if causal:
-        text = paragraph(text, _("A query chooses among the blocks before its own."))
+        text = paragraph(text, _("With the causal mask, only blocks before the query's own block can be selected."))
     return text
 
 
@@ -216,7 +221,7 @@ def _missed(seen: Seen, choice: Choice) -> Step:
         draw=lambda key: pictures.lines(
             [
                 Curve(_("own block"), places, (100 * own).tolist(), colour=0, marks=False),
-                Curve(_("own + chosen"), places, (100 * (own + chosen)).tolist(), colour=1),
+                Curve(_("own + selected"), places, (100 * (own + chosen)).tolist(), colour=1),
                 Curve(_("own + best"), places, (100 * (own + best)).tolist(), colour=2, dash="dash", hollow=True),
             ],
             key=key,
@@ -239,10 +244,15 @@ def missed_sentence(own: float, chosen: float, best: float) -> str:
         best: the mass on the own block and an equal number of blocks with the largest mass.
     """
     if best - own < 0.0005:
-        return _("A query's own block holds {own:.1%} of the softmax weight, and no choice could add to that.", own=own)
+        return _(
+            "On average, a query's own block holds {own:.1%} of the softmax weight. Selecting other blocks "
+            "would not noticeably increase this share.",
+            own=own,
+        )
     return _(
-        "On average, a query's own block holds {own:.1%} of the softmax weight. The chosen blocks raise this to "
-        "**{chosen:.1%}**, the best blocks to {best:.1%}: the score finds {share:.0%} of the possible gain.",
+        "On average, a query's own block holds {own:.1%} of the softmax weight. The selected blocks raise this "
+        "to **{chosen:.1%}**. The best possible blocks would raise it to {best:.1%}, so the score achieves "
+        "{share:.0%} of the possible gain.",
         own=own,
         chosen=chosen,
         best=best,

@@ -27,7 +27,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: key overlap, the inverse, what is written, state growth, comparison with the reference."""
     sums = seen.weights.sum(-1)
     ending = _(
-        "{share:.0%} of the weights are negative. Rows sum to {low:.2g} … {high:.2g}.",
+        "{share:.0%} of the weights are negative. The row sums range from {low:.2g} to {high:.2g}.",
         share=(seen.weights[seen.visible] < 0).mean(),
         low=sums.min(),
         high=sums.max(),
@@ -42,9 +42,8 @@ def _overlaps(seen: Seen) -> Step:
     return Step(
         title=_("Key overlap"),
         mechanism=_(
-            "Before a token writes to the state, its key retrieves a share of each earlier write, and the update "
-            "erases "
-            "that share."
+            "Before a token writes to the state, its key retrieves a share of each earlier write. The update "
+            "erases this share."
         ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
         if _by_channel(seen)
@@ -69,10 +68,10 @@ def overlap_sentence(found: np.ndarray) -> str:
         found: the overlap of every two tokens; empty if there is only one token.
     """
     if not found.size:
-        return _("There is only one token, so nothing has been written before it.")
+        return _("There is only one token, so there are no earlier writes.")
     return _(
-        "A key retrieves {mean:.0%} of an earlier write on average, in absolute value, and {most:.0%} at most. Linear "
-        "attention never erases.",
+        "On average, a key retrieves {mean:.0%} of an earlier write (in absolute value), and at most "
+        "{most:.0%}. Linear attention never erases earlier writes.",
         mean=abs(found).mean(),
         most=abs(found).max(),
     )
@@ -85,8 +84,8 @@ def _inverse(seen: Seen) -> Step:
     return Step(
         title=_("Corrections"),
         mechanism=_(
-            "Row i of T contains how much of each earlier value token i erases when it writes; forward substitution "
-            "computes all rows together."
+            "Row i of T shows how much of each earlier value is erased when token i writes to the state. "
+            "Forward substitution computes all rows together."
         ),
         formula=symbol(0, "T")
         + r" = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot "
@@ -95,7 +94,9 @@ def _inverse(seen: Seen) -> Step:
         shapes={"T": found.shape},
         findings=paragraph(
             _("Entries range from {low} to {high}.", low=number(low), high=number(high)),
-            _("With unit keys and a strength of at most 1, they always lie between −1 and 1.") if unit else "",
+            _("With unit-length keys and a write strength β of at most 1, the entries always lie between −1 and 1.")
+            if unit
+            else "",
         ),
         draw=lambda key: pictures.board(
             key,
@@ -118,12 +119,15 @@ def _written(seen: Seen) -> Step:
             key=key,
             x_title=_("token"),
             y_title="‖u‖ / ‖v‖",
-            alt=_("Bars: the length of what each token writes, relative to its value"),
+            alt=_("Bars: the length of the vector that each token writes, relative to its value"),
         )
 
     return Step(
         title=_("Writes"),
-        mechanism=_("A token writes only the difference between its value and what its key already retrieves."),
+        mechanism=_(
+            "Each token writes only the difference between its value and the value that its key already "
+            "retrieves from the state."
+        ),
         formula=r"u_i = \beta_i \left(v_i - S_{i-1}^\top k_i\right),\qquad S_i = S_{i-1} + k_i u_i^\top"
         if not _decays(seen)
         else r"u_i = \beta_i \left(v_i - (D_i S_{i-1})^\top k_i\right),\qquad S_i = D_i S_{i-1} + k_i u_i^\top,\qquad "
@@ -132,8 +136,8 @@ def _written(seen: Seen) -> Step:
         else r"u_i = \beta_i \left(v_i - \alpha_i S_{i-1}^\top k_i\right),\qquad S_i = \alpha_i S_{i-1} + k_i u_i^\top",
         shapes={"U": seen.parts["written"].shape, "S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
         findings=_(
-            "The median token writes a vector {middle:.0%} as long as its value. The shortest is at “{least}” "
-            "({low:.0%}), the longest at “{most}” ({high:.0%}).",
+            "For the median token, the written vector is {middle:.0%} as long as the token's value. This ratio "
+            "is smallest for “{least}” ({low:.0%}) and largest for “{most}” ({high:.0%}).",
             middle=np.median(share),
             least=seen.token(share.argmin()),
             low=share.min(),
@@ -173,8 +177,8 @@ def _growth(seen: Seen) -> Step:
 
     return Step(
         mechanism=_(
-            "Each write multiplies the part of the state along its key by λ; the state can grow without bound where λ "
-            "is below −1."
+            "Each write multiplies the part of the state along the token's key by a factor λ. If λ is below −1, "
+            "the state can grow without bound."
         ),
         formula=r"S_i = \alpha_i \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = \alpha_i \left(1 - \beta_i \lVert k_i \rVert^2\right)"
@@ -201,19 +205,19 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
     values = {"least": least, "most": most, "low": number(sizes.min()), "high": number(sizes[stable].max())}
     if exact:
         return _(
-            "The exact step keeps λ between 0 and 1 at every rate. From η = {least} to {most}, the state is {low} to "
-            "{high} times as long as the mean value.",
+            "The exact step keeps λ between 0 and 1 at every write rate η. For η from {least} to {most}, the "
+            "norm of the state is {low} to {high} times the mean length of the values.",
             **values,
         )
     if stable.all():
         return _(
-            "λ stays above −1 up to β = {most}, so the state cannot diverge. It is at most {high} times as long as the "
-            "mean value.",
+            "Up to β = {most}, λ is never below −1, so the state cannot diverge. The norm of the state is at "
+            "most {high} times the mean length of the values.",
             **values,
         )
     return _(
-        "From β = {first}, λ is below −1 and the state can diverge. Below that, the state is at most {high} times as "
-        "long as the mean value; at β = {most}, it is {last} times as long.",
+        "If β is {first} or more, λ is below −1 and the state can diverge. For smaller β, the norm of the state "
+        "is at most {high} times the mean length of the values. At β = {most}, it is {last} times this length.",
         **values,
         first=strengths[int(np.argmin(stable))],
         last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("more than 10³⁰⁸"),
@@ -237,17 +241,18 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     }
     if exact:
         return _(
-            "At η = {strength}, λ lies between {low} and {high}, and the final state is {last} times as long as the "
-            "mean value.",
+            "At η = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} times "
+            "the mean length of the values.",
             **values,
         )
     if values["low"] == values["high"]:
         return _(
-            "At β = {strength}, λ is {low}, and the final state is {last} times as long as the mean value.", **values
+            "At β = {strength}, λ is {low}. The norm of the final state is {last} times the mean length of the values.",
+            **values,
         )
     return _(
-        "At β = {strength}, λ lies between {low} and {high}, and the final state is {last} times as long as the mean "
-        "value.",
+        "At β = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} times the "
+        "mean length of the values.",
         **values,
     )
 

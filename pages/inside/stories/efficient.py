@@ -14,7 +14,7 @@ from pages.inside.story import Later, Seen, Step
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: the gathering map, the distributing map, their product, comparison with the reference."""
-    ending = _("The rank is at most the number of features, {c}.", c=seen.parts["gather"].shape[0])
+    ending = _("The rank of the matrix is at most {c}, the number of features.", c=seen.parts["gather"].shape[0])
     if seen.causal:
         ending = ""  # The bound on the rank does not hold for a masked product.
     return _gather(seen), _distribute(seen), _product(seen), compare_with_reference(seen, ending)
@@ -26,8 +26,8 @@ def _gather(seen: Seen) -> Step:
     wide = perplexity(gather)
     sharpest = wide.argmin()
     message = _(
-        "The median map is as wide as {middle:.0f} of {n} equally weighted tokens. The narrowest, feature {feature}, "
-        "gives {share:.0%} to “{token}”.",
+        "The median map spreads its weight over the equivalent of {middle:.0f} equally weighted tokens out of "
+        "{n}. The narrowest map is feature {feature}. It gives {share:.0%} of its weight to “{token}”.",
         n=n,
         middle=np.median(wide),
         feature=sharpest,
@@ -35,7 +35,10 @@ def _gather(seen: Seen) -> Step:
         token=seen.token(gather[sharpest].argmax()),
     )
     if seen.causal:
-        message = paragraph(message, _("The maps are those of the last query; with Causal on, each query has its own."))
+        message = paragraph(
+            message,
+            _("The maps belong to the last query, because each query has its own maps when the causal mask is on."),
+        )
 
     def draw(key: str) -> None:
         words = {"row": _("feature"), "column": _("token")}
@@ -78,7 +81,9 @@ def _distribute(seen: Seen) -> Step:
 
     return Step(
         title=_("Feature weights"),
-        mechanism=_("Each query mixes the feature maps by a softmax over its own features."),
+        mechanism=_(
+            "Each query combines the feature maps. The weights come from a softmax over the query's own features."
+        ),
         formula=symbol(0, "D") + r"_{ic} = \frac{e^{Q_{ic}}}{\sum_f e^{Q_{if}}}",
         shapes={"D": weights.shape},
         findings=shares_sentence(np.median(perplexity(weights)), top),
@@ -94,10 +99,10 @@ def shares_sentence(wide: float, top: np.ndarray) -> str:
         top: the number of queries for which each feature has the largest share, ``[C]``.
     """
     return _n(
-        "The median query mixes {wide:.1f} of {c} features. Feature {feature} is the largest for {count} of {queries} "
-        "queries; {n} feature is never the largest.",
-        "The median query mixes {wide:.1f} of {c} features. Feature {feature} is the largest for {count} of {queries} "
-        "queries; {n} features are never the largest.",
+        "The median query effectively uses {wide:.1f} of {c} features. Feature {feature} has the largest weight "
+        "for {count} of {queries} queries. {n} feature never has the largest weight.",
+        "The median query effectively uses {wide:.1f} of {c} features. Feature {feature} has the largest weight "
+        "for {count} of {queries} queries. {n} features never have the largest weight.",
         n=int((top == 0).sum()),
         wide=wide,
         c=len(top),
@@ -110,15 +115,15 @@ def shares_sentence(wide: float, top: np.ndarray) -> str:
 def _product(seen: Seen) -> Step:
     rows, columns = seen.weights.sum(-1), seen.weights.sum(0)
     most = columns.argmax()
-    text = _("Rows sum to one without a normaliser, to within {off}.", off=at_most(np.abs(rows - 1).max()))
+    text = _("Without a normaliser, every row still sums to one, to within {off}.", off=at_most(np.abs(rows - 1).max()))
     if seen.causal:
-        text = _("Rows sum to one, to within {off}.", off=at_most(np.abs(rows - 1).max()))
+        text = _("Every row sums to one, to within {off}.", off=at_most(np.abs(rows - 1).max()))
         text = paragraph(text, _(seen.attention.variant.note))
     text = paragraph(
         text,
         _(
-            "Columns do not: “{token}” receives a total weight of {most:.2f}, and the least attended token "
-            "{least:.2f}.",
+            "Columns do not sum to one. “{token}” receives the largest total weight, {most:.2f}. The smallest "
+            "total weight of a token is {least:.2f}.",
             token=seen.token(most),
             most=columns[most],
             least=columns.min(),
@@ -132,7 +137,7 @@ def _product(seen: Seen) -> Step:
             key=key,
             x_title=_("token"),
             y_title=_("sum of weights"),
-            alt=_("Bars: the sums of rows, all one, and of columns"),
+            alt=_("Bars: the row sums, which are all one, and the column sums"),
         )
 
     return Step(

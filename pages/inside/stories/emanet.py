@@ -23,7 +23,7 @@ NAMED = 6
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: rounds, contents of the bases, product, comparison with the reference."""
     b = seen.parts["given"].shape[-1]
-    ending = _("The rank is at most the number of bases, {b}.", b=b)
+    ending = _("The rank of the matrix is at most {b}, the number of bases.", b=b)
     return _rounds(seen), _contents(seen), _product(seen), compare_with_reference(seen, ending)
 
 
@@ -48,8 +48,8 @@ def _rounds(seen: Seen) -> Step:
     return Step(
         title=_("Rounds"),
         mechanism=_(
-            "In each round, every token is assigned to the bases by softmax, and every basis moves to the mean of its "
-            "tokens."
+            "In each round, a softmax assigns every token to the bases. Every basis then moves to the weighted "
+            "mean of its tokens."
         ),
         formula=r"\begin{gathered}"
         + symbol(0, "z")
@@ -73,21 +73,21 @@ def rounds_sentence(count: int, used: int, bases: int, moved: Sequence[float]) -
     values: dict[str, Any] = {"count": count, "used": used, "b": bases}
     if not moved:
         return _n(
-            "After {n} round, {used} of {b} bases are the nearest basis of some token.",
-            "After {n} rounds, {used} of {b} bases are the nearest basis of some token.",
+            "After {n} round, {used} of {b} bases are nearest to at least one token.",
+            "After {n} rounds, {used} of {b} bases are nearest to at least one token.",
             n=count,
             **values,
         )
     if len(moved) == 1:
         return _(
-            "After {count} rounds, {used} of {b} bases are the nearest basis of some token. {first:.0%} of the tokens "
-            "changed their nearest basis in the second round.",
+            "After {count} rounds, {used} of {b} bases are nearest to at least one token. The nearest basis "
+            "changed for {first:.0%} of the tokens in the second round.",
             first=moved[0],
             **values,
         )
     return _(
-        "After {count} rounds, {used} of {b} bases are the nearest basis of some token. {first:.0%} of the tokens "
-        "changed their nearest basis in the second round, and {last:.0%} in the last.",
+        "After {count} rounds, {used} of {b} bases are nearest to at least one token. The nearest basis changed "
+        "for {first:.0%} of the tokens in the second round, and for {last:.0%} in the last round.",
         first=moved[0],
         last=moved[-1],
         **values,
@@ -126,7 +126,8 @@ def _contents(seen: Seen) -> Step:
         formula=r"\hat z_{jb} = \frac{z_{jb}}{\sum_l z_{lb}},\qquad \text{size of } b:\ \sum_j z_{jb}",
         shapes={r"\hat z": z.shape},
         findings=_(
-            "The largest basis contains {most:.1f} of {n} tokens, mainly {tokens}. The smallest contains {least:.1f}.",
+            "The largest basis contains {most:.1f} of {n} tokens, mainly {tokens}. The smallest basis "
+            "contains {least:.1f} tokens.",
             most=sizes.max(),
             n=len(z),
             least=sizes.min(),
@@ -159,8 +160,8 @@ def _product(seen: Seen) -> Step:
             "A": seen.weights.shape,
         },
         findings=_(
-            "The factors hold {stored:,} numbers, the full matrix {whole:,}. Rows sum to one without a normaliser, to "
-            "within {off}.",
+            "The two factors contain {stored:,} numbers. The full matrix contains {whole:,}. Without a "
+            "normaliser, every row still sums to one, to within {off}.",
             stored=2 * over_bases.size,
             whole=seen.weights.size,
             off=at_most(np.abs(seen.weights.sum(-1) - 1).max()),

@@ -62,12 +62,12 @@ def matrix_findings(values: np.ndarray) -> str:
         _("Entries range from {low} to {high}.", low=number(shown.min()), high=number(shown.max()))
         if shown.min() < shown.max()
         else _("Every entry is {value}.", value=number(shown.min())),
-        _("{share:.0%} are negative.", share=negative) if negative else _("None is negative."),
-        _("{share:.0%} are exactly zero.", share=zero) if zero else "",
+        _("{share:.0%} of the entries are negative.", share=negative) if negative else _("No entry is negative."),
+        _("{share:.0%} of the entries are exactly zero.", share=zero) if zero else "",
         _("Every row sums to one.")
         if not negative and rows_are_distributions(sums.min(), sums.max(), 0.0)
-        else _("Rows sum to {low} … {high}.", low=number(sums.min()), high=number(sums.max())),
-        _("The rank is {rank} of {size}.", rank=rank(entries), size=size),
+        else _("The row sums range from {low} to {high}.", low=number(sums.min()), high=number(sums.max())),
+        _("The rank is {rank} of at most {size}.", rank=rank(entries), size=size),
     )
 
 
@@ -76,7 +76,7 @@ def vector_findings(values: np.ndarray, seen: Seen) -> str:
     if values.min() == values.max():
         return _("The value is {value} for every token.", value=number(values[0]))
     return _(
-        "Values range from {low} to {high}, largest for “{token}”.",
+        "Values range from {low} to {high}. The largest value belongs to “{token}”.",
         low=number(values.min()),
         high=number(values.max()),
         token=seen.token(values.argmax()),

@@ -28,7 +28,7 @@ LENGTHS = tuple(2**i for i in range(3, 15))
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: map, features, kernel, sum, normalization, comparison with the reference."""
     ending = _(
-        "The median row is as wide as {own:.0f} equally weighted keys, softmax's as {exact:.0f}.",
+        "The median row has an effective number of keys of {own:.0f}. For softmax, it is {exact:.0f}.",
         own=np.median(perplexity(seen.weights)),
         exact=np.median(perplexity(seen.reference)),
     )
@@ -62,7 +62,7 @@ def _map(seen: Seen) -> Step:
         )
         lines = [
             Curve(
-                _("softmax × {d}, others 0", d=d) if name == "softmax" else _(name),
+                _("softmax × {d}, other entries 0", d=d) if name == "softmax" else _(name),
                 x.tolist(),
                 [y if y < TALLEST else None for y in _curve(name, x, d).tolist()],
                 colour=i,
@@ -76,7 +76,7 @@ def _map(seen: Seen) -> Step:
             key=key,
             x_title=_("entry of a query or key"),
             y_title="φ(x)",
-            alt=_("Lines: the value of each feature map against its input; the current one is solid"),
+            alt=_("Lines: the value of each feature map against its input, with a solid line for the current map"),
         )
 
     return Step(
@@ -85,9 +85,8 @@ def _map(seen: Seen) -> Step:
         formula=r"\operatorname{sim}(q, k) = \varphi(q)^\top \varphi(k) \ge 0",
         shapes={"q": entries.shape[1:], r"\varphi(q)": seen.parts["query_features"].shape},
         findings=_(
-            "{share:.0%} of the entries of queries and keys are negative. The middle 50% (shaded) lie between {low} "
-            "and "
-            "{high}.",
+            "{share:.0%} of the entries of queries and keys are negative. The middle 50% of the entries "
+            "(shaded) lie between {low} and {high}.",
             share=(entries < 0).mean(),
             low=number(low),
             high=number(high),
@@ -113,8 +112,8 @@ def _features(seen: Seen) -> Step:
         formula=symbol(0, r"\varphi(Q)") + r",\ " + symbol(1, r"\varphi(K)") + r" \ge 0",
         shapes={r"\varphi(Q)": q.shape, r"\varphi(K)": k.shape},
         findings=_(
-            "{zero:.0%} of the features are zero. The mean cosine between query and key features is {cosine:.2f}; it "
-            "cannot be negative.",
+            "{zero:.0%} of the features are zero. The mean cosine between query and key features is "
+            "{cosine:.2f}. It cannot be negative, because no feature is negative.",
             zero=(both == 0).mean(),
             cosine=cosines(q, k).mean(),
         ),
@@ -139,7 +138,7 @@ def _kernel(seen: Seen) -> Step:
 
     return Step(
         title=_("Kernel"),
-        mechanism=_("The dot product of the features replaces the exponential of the dot product."),
+        mechanism=_("The dot product of the features replaces the exponential of the dot product of query and key."),
         formula=r"\frac{\varphi(q_i)^\top\varphi(k_j)}{\sum_l \varphi(q_i)^\top\varphi(k_l)}\quad\text{instead "
         r"of}\quad "
         r"\frac{e^{q_i\cdot k_j/\sqrt d}}{\sum_l e^{q_i\cdot k_l/\sqrt d}}",
@@ -159,14 +158,14 @@ def kernel_sentence(middle: float, heavy: float) -> str:
     values = {"middle": middle, "share": HEAVY, "heavy": heavy}
     if heavy < min(1, middle):
         return _(
-            "The median pair gets {middle:.2g}× its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g}×. "
-            "The "
-            "kernel is flatter than the exponential.",
+            "The median pair gets {middle:.2g}× its softmax weight. Among the {share:.0%} of pairs with the "
+            "most softmax weight, the median pair gets {heavy:.2g}×. The kernel is flatter than the exponential.",
             **values,
         )
     return _(
-        "The median pair gets {middle:.2g}× its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g}×. The "
-        "kernel is not flatter than the exponential here.",
+        "The median pair gets {middle:.2g}× its softmax weight. Among the {share:.0%} of pairs with the most "
+        "softmax weight, the median pair gets {heavy:.2g}×. Here, the kernel is not flatter than the "
+        "exponential.",
         **values,
     )
 
@@ -179,8 +178,10 @@ def _sum_first(seen: Seen) -> Step:
     def adds(attention: ac.Attention, length: int) -> int:
         return attention.cost(length, size, causal=seen.causal).multiply_adds
 
-    grows = _("With Causal on, the sum grows token by token: it is a recurrent state.") if seen.causal else ""
-    counted_as = _("The counts assume values of {size} entries, as long as the keys.", size=size) if d != size else ""
+    grows = (
+        _("With the causal mask, the sum is updated token by token, so it is a recurrent state.") if seen.causal else ""
+    )
+    counted_as = _("The counts assume that a value has {size} entries, like a key.", size=size) if d != size else ""
     cheaper = next(m for m in range(1, 64 * size) if adds(seen.attention, m) < adds(softmax, m))
 
     def draw(key: str) -> None:
@@ -224,14 +225,17 @@ def _sum_first(seen: Seen) -> Step:
 
     return Step(
         title=_("Sum first"),
-        mechanism=_("Keys and values are summed once, and each query reads the sum instead of the single keys."),
+        mechanism=_(
+            "The products of key features and values are summed once. Each query reads this sum instead of "
+            "the individual keys."
+        ),
         formula=r"\left(\varphi(Q)\,\varphi(K)^\top\right) V = \varphi(Q) "
         + symbol(0, r"\left(\varphi(K)^\top V\right)"),
         shapes={r"\varphi(K)^\top V": (c, d), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
         findings=paragraph(
             _(
-                "On these {n} tokens it takes {own:,} multiply-adds instead of {exact:,}. It is cheaper from "
-                "n = {cheaper}.",
+                "On these {n} tokens, linear attention takes {own:,} multiply-adds and softmax takes {exact:,}. "
+                "Linear attention is cheaper for texts of {cheaper} tokens or more.",
                 n=n,
                 own=adds(seen.attention, n),
                 exact=adds(softmax, n),
@@ -249,17 +253,18 @@ def _divided(seen: Seen) -> Step:
     least, most = seen.token(z.argmin()), seen.token(z.argmax())
     numbers = {"c": c, "low": z.min(), "high": z.max(), "least": least, "most": most}
     text = _(
-        "Divisors range from {low:.4g} for “{least}” to {high:.4g} for “{most}”; all come from one sum of {c} numbers.",
+        "Divisors range from {low:.4g} for “{least}” to {high:.4g} for “{most}”. All divisors use the "
+        "same sum of key features, a vector of {c} numbers.",
         **numbers,
     )
     if seen.causal:
         text = _(
-            "Divisors range from {low:.4g} for “{least}” to {high:.4g} for “{most}”; each comes from a running sum of "
-            "{c} numbers.",
+            "Divisors range from {low:.4g} for “{least}” to {high:.4g} for “{most}”. Each divisor uses a "
+            "running sum of key features, a vector of {c} numbers.",
             **numbers,
         )
     if seen.setting("feature_map") == "exp":
-        text = paragraph(text, _("With exp, rows are rescaled to avoid overflow, and divisors with them."))
+        text = paragraph(text, _("With the feature map exp, rows and their divisors are rescaled to avoid overflow."))
 
     def draw(key: str) -> None:
         pictures.bars(
@@ -273,7 +278,7 @@ def _divided(seen: Seen) -> Step:
 
     return Step(
         title=_("Normaliser"),
-        mechanism=_("Each row is divided by the product of its query's features and the sum of the key features."),
+        mechanism=_("Each row is divided by the dot product of the query's features and the sum of the key features."),
         formula=r"Z_i = \varphi(q_i)^\top \sum_{l} \varphi(k_l)",
         shapes={r"\sum_l \varphi(k_l)": (c,), "Z": z.shape},
         findings=text,

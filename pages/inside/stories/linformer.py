@@ -35,17 +35,25 @@ def _window(seen: Seen) -> Step:
     heaviest = P.max(-1) / np.where(P > 0, P, np.inf).min(-1)
     conv = seen.setting("projection") == "conv"
     shape = (
-        _("The middle token of a key counts up to {times:.1f}× as much as its ends.", times=heaviest.max())
+        _(
+            "The middle token of a window has up to {times:.1f}× as much weight as the tokens at its ends.",
+            times=heaviest.max(),
+        )
         if conv
-        else _("All tokens of a key have the same share.")
+        else _("All tokens of a window have the same weight.")
     )
     return replace(
         plain,
         title=_("Projection"),
-        mechanism=_("The n keys and values are projected to m, here by a fixed window over neighbouring tokens."),
+        mechanism=_(
+            "The n keys and n values are projected to m keys and m values. Here, each projected key "
+            "combines a fixed window of neighbouring tokens."
+        ),
         formula=rf"\tilde K = {symbol(0, 'E')} K,\qquad \tilde V = F V",
         shapes={"E": P.shape, "F": P.shape},
-        findings=paragraph(plain.findings, shape, _("E and F are untrained; the paper learns them.")),
+        findings=paragraph(
+            plain.findings, shape, _("The projections E and F are untrained here. In the paper, they are learned.")
+        ),
     )
 
 
@@ -72,15 +80,17 @@ def _mix(seen: Seen) -> Step:
 
     return Step(
         title=_("Projection"),
-        mechanism=_("The n keys and values are projected to m random mixtures of all tokens."),
+        mechanism=_(
+            "The n keys and n values are projected to m keys and m values. Each projected key is a random "
+            "mixture of all tokens."
+        ),
         formula=rf"\tilde K = {symbol(0, 'E')} K,\qquad \tilde V = {symbol(1, 'F')} V,\qquad "
         r"E_{rj} \sim \mathcal{N}(0, \tfrac{1}{m})",
         shapes={"E": (m, n), "F": (m, n)},
         findings=paragraph(
             _(
-                "Each of **{m} keys** mixes all {n} tokens. Key 0 is as wide as {size:.0f} equally weighted tokens; "
-                "its "
-                "largest entry is “{token}” ({share:+.2f}).",
+                "Each of **{m} keys** mixes all {n} tokens. Key 0 is the equivalent of {size:.0f} equally "
+                "weighted tokens. The token with the largest share in it is “{token}” ({share:+.2f}).",
                 m=m,
                 n=n,
                 size=provenance.effective_tokens(E)[0],
@@ -88,11 +98,12 @@ def _mix(seen: Seen) -> Step:
                 share=E[0, token],
             ),
             _(
-                "A reconstructed token contains {own:.2f} of itself and ±{noise:.2f} of every other token.",
+                "On average, a reconstructed token contains {own:.2f} of itself. It also contains a "
+                "random share of every other token, typically ±{noise:.2f}.",
                 own=back.diagonal().mean(),
                 noise=noise,
             ),
-            _("E and F are untrained; the paper learns them."),
+            _("The projections E and F are untrained here. In the paper, they are learned."),
         ),
         draw=draw,
     )
@@ -118,9 +129,8 @@ def _weights_on_mixtures(seen: Seen) -> Step:
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
         shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
         findings=_(
-            "Largest weight: **“{query}”** (token {i}) gives {weight:.0%} to key {key}. The largest entries of this "
-            "key "
-            "are {makers}.",
+            "Largest weight: **“{query}”** (token {i}) gives {weight:.0%} of its weight to projected key {key}. "
+            "The tokens with the largest shares in this key are {makers}.",
             query=seen.token(i),
             i=i,
             weight=left[i, r],

@@ -36,14 +36,14 @@ def _sizes(seen: Seen) -> Step:
     return Step(
         title=_("Singular values"),
         mechanism=_(
-            "The keys of all heads, side by side, form one matrix, and so do the values; both are compressed by a "
-            "singular value decomposition."
+            "The keys of all heads are placed side by side in one matrix, and the values in another. Both "
+            "matrices are compressed by a singular value decomposition."
         ),
         formula=r"[K^{(1)} \cdots K^{(H)}] = U \Sigma W^\top,\qquad [V^{(1)} \cdots V^{(H)}] = U' \Sigma' W'^\top",
         shapes={r"[K^{(1)} \cdots K^{(H)}]": (n, heads * d), r"\Sigma": (min(n, heads * d),) * 2},
         findings=_(
-            "The {rank} largest singular values hold **{keys:.1%}** of the squared norm of the keys, and "
-            "{values:.1%} of that of the values.",
+            "The {rank} largest singular values contain **{keys:.1%}** of the squared norm of the keys and "
+            "{values:.1%} of the squared norm of the values.",
             rank=min(rank, n, heads * d),
             keys=kept_share(keys, rank),
             values=kept_share(values, rank),
@@ -68,7 +68,10 @@ def _ranks(seen: Seen) -> Step:
     full, (heads, _n, d) = int(ranks[-1]), seen.qkv.k.shape
     return Step(
         title=_("Rank"),
-        mechanism=_("Each token's keys are rebuilt from a latent C; its number of entries is the rank."),
+        mechanism=_(
+            "Each token's keys are rebuilt from a latent vector, a row of C. The number of entries in this "
+            "vector is the rank."
+        ),
         formula=r"C = U_r \Sigma_r,\qquad K \approx C\, W_r^\top,\qquad "
         r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W_r^{(h)\top})^\top}{\sqrt d}\right)",
         shapes={
@@ -103,7 +106,12 @@ def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float)
     text = (
         _("At the full rank of {rank}, nothing is lost.", rank=rank)
         if rank == full
-        else _("At rank {rank} of {full}, the error of this head is **{here:.1%}**.", rank=rank, full=full, here=here)
+        else _(
+            "At rank {rank} (full rank: {full}), the error of this head is **{here:.1%}**.",
+            rank=rank,
+            full=full,
+            here=here,
+        )
     )
     return paragraph(
         text,
@@ -123,8 +131,8 @@ def _cache(seen: Seen) -> Step:
     return Step(
         title=_("Cache"),
         mechanism=_(
-            "The cache stores the latents of each token instead of its keys and values, and the matrices that rebuild "
-            "these once."
+            "For each token, the cache stores latents instead of keys and values. The matrices that rebuild the "
+            "keys and values are stored only once."
         ),
         formula=r"\text{cache} = n\,(r + r') + H\,(r\,d + r'\,d_v) \quad\text{instead of}\quad n\,H\,(d + d_v)",
         shapes={"C": (n, min(seen.setting("rank"), heads * d)), "C'": (n, min(seen.setting("rank"), heads * d_v))},
@@ -152,14 +160,16 @@ def cache_sentence(token: int, once: int, whole: int, n: int) -> str:
     """
     if token >= whole:
         return _(
-            "Latents of {token} numbers save nothing over the {whole} numbers of keys and values.",
+            "A latent of {token} numbers per token saves no memory compared with the {whole} numbers of "
+            "keys and values.",
             token=token,
             whole=whole,
         )
     least = once // (whole - token) + 1
     message = _(
-        "Each token adds **{token} numbers** to the cache instead of {whole}. With {once:,} fixed numbers, the cache "
-        "is smaller from {least:,} tokens.",
+        "Each token adds **{token} numbers** to the cache instead of {whole}. The cache also stores {once:,} "
+        "fixed numbers. It is therefore smaller than a cache of keys and values only for texts of {least:,} "
+        "tokens or more.",
         token=token,
         whole=whole,
         once=once,
@@ -167,6 +177,7 @@ def cache_sentence(token: int, once: int, whole: int, n: int) -> str:
     )
     if n < least:
         return paragraph(
-            message, _("This text is shorter; real models learn the fixed part once and use it for all texts.")
+            message,
+            _("This text is shorter than that. Real models learn the fixed part once and use it for all texts."),
         )
     return message

@@ -32,7 +32,8 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: landmarks, factors, inverse, comparison with the reference."""
     rows = seen.weights.sum(-1)
     ending = _(
-        "Negative entries hold {negative:.1%} of the weight, in absolute value. Rows sum to {low:.2f} … {high:.2f}.",
+        "Negative entries account for {negative:.1%} of the total absolute weight. The row sums range "
+        "from {low:.2f} to {high:.2f}.",
         negative=np.abs(np.minimum(seen.weights, 0)).sum() / np.abs(seen.weights).sum(),
         low=rows.min(),
         high=rows.max(),
@@ -89,7 +90,10 @@ def _landmarks(seen: Seen) -> Step:
     return Step(
         mechanism=_("Similar tokens are averaged into landmarks, separately for queries and keys.")
         if not means
-        else _("Neighbouring queries and keys are averaged into landmarks, shown here as runs of one colour."),
+        else _(
+            "Neighbouring queries are averaged into query landmarks, and neighbouring keys into key "
+            "landmarks. Tokens of the same landmark have the same colour."
+        ),
         formula=r"\tilde q_i = \frac{1}{|S_i|} \sum_{j \in S_i} q_j, \qquad "
         r"\tilde k_i = \frac{1}{|S'_i|} \sum_{j \in S'_i} k_j",
         shapes={r"\tilde Q": (m, seen.qkv.q.shape[-1]), r"\tilde K": (m, seen.qkv.k.shape[-1])},
@@ -101,9 +105,14 @@ def _landmarks(seen: Seen) -> Step:
 def pooled(m: int, n: int, least: int, most: int) -> str:
     """Return the sentence that says how many neighbouring tokens each landmark averages."""
     if least == most:
-        return _("{n} tokens are averaged into {m} landmarks of {most} neighbours each.", m=m, n=n, most=most)
+        return _(
+            "{n} tokens are averaged into {m} landmarks. Each landmark averages {most} neighbouring tokens.",
+            m=m,
+            n=n,
+            most=most,
+        )
     return _(
-        "{n} tokens are averaged into {m} landmarks of {least} to {most} neighbours each.",
+        "{n} tokens are averaged into {m} landmarks. Each landmark averages {least} to {most} neighbouring tokens.",
         m=m,
         n=n,
         least=least,
@@ -123,7 +132,8 @@ def _landmark_findings(seen: Seen, found: dict[str, np.ndarray], *, means: bool)
     else:
         text = paragraph(
             _(
-                "{n} tokens are averaged into {m} landmarks of similar tokens, at most {query} queries or {key} keys.",
+                "{n} tokens are averaged into {m} landmarks of similar tokens. The largest query "
+                "landmark averages {query} queries, and the largest key landmark averages {key} keys.",
                 m=m,
                 n=n,
                 query=sizes["query"].max(),
@@ -135,7 +145,7 @@ def _landmark_findings(seen: Seen, found: dict[str, np.ndarray], *, means: bool)
             ),
         )
     discarded = _(
-        "Averaging discards {query:.0%} of the query variance and {key:.0%} of the key variance.",
+        "Averaging discards {query:.0%} of the variance of the queries and {key:.0%} of the variance of the keys.",
         query=lost["query"],
         key=lost["key"],
     )
@@ -146,14 +156,14 @@ def _factors(seen: Seen) -> Step:
     left, middle, right = (seen.parts[name] for name in ("left", "middle", "right"))
     n, m = left.shape
     text = _(
-        "The factors hold {own:,} weights, the full matrix {full:,}. A landmark gives itself {self:.0%} of its weight "
-        "on average.",
+        "The three factors contain {own:,} weights. The full matrix contains {full:,}. On average, a landmark "
+        "gives {self:.0%} of its weight to itself.",
         own=left.size + middle.size + right.size,
         full=n * n,
         self=np.diagonal(middle).mean(),
     )
     if m < n <= 2 * m:
-        text = paragraph(text, _("With this many landmarks, the factors are no smaller than the full matrix."))
+        text = paragraph(text, _("With this many landmarks, the factors together are no smaller than the full matrix."))
 
     def draw(key: str) -> None:
         (queries, keys), landmark = _names(seen), _("landmark")
@@ -185,8 +195,8 @@ def _factors(seen: Seen) -> Step:
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "Softmax is applied three times, each time with landmarks on at least one side; the inverse V of the "
-            "middle factor joins the outer two."
+            "Softmax gives three factors. In each factor, the queries, the keys or both are landmarks. The "
+            "inverse V of the middle factor joins the two outer factors."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, V {symbol(RIGHT, 'R')},\quad "
         rf"{symbol(LEFT, 'L')} = S\!\left(\tfrac{{Q \tilde K^\top}}{{\sqrt d}}\right),\quad "
@@ -228,7 +238,10 @@ def _inverse(seen: Seen) -> Step:
     return Step(
         mechanism=_("The middle factor is inverted by an iteration that uses matrix products only.")
         if seen.setting("inverse") == "iterative"
-        else _("The middle factor is inverted exactly; the charts compare this with an iteration of matrix products."),
+        else _(
+            "The middle factor is inverted exactly. The charts compare the exact inverse with an iteration "
+            "that uses matrix products only."
+        ),
         formula=rf"{symbol(RESULT, 'V')}_0 = \frac{{M^\top}}{{\|M\|_1 \|M\|_\infty}},\qquad "
         rf"{symbol(RESULT, 'V')} \leftarrow \tfrac14 V \left(13 I - {symbol(MIDDLE, 'M')} V \left(15 I - M V "
         r"\left(7 I - M V\right)\right)\right)",
@@ -262,8 +275,8 @@ def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
     *iterated, exact = (row.error for row in rows)
     best = int(np.argmin(iterated))
     text = _(
-        "The smallest error of the matrix, {error:.0%}, comes after {best} of {all} iterations; the exact inverse "
-        "gives {exact:.0%}.",
+        "The error of the attention matrix is smallest after {best} of {all} iterations: {error:.0%}. With the "
+        "exact inverse, it is {exact:.0%}.",
         best=best + 1,
         all=len(iterated),
         error=iterated[best],
@@ -273,8 +286,9 @@ def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
     if worse and exact > LITTLE:
         why = paragraph(
             _(
-                "**The exact inverse is worse than stopping early**: inverting small singular values amplifies the "
-                "averaging error, up to entries of {largest:,.0f}.",
+                "**The exact inverse is worse than stopping early**, because inverting small singular values "
+                "amplifies the error from averaging. The largest entry of the exact inverse is {largest:,.0f} "
+                "in absolute value.",
                 largest=rows[-1].largest,
             ),
             _("The largest singular value of M is {ratio} times the smallest.", ratio=number(condition)),
@@ -284,7 +298,7 @@ def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
     elif exact > LITTLE:
         why = _("The remaining error comes from the landmarks, not from the inverse.")
     else:
-        why = _("A more exact inverse gives a better matrix, because the landmarks lose little.")
+        why = _("A more exact inverse gives a better matrix, because averaging into landmarks loses little.")
     return paragraph(text, why)
 
 
@@ -366,10 +380,10 @@ def _directions(seen: Seen, key: str) -> None:
 def inverted_sentence(done: int, m: int, iterations: int, least: float) -> str:
     """Return the sentence about how many of m directions are inverted, and the smallest singular value ``least``."""
     return _n(
-        "After {n} iteration, {done} of {m} directions are at least 90% inverted. The exact inverse inverts all, down "
-        "to a singular value of {least}.",
-        "After {n} iterations, {done} of {m} directions are at least 90% inverted. The exact inverse inverts all, "
-        "down to a singular value of {least}.",
+        "After {n} iteration, {done} of {m} directions are at least 90% inverted. The exact inverse inverts all "
+        "directions, even the one with the smallest singular value ({least}).",
+        "After {n} iterations, {done} of {m} directions are at least 90% inverted. The exact inverse inverts "
+        "all directions, even the one with the smallest singular value ({least}).",
         n=iterations,
         done=done,
         m=m,

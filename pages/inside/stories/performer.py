@@ -96,7 +96,7 @@ def _directions(seen: Seen) -> Step:
 
     return Step(
         title=_("Directions"),
-        mechanism=_("Random directions are drawn; each gives one or two features of every query and key."),
+        mechanism=_("Random directions are drawn. Each direction gives one or two features for every query and key."),
         formula=(
             r"w_f \sim \mathcal{N}(0, I_d)"
             if seen.setting("row_norms") == "chi"
@@ -105,8 +105,9 @@ def _directions(seen: Seen) -> Step:
         + r",\quad W \in \mathbb{R}^{m \times d}",
         shapes={"W": (m, d)},
         findings=_(
-            "The mean |cosine| of two directions is {straight:.2f} if they are orthogonal and {free:.2f} if they are "
-            "independent. Their lengths range from {low:.1f} to {high:.1f}; √d is {root:.1f}.",
+            "The mean |cosine| between two directions is {straight:.2f} for orthogonal directions and "
+            "{free:.2f} for independent directions. The lengths of the directions range from {low:.1f} to "
+            "{high:.1f}. For comparison, √d is {root:.1f}.",
             straight=sizes[True],
             free=sizes[False],
             low=lengths[own].min(),
@@ -129,7 +130,10 @@ def _features(seen: Seen) -> Step:
 
     return Step(
         title=_("Features"),
-        mechanism=_("A non-linear function of the projections on the random directions gives the features."),
+        mechanism=_(
+            "Queries and keys are projected onto the random directions. A non-linear function of these "
+            "projections gives the features."
+        ),
         formula={
             "positive": r"\varphi(x) = \tfrac{1}{\sqrt m}\, e^{W x - \|x\|^2/2}",
             "hyperbolic": r"\varphi(x) = \tfrac{1}{\sqrt{2m}}\, e^{-\|x\|^2/2} \left[e^{W x},\ e^{-W x}\right]",
@@ -143,7 +147,8 @@ def _features(seen: Seen) -> Step:
         + r":\ x = k / d^{1/4}",
         shapes={r"\varphi(Q)": q.shape, r"\varphi(K)": k.shape},
         findings=_(
-            "The median row depends on {bearing:.1f} of its {features} features; the others contribute little.",
+            "The median row effectively depends on {bearing:.1f} of its {features} features. The other "
+            "features contribute little.",
             bearing=np.median(bearing),
             features=q.shape[-1],
         ),
@@ -160,20 +165,23 @@ def _estimate(seen: Seen) -> Step:
         pictures.cloud(
             [Points(_("query-key pairs"), kernel, estimate)],
             key=key,
-            x_title=_("true similarity, relative to the largest of its row"),
+            x_title=_("true similarity, relative to the largest in its row"),
             y_title=_("estimated similarity, on the same scale"),
             height=460,
             alt=_("Points: the estimated similarity of each pair against the true one"),
         )
         if (estimate <= 0).any():
-            text = _("{share:.0%} of the estimates are not positive and are not drawn.", share=(estimate <= 0).mean())
+            text = _(
+                "{share:.0%} of the estimates are not positive, so they cannot be drawn on logarithmic axes.",
+                share=(estimate <= 0).mean(),
+            )
             st.caption(text)
 
     return Step(
         title=_("Estimate"),
         mechanism=_("The dot product of the features estimates the exponential of softmax.")
         if kind != "relu"
-        else _("The dot product of the features estimates a kernel of ReLU units, not the exponential."),
+        else _("The dot product of the features estimates a kernel of ReLU units, not the exponential of softmax."),
         formula=mean_formula(kind, norms),
         shapes={r"\varphi(Q)\,\varphi(K)^\top": seen.weights.shape},
         findings=paragraph(
@@ -208,9 +216,9 @@ def bias_sentence(kind: str, row_norms: str, middle: float) -> str:
         middle: the median ratio of estimate to true value.
     """
     if row_norms == "fixed" and kind != "relu":
-        return _("Directions of fixed length give a biased estimate, even with many features.")
+        return _("With directions of fixed length, the estimate is biased, even with many features.")
     if kind in POSITIVE and middle < FAR:
-        return _("The estimator is unbiased but heavy-tailed: a few large draws carry its mean.")
+        return _("The estimator is unbiased but heavy-tailed: a few very large estimates dominate its mean.")
     return _("The estimator is unbiased.")
 
 
@@ -282,7 +290,7 @@ def _more_features(seen: Seen) -> Step:
     n = min(seen.qkv.n, TOKENS)
     return Step(
         title=_("Number of features"),
-        mechanism=_("The random error of the estimate decreases with the number of features m like 1/√m."),
+        mechanism=_("As the number of features m increases, the random error of the estimate decreases like 1/√m."),
         formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}"
         if norms == "chi"
         else r"\mathbb{E}\left[\text{error}^2\right] = \text{bias}^2 + \frac{\text{chance}^2}{m}",
@@ -298,23 +306,31 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
     if len(first.x) < 2 or not found["trig", False].x:
         return _("Drawing directions …")
     if not all(np.isfinite(error) and error > 0 for error in first.middle):
-        return _("The error is not defined: the similarities of this head are all equal, or overflow.")
+        return _("The error is not defined, because the similarities of this head are all equal or overflow.")
     ends = {way: each.middle[-1] for way, each in found.items() if np.isfinite(each.middle[-1])}
     best = min(ends, key=ends.__getitem__)
     start, end = first.middle[0], first.middle[-1]
     change = (
-        _("From {a:.0f} to {b:.0f} directions, the error of **positive** features falls from {start} to {end}.")
+        _(
+            "When the number of random directions increases from {a:.0f} to {b:.0f}, the error of "
+            "**positive** features falls from {start} to {end}."
+        )
         if end < start
         else _(
-            "From {a:.0f} to {b:.0f} directions, the error of **positive** features does not fall: {start} to {end}."
+            "When the number of random directions increases from {a:.0f} to {b:.0f}, the error of "
+            "**positive** features does not fall. It goes from {start} to {end}."
         )
     )
     text = paragraph(
         change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
-        _("It goes with m to the power {slope}.", slope=number(fit_power(first.x, first.middle).exponent)),
-        _("The expected power is {expected}.", expected=number(-0.5, 1)) if row_norms == "chi" else "",
         _(
-            "The smallest error is {least}, with **{best}**; **trig** has {trig}.",
+            "A power law in m fitted to this error has the exponent {slope}.",
+            slope=number(fit_power(first.x, first.middle).exponent),
+        ),
+        _("The expected exponent is {expected}.", expected=number(-0.5, 1)) if row_norms == "chi" else "",
+        _(
+            "With the most directions, the smallest error is {least} (**{best}** features). The error "
+            "of **trig** features is {trig}.",
             least=number(ends[best]),
             best=_(best[0]),
             trig=number(found["trig", True].middle[-1], 3),
@@ -322,6 +338,11 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
     )
     if first.middle[-1] > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:
         text = paragraph(
-            text, _("The median of {seeds} draws stays near 1, because most estimates are far too small.", seeds=SEEDS)
+            text,
+            _(
+                "The median relative error over {seeds} random draws stays near 1, because most estimates "
+                "are far too small.",
+                seeds=SEEDS,
+            ),
         )
     return text

@@ -19,7 +19,9 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: pool, attend, blur, leak (or causal mask), comparison with the reference."""
     if seen.causal:
         return _cover(seen), _weights_on_pools(seen), _blur(seen), _masks(seen), compare_with_reference(seen)
-    does = _("The causal form does this, and each query also attends to the single tokens of its own pool.")
+    does = _(
+        "The causal form uses this mask. In addition, each query attends to the individual tokens of its own pool."
+    )
     leak = pooling.leak(seen, does if (seen.parts["provenance"] != 0).sum(-1).max() > 1 else "")
     return pooling.cover(seen), pooling.weights_on_pools(seen), pooling.blur(seen), leak, compare_with_reference(seen)
 
@@ -49,12 +51,19 @@ def _cover(seen: Seen) -> Step:
         most=_keys(P),
     )
     if last - first + 1 < stride:
-        words = paragraph(words, _("The last pool holds {size} tokens; no later query uses it.", size=last - first + 1))
+        words = paragraph(
+            words,
+            _(
+                "The last pool has only {size} tokens. No query uses its pooled key, because no token comes "
+                "after this pool.",
+                size=last - first + 1,
+            ),
+        )
     return replace(
         pooling.cover(seen),
         mechanism=_(
-            "A query attends to the pooled keys of earlier pools, and to the single tokens of its own pool up to "
-            "itself."
+            "A query attends to the pooled keys of earlier pools. Within its own pool, it attends to the "
+            "individual tokens up to itself."
         ),
         formula=r"\tilde K = \begin{bmatrix} P K \\ K \end{bmatrix},\qquad "
         r"\tilde V = \begin{bmatrix} P V \\ V \end{bmatrix}",
@@ -71,7 +80,7 @@ def _keys(P: np.ndarray) -> int:
 def _weights_on_pools(seen: Seen) -> Step:
     """Build the step that shows the weights of the queries on the pools before their own."""
     m = len(_pools(seen))
-    own = _("On average, {share:.0%} of a query's weight is on its own pool.", share=_own_share(seen))
+    own = _("On average, {share:.0%} of a query's weight falls on the tokens of its own pool.", share=_own_share(seen))
     step = pooling.weights_on_pools(seen, own, among=m)
     return replace(
         step,
@@ -91,12 +100,15 @@ def _blur(seen: Seen) -> Step:
     best = np.where(own, seen.reference, provenance.closest(seen.reference, _pools(seen)))
     n, left, right = len(own), seen.parts["left"], seen.parts["right"]
     return Step(
-        mechanism=_("Tokens of one earlier pool share their weights; tokens of the query's own pool do not."),
+        mechanism=_(
+            "The tokens of an earlier pool share the weight of the pool. The tokens of the query's own pool "
+            "have individual weights."
+        ),
         formula=symbol(0, "A") + r" = L R,\qquad R = \begin{bmatrix} P \\ I \end{bmatrix},\qquad "
         r"\min_X \lVert S - X R \rVert_F,\; X_{ir} = 0 \text{ where } i \text{ may not see } r",
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
         findings=_(
-            "Best possible error with these pools: **{floor:.0%}**. Actual: **{error:.0%}**.",
+            "Best possible error with these pools: **{floor:.0%}**. Actual error: **{error:.0%}**.",
             floor=factors.relative_error_of(best, seen.reference),
             error=factors.relative_error_of(seen.weights, seen.reference),
         ),
@@ -111,27 +123,40 @@ def _masks(seen: Seen) -> Step:
     ahead = np.triu(own, 1)
     share, blind = ahead.sum() / max(1, n * (n - 1) // 2), (~provenance.fully_past_mixtures(P).any(-1)).sum()
     if not ahead.any():
-        words = _("Each pool holds a single token, so this is causal softmax.")
+        words = _("Each pool contains a single token, so this is causal softmax attention.")
     else:
         i = ahead.sum(-1).argmax()
         hidden = np.flatnonzero(ahead[i])[-1]
         words = paragraph(
             _(
-                "The pool of query **“{query}”** (token {i}) also holds the later token **“{token}”** (token "
+                "The pool of query **“{query}”** (token {i}) also contains the later token **“{token}”** (token "
                 "{hidden}).",
                 i=i,
                 query=seen.token(i),
                 hidden=hidden,
                 token=seen.token(hidden),
             ),
-            _("Masking only the pools that begin after a query leaks {share:.1%} of the later pairs.", share=share),
-            _("With pools alone, {blind} of {n} queries would have no key left.", blind=blind, n=n),
+            _(
+                "If only pools that begin after the query were masked, {share:.1%} of the pairs with a "
+                "later key would leak.",
+                share=share,
+            ),
+            _(
+                "If queries could attend only to complete pools, {blind} of {n} queries would have no key left.",
+                blind=blind,
+                n=n,
+            ),
         )
 
     def draw(key: str) -> None:
         past = np.tri(n, dtype=np.float32)
         cuts = (
-            ("open", _("Pools that begin later masked"), past + 3 * ahead, _("{share:.1%} of later pairs leak")),
+            (
+                "open",
+                _("Pools that begin later masked"),
+                past + 3 * ahead,
+                _("{share:.1%} of pairs with a later key leak"),
+            ),
             ("whole", _("Pools that end later masked"), past + np.tril(own), _("nothing leaks")),
         )
         kinds = (("window", _("as part of a pool")), ("block", _("as a single token")), ("missed", _("leaks")))

@@ -38,7 +38,8 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
         compare_with_reference(
             seen,
             _(
-                "Queries are also the keys; {reference} is their softmax over all other tokens.",
+                "Queries are also used as keys. The reference, {reference}, is a softmax over all "
+                "tokens except the query's own token.",
                 reference=reference_name(seen.attention),
             ),
         ),
@@ -68,8 +69,8 @@ def _hash(seen: Seen, number: int) -> Step:
     return Step(
         title=_("Hash"),
         mechanism=_(
-            "Tokens are hashed by random directions R, so that tokens with similar queries are likely to share a "
-            "bucket."
+            "Tokens are hashed with random directions R. Tokens with similar queries are likely to fall into "
+            "the same bucket."
         ),
         formula=symbol(0, "b")
         + r"(i) = \operatorname{argmax}\,[x_i R;\, -x_i R],\qquad x_i = \frac{q_i}{\lVert q_i \rVert} = k_i",
@@ -82,8 +83,10 @@ def _hash(seen: Seen, number: int) -> Step:
 def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) -> str:
     """Return the sentence about how many buckets a round fills, and the tokens of the fullest bucket."""
     return _n(
-        "Round {number} puts {tokens} tokens into **{n} bucket**. The largest holds {most}: {names}.",
-        "Round {number} puts {tokens} tokens into **{n} buckets**. The largest holds {most}: {names}.",
+        "In round {number}, {tokens} tokens fall into **{n} bucket**. The size of the largest bucket is "
+        "{most}. It contains {names}.",
+        "In round {number}, {tokens} tokens fall into **{n} buckets**. The size of the largest bucket "
+        "is {most}. It contains {names}.",
         n=filled,
         number=number,
         tokens=n,
@@ -150,15 +153,15 @@ def _sort(seen: Seen, number: int) -> Step:
                 borders=set(np.flatnonzero(np.isin(order, marks)).tolist()),
             )
         )
-        st.caption(_("Tokens in sorted order; vertical lines separate chunks."))
+        st.caption(_("Tokens in sorted order. Vertical lines separate chunks."))
 
     if not alike.any():
-        words = _("No two of {n} tokens share a bucket.", n=n)
+        words = _("No two of the {n} tokens are in the same bucket.", n=n)
     else:
         at = apart.argmax()
         words = _(
-            "**“{one}”** and **“{other}”**, {distance} tokens apart in the text, become neighbours. “{token}” moves "
-            "farthest, by {moved} positions.",
+            "**“{one}”** and **“{other}”** are {distance} tokens apart in the text and become neighbours in the "
+            "sorted order. “{token}” moves farthest, by {moved} positions.",
             one=seen.token(order[at]),
             other=seen.token(order[at + 1]),
             distance=apart[at],
@@ -168,7 +171,7 @@ def _sort(seen: Seen, number: int) -> Step:
         words = paragraph(words, cut_sentence(len(borders) + 1, size, causal=seen.causal))
     return Step(
         title=_("Sort"),
-        mechanism=_("Tokens are sorted by bucket, and the sorted order is cut into chunks."),
+        mechanism=_("Tokens are sorted by bucket, and the sorted tokens are split into chunks."),
         formula=r"\pi = \operatorname{argsort}("
         + symbol(0, "b")
         + r"(i),\, i),\qquad c(i) = \left\lfloor \pi^{-1}(i) / s \right\rfloor",
@@ -182,10 +185,14 @@ def cut_sentence(chunks: int, size: int, *, causal: bool) -> str:
     """Return the sentence about the number and size of the chunks."""
     if causal:
         return _(
-            "Each bucket is cut separately, into chunks of at most {size} tokens: {n} in total.", n=chunks, size=size
+            "Each bucket is split separately into chunks of at most {size} tokens. There are {n} chunks in total.",
+            n=chunks,
+            size=size,
         )
     return _(
-        "The order is cut into {n} chunks of at most {size} tokens, regardless of bucket borders.", n=chunks, size=size
+        "The sorted tokens are split into {n} chunks of at most {size} tokens, regardless of bucket boundaries.",
+        n=chunks,
+        size=size,
     )
 
 
@@ -213,7 +220,7 @@ def _cut(seen: Seen, number: int) -> Step:
                 Panel(
                     "sorted",
                     _("Sorted order"),
-                    _("lines: chunk borders"),
+                    _("lines: chunk boundaries"),
                     codes[np.ix_(found.order, found.order)],
                     row_labels=sorted_labels,
                     col_labels=sorted_labels,
@@ -230,15 +237,18 @@ def _cut(seen: Seen, number: int) -> Step:
         )
 
     return Step(
-        mechanism=_("A token attends to its own chunk and to the one before it.")
+        mechanism=_("A token attends to its own chunk and to the previous chunk.")
         if not seen.causal
-        else _("A token attends to earlier tokens of its bucket, in its own chunk and in the one before it."),
+        else _(
+            "A token attends to earlier tokens of its bucket if they are in the same chunk or in the previous chunk."
+        ),
         formula=r"P_i = \{\, j \ne i : c(i) - c(j) \in \{0, 1\} \,\}"
         + (r" \cap \{ j < i \} \cap \{ b(j) = b(i) \}" if seen.causal else ""),
         shapes={"A": (n, n), r"\text{chunk}": (min(size, n),)},
         findings=_(
-            "Round {number} allows **{bucket:,}** pairs of one bucket and {chunk:,} pairs of different buckets; it "
-            "misses {missed:,} pairs of one bucket. All rounds together allow {share:.1%} of {possible:,} pairs.",
+            "Round {number} allows **{bucket:,}** pairs within a bucket and {chunk:,} pairs from different "
+            "buckets. Another {missed:,} pairs within a bucket are not allowed in any round. All rounds "
+            "together allow {share:.1%} of {possible:,} pairs.",
             number=number + 1,
             bucket=counts["bucket"],
             chunk=counts["chunk"],
@@ -289,14 +299,13 @@ def _missed(seen: Seen) -> Step:
                 column_config={_("softmax weight"): st.column_config.NumberColumn(format="%.1f %%")},
             )
 
-    words = _("All pairs are allowed, so nothing is missed.")
+    words = _("All pairs are allowed, so no pair is missed.")
     if pairs:
         i, j = pairs[0]
         words = paragraph(
             _(
-                "**{lost:.0%}** of the weight of {reference} is on pairs that are not allowed. The largest missed "
-                "weight "
-                "is **“{query}” → “{key}”**, {weight:.0%} of its row.",
+                "**{lost:.0%}** of the weight of {reference} falls on pairs that are not allowed. The missed "
+                "pair with the largest weight is **“{query}” → “{key}”**, with {weight:.0%} of its row's weight.",
                 reference=reference,
                 lost=lost.mean(),
                 query=seen.token(i),
@@ -304,7 +313,8 @@ def _missed(seen: Seen) -> Step:
                 weight=full[i, j],
             ),
             _(
-                "{together:,} missed pairs share a bucket in some round; they hold {part:.1%} of the weight.",
+                "{together:,} missed pairs are in the same bucket in some round. These pairs hold "
+                "{part:.1%} of the weight.",
                 together=together.sum(),
                 part=full[together].sum() / n,
             ),

@@ -25,7 +25,7 @@ DIVISORS = {"length": "n_i", "squared": "n_i^2", "fixed": "n_0", "sum": r"\sum_l
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: logits, squares, normalisers, logit factor, one matrix, gate, reference."""
     sums = seen.weights.sum(-1)
-    ending = _("Rows sum to {low:.2g} … {high:.2g}.", low=sums.min(), high=sums.max())
+    ending = _("The row sums range from {low:.2g} to {high:.2g}.", low=sums.min(), high=sums.max())
     return (
         _logits(seen),
         _squares(seen),
@@ -51,8 +51,8 @@ def _logits(seen: Seen) -> Step:
         formula=symbol(0, "x") + r"_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
         shapes={"x": logits.shape},
         findings=_(
-            "Logits range from {low} to {high}. {share:.0%} are negative: softmax gives these pairs a small weight, "
-            "squared ReLU none.",
+            "Logits range from {low} to {high}. {share:.0%} of them are negative. Softmax gives these pairs "
+            "some weight. Squared ReLU gives them none.",
             low=number(here.min()),
             high=number(here.max()),
             share=(here < 0).mean(),
@@ -81,15 +81,15 @@ def _squares(seen: Seen) -> Step:
 def zeros_sentence(share: float, kept_keys: np.ndarray) -> str:
     """Return the sentence about the share of zero entries, and how many keys each query keeps, ``[n]``."""
     text = _(
-        "{share:.0%} of the entries are exactly zero. The median query keeps {kept:.0f} of {keys} keys.",
+        "{share:.0%} of the entries are exactly zero. The median query gives weight to {kept:.0f} of {keys} keys.",
         share=share,
         kept=np.median(kept_keys),
         keys=len(kept_keys),
     )
     empty = int((kept_keys == 0).sum())
     if not empty:
-        return paragraph(text, _("Every query keeps at least one."))
-    return paragraph(text, _n("{n} query keeps none.", "{n} queries keep none.", n=empty))
+        return paragraph(text, _("Every query gives weight to at least one key."))
+    return paragraph(text, _n("{n} query gives weight to no key.", "{n} queries give weight to no key.", n=empty))
 
 
 def _normalisers(seen: Seen) -> Step:
@@ -122,14 +122,14 @@ def _normalisers(seen: Seen) -> Step:
 
     return Step(
         title=_("Normalisers"),
-        mechanism=_("Each row is divided by a normaliser Z, which need not be the row's sum."),
+        mechanism=_("Each row is divided by a normaliser Z. Unlike in softmax, Z can differ from the sum of the row."),
         formula="A_{ij} = " + rf"\frac{{{symbol(1, 's')}_{{ij}}}}{{Z_i}},\qquad "
         r"Z_i = n_i,\quad n_i^2,\quad n_0 \quad\text{or}\quad \textstyle\sum_l s_{il}",
         shapes={"Z": divisor.shape},
         findings=_(
-            "Row sums range from {low:.3g} to {high:.3g}, with a median of {middle:.3g}. The length is at most {n}, "
-            "and "
-            "the fixed n₀ is {base:.0f}. Divided by the {own}, the median row sums to {total:.2g}.",
+            "Before division, row sums range from {low:.3g} to {high:.3g}, with a median of {middle:.3g}. The "
+            "length n is at most {n}, and the fixed n₀ is {base:.0f}. After division by the {own}, the median "
+            "row sums to {total:.2g}.",
             low=sums.min(),
             high=sums.max(),
             middle=np.median(sums),
@@ -179,14 +179,16 @@ def _factor(seen: Seen) -> Step:
     return Step(
         title=_("Logit scale"),
         mechanism=_(
-            "Multiplying all logits by λ multiplies all squares by λ², which cancels if rows are divided by their sum."
+            "If all logits are multiplied by λ, all squares are multiplied by λ². This factor cancels "
+            "if each row is divided by its sum."
         ),
         formula=r"\frac{\operatorname{relu}(\lambda x_{ij})^2}{\sum_l \operatorname{relu}(\lambda x_{il})^2} = "
         r"\frac{\lambda^2 s_{ij}}{\lambda^2 \sum_l s_{il}}",
         shapes={"A": seen.weights.shape},
         findings=_(
-            "Divided by the length, the largest weight rises from {one} to {four} when all logits double. Divided by "
-            "the row sum, no weight changes: no temperature can sharpen it.",
+            "If rows are divided by the length n, doubling all logits raises the largest weight from {one} to "
+            "{four}. If rows are divided by their sum, doubling the logits changes no weight. In that case, no "
+            "temperature can sharpen the weights.",
             one=number(largest, 3),
             four=number(4 * largest, 3),
         ),
@@ -228,8 +230,8 @@ def _one_matrix(seen: Seen) -> Step:
 
     return Step(
         mechanism=_(
-            "Squared ReLU comes from the gated attention unit, in which all channels share one matrix made from one "
-            "projection Z."
+            "Squared ReLU comes from the gated attention unit (GAU). In this unit, all channels share one "
+            "attention matrix, computed from a single projection Z."
         ),
         formula=symbol(0, "A") + r" = \frac{\operatorname{relu}^2(Q K^\top / \sqrt{s})}{" + divisor + r"},\quad "
         r"Q = \gamma_q \odot Z + \beta_q,\quad K = \gamma_k \odot Z + \beta_k,\quad "
@@ -243,15 +245,15 @@ def _one_matrix(seen: Seen) -> Step:
 def matrix_sentence(heads: int, channels: int, apart: float) -> str:
     """Return the sentence about the single matrix of all channels, and how much the heads' rows differ (``apart``)."""
     text = _(
-        "All {channels} channels share one matrix. X contains the normalised values of all heads, and the unit is "
-        "untrained.",
+        "All {channels} channels share one attention matrix. The unit is untrained. Its input X contains the "
+        "normalised values of all heads.",
         channels=channels,
     )
     if heads == 1:
-        return paragraph(text, _("This input has one head, so softmax has one matrix too."))
+        return paragraph(text, _("This input has one head, so softmax also has only one matrix."))
     several = _(
-        "Softmax has a matrix for each of the {heads} heads. On average, {apart:.0%} of a row's weight is on other "
-        "tokens than in the average of the heads.",
+        "Softmax has one matrix for each of the {heads} heads. On average, {apart:.0%} of a row's weight falls "
+        "on different tokens than it does in the average over heads.",
         heads=heads,
         apart=apart,
     )
@@ -279,7 +281,10 @@ def _gate(seen: Seen) -> Step:
         )
 
     return Step(
-        mechanism=_("A gate U multiplies the output of each channel, so it scales the rows of the shared matrix."),
+        mechanism=_(
+            "A gate U multiplies the output of each channel. In effect, each channel scales the rows of the "
+            "shared matrix differently."
+        ),
         formula=rf"O = {symbol(1, 'U')} \odot ({symbol(0, 'A')} V),\quad "
         r"U = \operatorname{SiLU}(X W_u),\quad V = \operatorname{SiLU}(X W_v),\qquad "
         r"O_{\cdot c} = \operatorname{diag}(u_c)\, A\, V_{\cdot c}",
@@ -293,8 +298,8 @@ def gate_sentence(found: UnitAnalysis) -> str:
     """Return the sentence about how far the gates open, and how much they change the output beyond scaling."""
     shut, negative = (np.abs(found.gate) < SHUT).mean(), (found.gate < 0).mean()
     text = _(
-        "{shut:.0%} of these untrained gates are nearly closed (between −{bound} and {bound}), and {negative:.0%} are "
-        "negative. The largest is {most}.",
+        "{shut:.0%} of these untrained gates are nearly closed (between −{bound} and {bound}), and "
+        "{negative:.0%} are negative. The largest gate is {most}.",
         shut=shut,
         bound=SHUT,
         negative=negative,

@@ -25,14 +25,15 @@ def line(name, law="", *, n=40, token=2, decay=None):
 
 LINEAR, HALF = line("Linear", "power"), line("Half", "factor", decay=0.5)
 LABELS = tuple(f"t_{i}" for i in range(40))
-LAW = "With linear attention the weight in row i falls as i to the power −1.00"
+LAW = "With linear attention, the weight of this token in row i falls as i to the power −1.00"
 
 
 def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
     told = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
     assert told == (
         "In the last of 40 rows, token 2 “t\\_2” has 2.5% of the weight with **Linear** and under 0.001% with "
-        f"**Half**. An even share is 2.5%. {LAW}; with Half it falls by a factor of 0.50 per token."
+        f"**Half**. With equal weights, every token would have 2.5%. {LAW}. "
+        "With Half, its weight is multiplied by 0.50 per token."
     )
 
 
@@ -40,13 +41,15 @@ def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
 def test_an_even_share_is_one_nth(n):
     lines = [line("Softmax", n=n, token=0), line("Linear", "power", n=n, token=0)]
     told = sentence(lines, 0, LABELS[:1] * n)
-    even = re.search(r"An even share is ([\d.]+)%\.", told)
+    even = re.search(r"With equal weights, every token would have ([\d.]+)%\.", told)
     assert even is not None
     assert float(even[1]) == pytest.approx(100 / n, rel=0.05)
 
 
 def test_one_token_keeps_all_the_weight():
-    assert sentence([line("Linear", "power", n=1, token=0)], 0, ("a",)).startswith("A single token has all the weight.")
+    assert sentence([line("Linear", "power", n=1, token=0)], 0, ("a",)).startswith(
+        "The input has only one token, which receives all the weight."
+    )
 
 
 def test_which_laws_are_told():
@@ -54,7 +57,7 @@ def test_which_laws_are_told():
     assert laws([line("Softmax"), LINEAR]) == f"{LAW}."
     assert laws([LINEAR, unfitted]) == f"{LAW}."
     assert laws([LINEAR, unfitted, HALF, line("Slow", "factor", decay=0.9)]) == (
-        f"{LAW}; with Half it falls by a factor of 0.50 per token."
+        f"{LAW}. With Half, its weight is multiplied by 0.50 per token."
     )
     assert laws([line("Linear", "power", token=39), HALF]) == ""
 
@@ -135,8 +138,8 @@ def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(open_view, 
     assert float(table.loc[name, "last row, %"]) == pytest.approx(100 * found.weights[-1, 3], rel=5e-3)
     assert float(table.loc[even, "per token"]) == pytest.approx(found.mean, rel=0.05)
     least = int(found.gates[1:].argmin()) + 1
-    assert f"keeps {found.gates[1:].min():.1%} to {found.gates[1:].max():.1%} of the past per token" in spoken(at)
-    assert f"least at token {least} " in spoken(at)
+    assert f"keeps {found.gates[1:].min():.1%} to {found.gates[1:].max():.1%} of the state." in spoken(at)
+    assert f"smallest share at token {least} " in spoken(at)
     assert "untrained" in spoken(at)
     code = next(c.value for c in at.code if "gating" in c.value)
     space = {"print": lambda *_: None}
@@ -159,9 +162,9 @@ def test_a_gates_seed_counts_for_what_is_drawn_alone(open_view):
     [
         (0.2, 0.1, "token 4 has 2× as much weight with the gate as with the fixed decay."),
         (0.01, 0.04, "token 4 has 4× as much weight with the fixed decay as with the gate."),
-        (0.1, 0.1049, "Token 4 has the same weight in the last row with both."),
+        (0.1, 0.1049, "token 4 has nearly the same weight with the gate as with the fixed decay."),
         (0.1, 0.106, "token 4 has 1.06× as much weight with the fixed decay"),
-        (0.0, 0.1, "With at least one of the two, token 4 has no weight in the last row."),
+        (0.0, 0.1, "With the gate, the fixed decay or both, token 4 has no weight in the last row."),
     ],
 )
 def test_how_a_token_fares_under_a_gate(gated_weight, even, words):
@@ -172,9 +175,9 @@ def test_a_gate_that_never_moves_is_called_a_fixed_decay():
     still = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.5, 0.5]))
     rule = Gate(kind="surprise", decay=0.5)
     told = gates.sentence(still, rule, 2, ("a", "b", "c"))
-    assert "keeps 50.0% of the past at every token: it is a fixed decay." in told
+    assert "keeps 50.0% of the state at every token, so it acts as a fixed decay." in told
     assert "the same weight" in told
     moving = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.9, 0.4]))
     told = gates.sentence(moving, rule, 2, ("a", "b", "c_"))
-    assert "keeps 40.0% to 90.0% of the past per token, least at token 2 “c\\_”." in told
-    assert "On average it decays like a fixed γ = 0.6." in told
+    assert "keeps 40.0% to 90.0% of the state. It keeps the smallest share at token 2 “c\\_”." in told
+    assert "On average, the state decays as with a fixed γ of 0.6." in told

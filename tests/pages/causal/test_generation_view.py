@@ -21,9 +21,9 @@ def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     assert set(linear.values()) == {state / 2**20}
     assert state // token + 1 in linear
     wide = 2 * 4 * (1 + 32 + 32 * 33 // 2) * 33
-    assert f"is smaller from **{wide // token + 1}** tokens." in spoken(at)
+    assert f"is smaller than the cache for texts of **{wide // token + 1}** tokens or more." in spoken(at)
     assert "Softmax, key-value cache" in clock
-    assert "**Recorded run, 8 heads of 64.**" in spoken(at)
+    assert "**Recorded run, 8 heads of size 64.**" in spoken(at)
 
 
 def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_view, monkeypatch):
@@ -37,9 +37,9 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_
     clock = points(at, -2)
     assert set(clock["Linear"]) == {64, 128}
     assert len(clock) == 1 + len(recurrent())  # softmax, and the variants with a state
-    assert "**Measured here, 2 heads of 8.** On this machine" in spoken(at)
+    assert "**Measured here, 2 heads of size 8.** On this machine" in spoken(at)
     at.session_state["heads"] = 1
-    assert "Recorded run, 8 heads of 64" in spoken(at.run())
+    assert "Recorded run, 8 heads of size 64" in spoken(at.run())
 
 
 def test_variants_that_hold_as_much_are_one_line():
@@ -58,16 +58,17 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
         for word, held in (("cosine", 4_096), ("taylor2", 3 * 2**20), ("linear", 2_048))
     ]
     assert sentence(rows, 2, 32) == (
-        "A key-value cache grows by 2.0 KiB per token (2 heads of 32). "
-        "**Linear**'s constant state of 2.0 KiB is smaller from **2** tokens. "
-        "**Second-order Taylor**'s constant state of 3.0 MiB is smaller from **1,537** tokens."
+        "A key-value cache grows by 2.0 KiB per token (2 heads of size 32). "
+        "The constant state of **Linear** (2.0 KiB) is smaller than the cache for texts of **2** tokens or more. "
+        "The constant state of **Second-order Taylor** (3.0 MiB) is smaller than the cache for texts of **1,537** "
+        "tokens or more."
     )
 
 
 @pytest.mark.parametrize(("live", "words"), [(True, "Measured here"), (False, "Recorded run")])
 def test_whose_times_are_told(live, words):
     spec = TimingSpec(variants=("softmax",), sizes=(64,), heads=3, head_size=16)
-    assert where_timed(spec, live=live) == f"**{words}, 3 heads of 16.**"
+    assert where_timed(spec, live=live) == f"**{words}, 3 heads of size 16.**"
 
 
 def test_growing_caches_are_not_among_the_constant_states_of_the_sentence():

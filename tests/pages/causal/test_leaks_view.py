@@ -32,19 +32,21 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
         (
             {"softmax": TIGHT, "pyramid": LEAKY},
             3,
-            "Token 3 “down” is replaced; it has 3 earlier outputs. **Leak:** Pyramid pooling · levels 1 (2 change). "
+            "Token 3 “down” is replaced; there are 3 outputs at earlier positions. **Leak:** Pyramid pooling · "
+            "levels 1 (changed outputs: 2). "
             "**No earlier output changes:** Softmax.",
         ),
         (
             {"softmax": TIGHT, "linear": TIGHT},
             1,
-            "Token 1 “c\\_at” is replaced; it has 1 earlier output. **No earlier output changes:** Softmax, Linear.",
+            "Token 1 “c\\_at” is replaced; there is 1 output at an earlier position. "
+            "**No earlier output changes:** Softmax, Linear.",
         ),
         (
             {"linear": LEAKY, "pyramid": LEAKY},
             2,
-            "Token 2 “sat” is replaced; it has 2 earlier outputs. **Leak:** Linear (1 change), "
-            "Pyramid pooling · levels 1 (1 change).",
+            "Token 2 “sat” is replaced; there are 2 outputs at earlier positions. **Leak:** "
+            "Linear (changed outputs: 1), Pyramid pooling · levels 1 (changed outputs: 1).",
         ),
         (
             {"softmax": TIGHT, "linear": LEAKY},
@@ -62,7 +64,7 @@ def test_the_sentence_names_who_leaks_and_who_does_not(moved, t, words):
 
 def test_one_token_has_no_future():
     alone = {ac.get("softmax"): Influence(moved=np.ones((1, 1), np.float32), causal=True)}
-    assert sentence(alone, 0, ("a",)).startswith("A single token has no later tokens that could leak.")
+    assert sentence(alone, 0, ("a",)).startswith("The input has only one token, so no later token could leak.")
 
 
 def test_reasons_are_those_of_the_variants_that_cannot_be_causal():
@@ -75,7 +77,7 @@ def test_the_notes_say_what_is_cut_and_whose_outputs_they_are(shown, n, every_he
     told = notes(shown, n, every_head=every_head)
     assert ("The outputs of all heads are concatenated." in told) == every_head
     assert (f"Only the first 24 of {n} tokens are replaced." in told) == (n > shown)
-    assert told.startswith("Left of the diagonal lie earlier outputs: a change there is a leak.")
+    assert told.startswith("Cells left of the diagonal are earlier outputs, so a change there is a leak.")
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -83,8 +85,8 @@ def test_who_leaks_is_said_and_why(open_view, causal):
     keys = ("softmax", "linear", "local", "nystrom", "pooled", "pyramid")
     at = open_view("leak", variants=chosen(*keys), causal=causal, c_token=9)
     sentence = spoken(at)
-    assert "is replaced; it has 9 earlier outputs." in sentence
-    assert "**Leak:** Nyström · landmarks 32 (9 change), Pyramid pooling · levels 1 (9 change)." in sentence
+    assert "is replaced; there are 9 outputs at earlier positions." in sentence
+    assert "landmarks 32 (changed outputs: 9), Pyramid pooling · levels 1 (changed outputs: 9)." in sentence
     assert "**No earlier output changes:** Softmax, Linear, Local · window 16, Pooled keys · stride 4." in sentence
     reasons = " ".join(c.value for c in at.caption)
     for key in keys:
@@ -115,7 +117,7 @@ def test_strips_and_maps_hold_the_cores_numbers(open_view, record):
         moved = found[key]
         np.testing.assert_array_equal(np.isnan(values), moved == 0)
         np.testing.assert_allclose(values[moved > 0], moved[moved > 0], rtol=1e-3)
-        assert panel["caption"] == ("leaks in 100% of earlier pairs" if key == "nystrom" else "does not leak")
+        assert panel["caption"] == ("leaks: 100% of earlier outputs change" if key == "nystrom" else "does not leak")
 
 
 def test_a_long_input_is_cut_and_says_so(open_view):

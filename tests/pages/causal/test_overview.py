@@ -51,10 +51,11 @@ def test_from_where_a_variant_is_cheaper(n, words):
 
 def test_the_sentence_counts_the_kinds_of_memory():
     assert sentence([row(1024), row(512), row(0, 1024), row(0, 2048)], 1) == (
-        "**4 of 5 variants can generate text.** 2 of them need constant memory; 2 need a cache that grows with the "
-        "text. The earlier outputs of 1 variant depend on later tokens."
+        "**4 of 5 variants can generate text.** 2 of these variants need constant memory. The other 2 need a cache "
+        "that grows with the text. 1 variant cannot generate text, because its earlier outputs depend on later tokens."
     )
     assert sentence([row(1024)], 2) == (
-        "**1 of 3 variants can generate text.** 1 of them needs constant memory; 0 need a cache that grows with the "
-        "text. The earlier outputs of 2 variants depend on later tokens."
+        "**1 of 3 variants can generate text.** 1 of these variants needs constant memory. The other 0 need a cache "
+        "that grows with the text. 2 variants cannot generate text, because their earlier outputs depend on later "
+        "tokens."
     )

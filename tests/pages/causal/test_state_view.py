@@ -35,8 +35,9 @@ def grown(n=3, log_unit=0.0):
 def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     told = sentence(grown(), 1, ("a", "b_", "c"), "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert told == (
-        "2 tokens read, up to “b\\_”. The state holds **8** numbers at any length; a KV cache holds **10** so far. "
-        "The output differs from softmax's by 25% (relative norm). It matches Linear's full matrix to 2 × 10⁻⁷."
+        "2 tokens read, up to “b\\_”. The state holds **8** numbers at any length. A KV cache holds **10** numbers so "
+        "far. The output differs from the output of softmax by 25% (relative norm). "
+        "It matches the output of the full matrix of Linear to within 2 × 10⁻⁷."
     )
     assert sentence(grown(), 0, ("a", "b_", "c"), "Linear").startswith("1 token read: “a”. ")
 
@@ -54,23 +55,24 @@ def weights(fades=0.0, erases=None, along=False):
     ("fades", "told"),
     [
         (0.0, "The previous state does not decay."),
-        (0.25, "The token lets **25%** of the previous state decay."),
-        ([0.1, 0.1 + 1e-9], "The token lets **10%** of the previous state decay."),
-        ([0.0, 0.00003], "The token lets **0% to 0.0030%** of each channel decay."),
+        (0.25, "At this token, **25%** of the previous state decays."),
+        ([0.1, 0.1 + 1e-9], "At this token, **10%** of the previous state decays."),
+        ([0.0, 0.00003], "At this token, **0% to 0.0030%** of each channel decays."),
     ],
 )
 def test_how_much_fades_is_told_as_one_share_or_by_channel(fades, told):
-    ending = "It writes a change of norm 2; ‖S‖ goes from 2 to 4."
+    ending = "The token writes a change of norm 2. The norm of the state, ‖S‖, goes from 2 to 4."
     assert change(weights(fades), 2) == f"{told} {ending}"
 
 
 def test_what_is_taken_back_is_told_where_the_rule_takes_back():
     # a quarter of 2 fades, 2 are written, and 4 result, so erasing added 0.5
     assert change(weights(0.25, erases=1.5), 2) == (
-        "The token lets **25%** of the previous state decay. It erases **150%** of what its key retrieves (norm 0.50). "
-        "It writes a change of norm 2; ‖S‖ goes from 2 to 4."
+        "At this token, **25%** of the previous state decays. The token erases **150%** of the value that its key "
+        "retrieves (a change of norm 0.50). "
+        "The token writes a change of norm 2. The norm of the state, ‖S‖, goes from 2 to 4."
     )
-    assert "It erases **150%** of what its direction w retrieves (norm 0.50)." in change(
+    assert "The token erases **150%** of the value that its direction w retrieves (a change of norm 0.50)." in change(
         weights(0.25, 1.5, along=True), 2
     )
 
@@ -82,7 +84,7 @@ def test_before_the_first_token_nothing_is_there_and_a_running_sum_only_adds():
 
 def test_the_notes_say_what_is_not_shown_as_it_is():
     assert notes(grown(), 3, 1, averaged=False) == ""
-    assert notes(grown(), 3, 1, averaged=True) == "Head 1 is shown: each head has its own state."
+    assert notes(grown(), 3, 1, averaged=True) == "Head 1 is shown, because each head has its own state."
     assert notes(grown(), 4, 0, averaged=False) == (
         "Each state holds 8 numbers, so only the first 3 of 4 tokens are shown."
     )
@@ -116,8 +118,8 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
-    assert f"It matches {variant.title}'s full matrix to" in spoken(at)
-    assert f"The output differs from softmax's by {grown.lost(7):.0%} (relative norm)." in spoken(at)
+    assert f"It matches the output of the full matrix of {variant.title} to within" in spoken(at)
+    assert f"The output differs from the output of softmax by {grown.lost(7):.0%} (relative norm)." in spoken(at)
     assert change(grown, 7) in spoken(at)
     assert f"The state holds **{grown.held:,}** numbers at any length" in spoken(at)
     assert "8 tokens read" in spoken(at)

@@ -18,12 +18,15 @@ MEMORY, WORK, GRADIENT = -3, -2, -1
 def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
     at = open_view("algorithms")
     memory, work = points(at, MEMORY), points(at, WORK)
-    assert "All algorithms give **one answer** on these 24 tokens, repeated to 160." in spoken(at)
+    assert "All algorithms give the **same output** on these 24 tokens, repeated to a length of 160." in spoken(at)
     assert any("×\N{NO-BREAK SPACE}10⁻" in each.value for each in at.markdown)
-    [pays] = [name for name in memory if name.startswith("cumsum is lower from n ≈ ")]
+    [pays] = [name for name in memory if name.startswith("cumsum is lower above n ≈ ")]
     [n] = memory[pays]
     assert n == pytest.approx(64, rel=0.2)
-    assert f"less memory than the explicit matrix from **{pays.rpartition('from ')[2]}** (d² = 64)." in spoken(at)
+    assert (
+        f"than the explicit matrix for more than **{pays.rpartition('above ')[2]}** tokens. For comparison, d² is 64."
+        in spoken(at)
+    )
     assert set(work) >= {"chunked", "recurrent", "cumsum", "explicit matrix"}
     [row] = causal_modes.run(CostTask(word="linear", way=MATRIX, n=128, d=8))
     assert memory["explicit matrix"][128] == pytest.approx(row.peak_bytes / 2**20)
@@ -49,7 +52,7 @@ def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_vie
     at = open_view(
         "algorithms", c_size=16, c_form="cosine", variants=(ac.get("softmax"), ac.get("performer", features=8))
     )
-    assert "d² = 256" in spoken(at)
+    assert "d² is 256" in spoken(at)
     assert "For **Cosine**," in spoken(at)
     assert "Performer · features 8" in table(at).index
     [pays] = [found for name, found in points(at, MEMORY).items() if name.startswith("cumsum is lower")]
@@ -96,33 +99,35 @@ PAYS, NEVER = ((200, 100), (200, 200), (200, 400)), ((200, 100), (200, 150))
 @pytest.mark.parametrize(
     ("n", "words"),
     [
-        (159, "All algorithms give **one answer** on these 159 tokens, repeated to 160."),
-        (160, "All algorithms give **one answer** on 160 tokens."),
-        (300, "All algorithms give **one answer** on 256 tokens."),
+        (159, "All algorithms give the **same output** on these 159 tokens, repeated to a length of 160."),
+        (160, "All algorithms give the **same output** on 160 tokens."),
+        (300, "All algorithms give the **same output** on 256 tokens."),
     ],
 )
 def test_the_sentence_says_on_how_many_tokens_answers_agree_and_how_well(n, words):
     shown = sentence(n, AGREED, "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert shown == (
-        f"{words} Outputs differ by at most 4 × 10⁻⁷ of the largest output in float32, 3 × 10⁻¹⁶ in float64."
+        f"{words} Outputs differ by at most 4 × 10⁻⁷ of the largest output in float32 and by at most 3 × 10⁻¹⁶ in "
+        "float64."
     )
 
 
 def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
     assert sentence(24, [*AGREED, *counts(*PAYS)], "Linear_2").endswith(
-        "For **Linear\\_2**, storing all states (cumsum) takes less memory than the explicit matrix from **n ≈ 32** "
-        "(d² = 64)."
+        "For **Linear\\_2**, storing all states (cumsum) takes less memory than the explicit matrix for more than "
+        "**n ≈ 32** tokens. For comparison, d² is 64."
     )
     assert sentence(24, [*AGREED, *counts(*NEVER)], "Linear").endswith(
-        "For **Linear**, storing all states (cumsum) takes more memory than the explicit matrix up to n = 32 (d² = 64)."
+        "For **Linear**, storing all states (cumsum) takes more memory than the explicit matrix up to n = 32 "
+        "tokens. For comparison, d² is 64."
     )
 
 
 @pytest.mark.parametrize(("n", "cut"), [(256, False), (300, True)])
 def test_the_notes_say_what_is_cut_and_what_is_lacking(n, cut):
     shown = notes(n, ["Retention", "Performer"])
-    assert ("They are measured on the first 256 of 300 tokens." in shown) == cut
-    assert "**Retention**, **Performer** have no cumsum form (—)" in shown
+    assert ("These differences are measured on the first 256 of 300 tokens." in shown) == cut
+    assert "**Retention**, **Performer** have no cumsum form (shown as —)" in shown
 
 
 def test_the_gradients_bytes_and_differences(open_view):
@@ -131,7 +136,7 @@ def test_the_gradients_bytes_and_differences(open_view):
     [row] = causal_gradient.run(BytesTask(word="linear", way="chunked", n=256, d=8, d_v=8))
     assert counted["running sums"][256] == pytest.approx(row.peak_bytes / 2**20)
     factor = counted["autograd, all states"][512] / counted["running sums"][512]
-    assert f"{factor:.0f}× less than autograd through all states" in spoken(at)
+    assert f"which is {factor:.0f}× as much." in spoken(at)
     assert "at 512 tokens" in spoken(at)
 
 
@@ -158,14 +163,14 @@ APART = [
     DifferenceRow(dtype=dtype, gradient=letter, way=STATES, difference=difference)
     for dtype, letter, difference in (("float32", "q", 2e-7), ("float32", "k", 3e-6), ("float64", "q", 1e-3))
 ]
-DIFFER = "The gradients differ by at most 3 × 10⁻⁶ of the largest."
+DIFFER = "The gradients differ by at most 3 × 10⁻⁶ of the largest gradient."
 
 
 def test_the_sentence_reports_the_longest_length_up_to_512():
     shown = gradient_sentence([*gradient_bytes(64, 512, 1024), *APART], "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert shown == (
-        "For the gradient of **Linear** at 512 tokens, running sums need **1.0 MiB**, 8× less than autograd through "
-        f"all states (8.0 MiB). Autograd through the explicit matrix needs 3.0 MiB. {DIFFER}"
+        "For the gradient of **Linear** at 512 tokens, running sums need **1.0 MiB**. Autograd through all states "
+        f"needs 8.0 MiB, which is 8× as much. Autograd through the explicit matrix needs 3.0 MiB. {DIFFER}"
     )
     assert "at 64 tokens" in gradient_sentence([*gradient_bytes(64), *APART], "Linear")
 

@@ -99,11 +99,11 @@ def test_the_last_step_shows_the_errors_of_the_core(key):
         full = attention.variant.reference(q, k, attention.params, causal=False)[1]
     at = open_step(attention)
     at = at.segmented_control(key="step").set_value(len(at.segmented_control(key="step").options)).run()
-    off, zero = said(at, r"Error against .*softmax: ([\d.]+)%. Equal weights would have an error of ([\d.]+)%")
+    off, zero = said(at, r"Error compared with .*softmax: ([\d.]+)%. Equal weights .* an error of ([\d.]+)%")
     assert off == pytest.approx(100 * float((own - full).norm() / full.norm()), abs=0.51)
     assert zero == pytest.approx(100 * float((1 / SIZE["n"] - full).norm() / full.norm()), abs=0.51)
     if -own.clamp(max=0).sum() > 0.0005 * len(own) or (own.sum(-1) - 1).abs().max() > 0.005:
         assert "of a row's weight" not in spoken(at)
     else:
-        [wrong] = said(at, r"On average, ([\d.]+)% of a row's weight is on other keys")
+        [wrong] = said(at, r"On average, ([\d.]+)% of a row's weight falls on different keys")
         assert wrong == pytest.approx(100 * float((own - full).abs().sum(-1).mean() / 2), abs=0.51)

@@ -37,13 +37,17 @@ def test_the_declared_part_is_drawn():
 
 def test_a_matrix_is_described_by_range_signs_sums_and_rank():
     assert matrix_findings(np.eye(3)) == (
-        "Entries range from 0 to 1. None is negative. 67% are exactly zero. Every row sums to one. The rank is 3 of 3."
+        "Entries range from 0 to 1. No entry is negative. 67% of the entries are exactly zero. Every row sums to one. "
+        "The rank is 3 of at most 3."
     )
     assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]])) == (
-        "Entries range from −2 to 2. 50% are negative. Rows sum to −1 … 1. The rank is 1 of 2."
+        "Entries range from −2 to 2. 50% of the entries are negative. The row sums range from −1 to 1. "
+        "The rank is 1 of at most 2."
     )
     masked = np.where(np.tri(2, dtype=bool), 0.5, np.nan)
-    assert matrix_findings(masked).startswith("Every entry is 0.50. None is negative. Rows sum to 0.50 … 1.")
+    assert matrix_findings(masked).startswith(
+        "Every entry is 0.50. No entry is negative. The row sums range from 0.50 to 1."
+    )
     assert matrix_findings(np.full((1, 1), np.nan)) == "There is only one token, so there is no pair to show."
 
 
@@ -52,7 +56,7 @@ def test_a_vector_is_described_by_its_range_and_largest_token():
     values = np.ones(24)
     assert vector_findings(values, given) == "The value is 1 for every token."
     values[7] = 3.0
-    assert vector_findings(values, given) == "Values range from 1 to 3, largest for “t7”."
+    assert vector_findings(values, given) == "Values range from 1 to 3. The largest value belongs to “t7”."
 
 
 @pytest.mark.parametrize(("theme", "page"), [("light", "#ffffff"), ("dark", "#0e1117")])

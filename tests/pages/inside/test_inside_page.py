@@ -75,7 +75,7 @@ def test_a_step_beyond_the_last_opens_the_last():
     for step in (last, last + 1):
         at = open_inside(inside=["nystrom"], step=[str(step)])
         assert (at.session_state["step"], list(at.warning)) == (last, [])
-        assert (f"This variant has {last} steps; the last one is shown." in told(at)) == (step > last)
+        assert (f"This variant has only {last} steps. The last step is shown." in told(at)) == (step > last)
 
 
 def test_a_link_carries_any_channel_that_can_be_chosen_and_no_other():
@@ -93,7 +93,7 @@ def test_the_average_of_heads_is_shown_by_its_first():
     average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["4"], head=[head]) for head in ("-1", "0"))
     assert "Showing head 0" in told(average)
     assert "Showing head 0" not in told(first)
-    sentence = [[m.value for m in at.main.markdown if "Error against" in m.value] for at in (average, first)]
+    sentence = [[m.value for m in at.main.markdown if "Error compared with" in m.value] for at in (average, first)]
     assert sentence[0] == sentence[1] != []
 
 
@@ -136,14 +136,15 @@ def test_a_variant_that_cannot_be_causal_is_explained():
     told = refusal(attention, None, 0)
     assert told == f"Nyström cannot be causal: {attention.variant.causal_reason} It is shown without the mask."
     assert refusal(attention, 0.256, 5) == (
-        f"{told} The model masks later tokens; without the mask, they get 26% of softmax's weight in head 5."
+        f"{told} The model masks later tokens. Without the mask, 26% of the softmax weight in head 5 "
+        "falls on later tokens."
     )
 
 
 @pytest.mark.parametrize(("model", "hides"), [("smollm2", True), ("minilm", False)])
 def test_the_weight_on_tokens_that_a_model_masks_is_reported(model, hides):
     at = open_page("inside", {"text": "@english", "model": model, "layer": "1", "head": "0", "causal": "1"})
-    assert ("The model masks later tokens; without" in told(at)) == hides
+    assert ("The model masks later tokens. Without" in told(at)) == hides
 
 
 def test_a_query_picker_begins_with_the_last_word_and_not_with_a_special_token():

@@ -21,12 +21,14 @@ def test_pools_and_weights_are_those_of_the_formula():
     left = softmax(q @ means.T / 8**0.5)
     i, r = np.unravel_index(left.argmax(), left.shape)
     at = open_step(ac.get("pooled"), 1)
-    assert said(at, r"(\d+) tokens become \*\*(\d+) keys.*combines ([\d.]+)") == (24, 6, 4)
+    assert said(at, r"(\d+) tokens become \*\*(\d+) keys.*equivalent of ([\d.]+)") == (24, 6, 4)
     assert drawn_words(at).count('<div style="flex:4 1 0') == 6
     at = open_step(ac.get("pooled"), 2, again=at)
     exact = softmax(q @ k.T / 8**0.5)[i, 4 * r : 4 * r + 4].sum()
     wanted = (i, round(100 * left[i, r]), 4 * r, 4 * r + 3, round(100 * exact))
-    assert said(at, r"\(token (\d+)\) gives (\d+)%.*tokens (\d+) to (\d+)\).*softmax gives (\d+)%") == wanted
+    assert (
+        said(at, r"\(token (\d+)\) gives (\d+)%.*tokens (\d+) to (\d+)\).*Softmax gives these tokens (\d+)%") == wanted
+    )
     assert f"{left[i, r]:.1%}" in drawn_words(at)
     at.selectbox(key="inside.pooled.2.query").set_value(3).run()
     assert f"{left[3].max():.1%}" in drawn_words(at)
@@ -41,10 +43,13 @@ def test_blur_is_the_distance_no_weights_can_undo():
     off = [round(100 * np.linalg.norm(x - S) / np.linalg.norm(S)) for x in (best, A)]
     assert off[1] > off[0]
     at = open_step(ac.get("pooled"), 3, sharpness=6.0)
-    found = said(at, r"\*\*(\d+)%\*\*.*?\*\*(\d+)%\*\*.*rank (\d+) of (\d+) and (\d+) different columns")
+    found = said(
+        at,
+        r"\*\*(\d+)%\*\*.*?\*\*(\d+)%\*\*.*rank (\d+) instead of the full rank (\d+). It has (\d+) different columns",
+    )
     assert found == (*off, 6, 24, 6)
     fine = open_step(ac.get("pooled", stride=1), 3, again=at)
-    assert "pooling loses nothing by itself" in " ".join(m.value for m in fine.markdown)
+    assert "pooling alone causes no error" in " ".join(m.value for m in fine.markdown)
 
 
 def test_a_leak_names_its_tokens_and_counts_the_future():
@@ -54,14 +59,14 @@ def test_a_leak_names_its_tokens_and_counts_the_future():
     ahead = [share * (3 - i % 4) / 4 for i, share in enumerate(own)]
     at = open_step(ac.get("pooled"), 4)
     first, last, query, token, distance = said(
-        at, r"key of tokens (\d+) to (\d+), query \*\*“t(\d+)”\*\* .* from \*\*“t(\d+)”\*\*, (\d+) tokens later"
+        at, r"pool of tokens (\d+) to (\d+), query \*\*“t(\d+)”\*\* .* from \*\*“t(\d+)”\*\*, which comes (\d+) tokens"
     )
     assert (first % 4, last - first, query, token, distance) == (0, 3, first, last, 3)
-    assert said(at, r"masked, (\d+)% .* average, and (\d+)%") == (round(100 * np.mean(ahead)), round(100 * max(ahead)))
+    assert said(at, r"an average of (\d+)% .* it is (\d+)%") == (round(100 * np.mean(ahead)), round(100 * max(ahead)))
     assert said(at, r"nothing leaks, but (\d+) of (\d+) queries have no key left") == (3, 24)
-    assert "The causal form does this" in " ".join(m.value for m in at.markdown)
+    assert "The causal form uses this mask" in " ".join(m.value for m in at.markdown)
     at = open_step(ac.get("pooled", stride=1), 4, again=at)
-    assert "The causal form does this" not in " ".join(m.value for m in at.markdown)
+    assert "The causal form uses this mask" not in " ".join(m.value for m in at.markdown)
 
 
 def test_queries_that_keep_a_key_are_reported():
@@ -84,11 +89,11 @@ def test_causal_pools_are_those_before_and_ones_own_is_seen_one_by_one():
     assert said(at, r"(\d+) tokens form \*\*(\d+) pools\*\* of (\d+).*at most (\d+) keys") == (24, 6, 4, 9)
     assert drawn_words(at).count('class="token-pools"') == 2
     at = open_step(ac.get("pooled", stride=7), 1, again=at, causal=True)
-    assert said(at, r"at most (\d+) keys instead of (\d+).*last pool holds (\d+) tokens") == (9, 24, 3)
+    assert said(at, r"at most (\d+) keys instead of (\d+).*last pool has only (\d+) tokens") == (9, 24, 3)
     at = open_step(ac.get("pooled"), 2, again=at, causal=True)
     i, r = np.unravel_index(left[:, :6].argmax(), (24, 6))
     exact = softmax(np.where(np.tri(24), q @ k.T / 8**0.5, -np.inf))[i, 4 * r : 4 * r + 4].sum()
-    words = r"\(token (\d+)\) gives (\d+)%.*tokens (\d+) to (\d+)\).*gives (\d+)%.*average, (\d+)% of"
+    words = r"\(token (\d+)\) gives (\d+)%.*tokens (\d+) to (\d+)\).*gives these tokens (\d+)%.*average, (\d+)% of"
     assert said(at, words) == (
         i,
         round(100 * left[i, r]),
@@ -113,21 +118,17 @@ def test_causal_blur_is_that_of_earlier_pools_alone():
     off = tuple(round(100 * np.linalg.norm(x - S) / np.linalg.norm(S)) for x in (best, own))
     assert 0 < off[0] < off[1]
     at = open_step(ac.get("pooled"), 3, causal=True, sharpness=6.0)
-    assert said(at, r"these pools: \*\*(\d+)%\*\*. Actual: \*\*(\d+)%\*\*") == off
+    assert said(at, r"these pools: \*\*(\d+)%\*\*. Actual error: \*\*(\d+)%\*\*") == off
 
 
 def test_both_cuts_are_told_apart():
     at = open_step(ac.get("pooled"), 4, causal=True)
     # Six pools of four leak 3 + 2 + 1 pairs each, of 24 * 23 / 2 pairs.
-    assert said(at, r"\(token (\d+)\) .* \(token (\d+)\).* leaks ([\d.]+)% .* alone, (\d+) of (\d+) queries") == (
-        0,
-        3,
-        round(100 * 36 / 276, 1),
-        3,
-        24,
-    )
+    assert said(
+        at, r"\(token (\d+)\) .* \(token (\d+)\).* masked, ([\d.]+)% .* complete pools, (\d+) of (\d+) queries"
+    ) == (0, 3, round(100 * 36 / 276, 1), 3, 24)
     fine = open_step(ac.get("pooled", stride=1), 4, again=at, causal=True)
-    assert "this is causal softmax." in " ".join(m.value for m in fine.markdown)
+    assert "this is causal softmax attention." in " ".join(m.value for m in fine.markdown)
 
 
 def test_linformer_says_it_is_untrained_and_what_comes_back():
@@ -143,10 +144,11 @@ def test_linformer_says_it_is_untrained_and_what_comes_back():
 def test_the_best_possible_error_is_named():
     found = {"rank": 6, "n": 24, "kinds": 7, "floor": 0.25, "error": 0.5}
     assert blur_sentence(**found) == (
-        "Best possible error with these pools: **25%**. Actual: **50%**. The matrix has rank 6 of 24 and 7 different "
+        "Best possible error with these pools: **25%**. Actual error: **50%**. The matrix has rank 6 instead of the "
+        "full rank 24. It has 7 different "
         "columns."
     )
-    assert blur_sentence(**found | {"rank": 24}).startswith("The pools are independent and as many as the tokens")
+    assert blur_sentence(**found | {"rank": 24}).startswith("There are as many independent pools as tokens")
 
 
 def test_a_pool_of_one_token_is_named_by_it():
@@ -163,8 +165,8 @@ def test_where_nothing_is_pooled_nothing_leaks():
 def test_linformers_window_is_flat_or_a_triangle(projection):
     given = seen(ac.get("linformer", projection=projection))
     told = linformer.steps(given)[0].findings
-    assert ("All tokens of a key have the same share." in told) == (projection == "mean")
+    assert ("All tokens of a window have the same weight." in told) == (projection == "mean")
     if projection == "conv":
         P = given.parts["provenance"]
         times = max(row.max() / row[row > 0].min() for row in P)
-        assert f"The middle token of a key counts up to {times:.1f}× as much as its ends." in told
+        assert f"The middle token of a window has up to {times:.1f}× as much weight as the tokens at its ends." in told

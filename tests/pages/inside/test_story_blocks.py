@@ -23,14 +23,14 @@ def test_the_story_tells_the_choices_of_the_sentence_on_screen():
     score[np.arange(24), own] = -np.inf
     chosen, best = score.argmax(-1), np.where(np.arange(5) == own[:, None], -1, mass).argmax(-1)
     at = open_step(FIVE, 2)
-    assert said(at, r"\*\*(\d+) of (\d+)\*\* choices") == ((chosen == best).sum(), 24)
+    assert said(at, r"\*\*(\d+) of (\d+)\*\* selected blocks") == ((chosen == best).sum(), 24)
     i = np.arange(24)
     lost = mass[i, best] - mass[i, chosen]
     query = np.flatnonzero(lost == lost.max())[-1]
-    assert f"“t{query}” (token {query}), which loses most weight" in " ".join(c.value for c in at.caption)
+    assert f"“t{query}” (token {query}) loses the most softmax weight" in " ".join(c.value for c in at.caption)
     assert drawn_words(at).count("border-left") == 4
     at = open_step(FIVE, 3, again=at)
-    told = said(at, r"holds ([\d.]+)% of.*\*\*([\d.]+)%\*\*, the best blocks to ([\d.]+)%: .* finds (\d+)%")
+    told = said(at, r"holds ([\d.]+)% of.*\*\*([\d.]+)%\*\*\. .* to ([\d.]+)%, .* achieves (\d+)%")
     held = [mass[i, own].mean(), (mass[i, own] + mass[i, chosen]).mean(), (mass[i, own] + mass[i, best]).mean()]
     np.testing.assert_allclose(told[:3], 100 * np.array(held), atol=0.051)
     assert told[3] == pytest.approx(100 * (held[1] - held[0]) / (held[2] - held[0]), abs=0.51)
@@ -38,10 +38,10 @@ def test_the_story_tells_the_choices_of_the_sentence_on_screen():
 
 def test_the_true_mass_chooses_what_should_be_chosen():
     told = [step.findings for step in blocks.steps(seen(ac.get("blocks", block=4, score="true mass"), causal=True))]
-    assert "in **100%** of all cases" in told[0]
+    assert "In **100%** of all comparisons" in told[0]
     assert "100%" in told[1]
-    assert "the blocks before its own" in told[1]
-    assert "the score finds 100%" in told[2]
+    assert "blocks before the query's own block" in told[1]
+    assert "the score achieves 100%" in told[2]
 
 
 @pytest.mark.parametrize("score", ac.variant("blocks").params.settings()[2].choices)
@@ -58,15 +58,18 @@ def test_agreement_counts_pairs_a_query_may_choose_from():
 
 
 def test_what_is_said_where_nothing_is_to_choose_from():
-    assert score_sentence(5, 1, None) == "The tokens form 1 block, so no query can choose between two blocks."
-    assert "form 2 blocks, and" in score_sentence(5, 2, None)
-    assert "in the order of their softmax weight in **75%**" in score_sentence(20, 4, 0.75)
-    assert choice_sentence(0, 0, causal=True) == "No block is chosen, so every query attends to its own block only."
-    assert "before its own" not in choice_sentence(4, 1, causal=False)
-    assert choice_sentence(4, 1, causal=False).startswith("**1 of 4** choices (25%) agree")
-    assert "before its own" in choice_sentence(4, 1, causal=True)
+    assert score_sentence(5, 1, None) == "The tokens form only 1 block, so there are no other blocks to select from."
+    assert "form only 2 blocks, so no query" in score_sentence(5, 2, None)
+    assert "In **75%** of all comparisons between two blocks" in score_sentence(20, 4, 0.75)
+    assert (
+        choice_sentence(0, 0, causal=True)
+        == "No other block is selected, so every query attends only to its own block."
+    )
+    assert "before the query's own block" not in choice_sentence(4, 1, causal=False)
+    assert choice_sentence(4, 1, causal=False).startswith("**1 of 4** selected blocks (25%) are also")
+    assert "before the query's own block" in choice_sentence(4, 1, causal=True)
 
 
 def test_what_choosing_adds_is_told_where_it_can_add_something():
-    assert missed_sentence(0.5, 0.5, 0.5).endswith("no choice could add to that.")
-    assert "the score finds 50%" in missed_sentence(0.5, 0.6, 0.7)
+    assert missed_sentence(0.5, 0.5, 0.5).endswith("would not noticeably increase this share.")
+    assert "the score achieves 50%" in missed_sentence(0.5, 0.6, 0.7)

@@ -28,10 +28,10 @@ def test_a_features_map_and_sums_without_a_division():
 def test_efficient_says_what_its_causal_form_loses():
     lost = ac.variant("efficient").note
     told = [m.value for m in open_step(ac.get("efficient"), 3, causal=True).markdown]
-    assert any(words.startswith("Rows sum to one, to within") and lost in words for words in told)
-    assert "The rank is at most" not in spoken(open_step(ac.get("efficient"), 4, causal=True))
-    assert "Rows sum to one without a normaliser" in spoken(open_step(ac.get("efficient"), 3))
-    assert "The rank is at most the number of features, 8." in spoken(open_step(ac.get("efficient"), 4))
+    assert any(words.startswith("Every row sums to one, to within") and lost in words for words in told)
+    assert "The rank of the matrix" not in spoken(open_step(ac.get("efficient"), 4, causal=True))
+    assert "Without a normaliser, every row still sums to one" in spoken(open_step(ac.get("efficient"), 3))
+    assert "The rank of the matrix is at most 8, the number of features." in spoken(open_step(ac.get("efficient"), 4))
 
 
 def test_tokens_in_sentences_are_shown_as_they_are_written():
@@ -46,9 +46,10 @@ def test_maps_are_told_by_their_width_and_the_sharpest_by_its_token():
     gather[1, 5], gather[1, 7] = 0.75, 0.25
     told = efficient.steps(seen(ac.get("efficient"), parts={"gather": gather}))[0].findings
     assert told == (
-        "The median map is as wide as 24 of 24 equally weighted tokens. The narrowest, feature 1, gives 75% to “t5”."
+        "The median map spreads its weight over the equivalent of 24 equally weighted tokens out of 24. "
+        "The narrowest map is feature 1. It gives 75% of its weight to “t5”."
     )
-    assert "The maps are those of the last query" in efficient.steps(seen(ac.get("efficient"), causal=True))[0].findings
+    assert "The maps belong to the last query" in efficient.steps(seen(ac.get("efficient"), causal=True))[0].findings
 
 
 def test_mixtures_are_told_by_their_width_and_by_the_features_nobody_prefers():
@@ -56,8 +57,8 @@ def test_mixtures_are_told_by_their_width_and_by_the_features_nobody_prefers():
     given[:14, 2], given[14:, 0] = 1, 1
     told = efficient.steps(seen(ac.get("efficient"), parts={"distribute": given}))[1].findings
     assert told == (
-        "The median query mixes 1.0 of 4 features. Feature 2 is the largest for 14 of 24 queries; 2 features are never "
-        "the largest."
+        "The median query effectively uses 1.0 of 4 features. Feature 2 has the largest weight for 14 of 24 queries. "
+        "2 features never have the largest weight."
     )
 
 
@@ -67,10 +68,10 @@ def test_columns_are_free():
     weights[:, 4] -= 1 / 48
     told = efficient.steps(seen(ac.get("efficient"), parts={"weights": weights}))[2].findings
     assert "to within 0.5." in told
-    assert told.endswith("“t3” receives a total weight of 13.00, and the least attended token 0.50.")
+    assert told.endswith("“t3” receives the largest total weight, 13.00. The smallest total weight of a token is 0.50.")
 
 
 def test_one_feature_that_is_never_the_largest_is_singular():
     one, two = (efficient.shares_sentence(2.0, np.array(top)) for top in ([3, 1, 0], [4, 0, 0]))
-    assert one.endswith("largest for 3 of 4 queries; 1 feature is never the largest.")
-    assert two.endswith("largest for 4 of 4 queries; 2 features are never the largest.")
+    assert one.endswith("largest weight for 3 of 4 queries. 1 feature never has the largest weight.")
+    assert two.endswith("largest weight for 4 of 4 queries. 2 features never have the largest weight.")

@@ -21,7 +21,7 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
         for t in figure["data"]
         if t.get("name") in {"elu+1", "relu", "exp"} or "softmax" in t.get("name", "")
     }
-    assert dashes == {"elu+1": "dot", "relu": "solid", "softmax × 8, others 0": "dot", "exp": "dot"}
+    assert dashes == {"elu+1": "dot", "relu": "solid", "softmax × 8, other entries 0": "dot", "exp": "dot"}
     x, y = curves(at)["elu+1"]
     assert y == pytest.approx([a + 1 if a > 0 else math.exp(a) for a in x])
     q, k, _ = head()
@@ -40,7 +40,7 @@ def test_the_kernel_is_drawn_beside_the_exponential(causal):
     own, full = (ac.get(key).weights(q, k, causal=causal)[allowed] for key in ("linear", "softmax"))
     x, y = curves(at)["pairs of tokens"]
     assert x == pytest.approx(full.sort().values.tolist(), rel=1e-4)
-    [middle] = said(at, r"median pair gets ([^\s×]+)×")
+    [middle] = said(at, r"The median pair gets ([^\s×]+)×")
     assert middle == pytest.approx(float((own / full).quantile(0.5)), rel=0.06)
     assert sorted(y) == pytest.approx(own.sort().values.tolist(), rel=1e-4)
 
@@ -48,7 +48,7 @@ def test_the_kernel_is_drawn_beside_the_exponential(causal):
 @pytest.mark.parametrize("n", [3, 24])
 def test_the_cheaper_order_is_counted(n):
     at = open_step(ac.get("linear"), 4, n=n)
-    own, exact, cheaper = said(at, r"tokens it takes ([\d,]+) multiply-adds instead of ([\d,]+)\. .* from n = (\d+)\.")
+    own, exact, cheaper = said(at, r"takes ([\d,]+) multiply-adds and .* takes ([\d,]+)\. .* texts of (\d+)")
     # Softmax: 2 n² d. Linear: φ(k)ᵀv and φ(q) times it, n d² each, and the normalizer's sum and product, n d each.
     assert exact == 2 * n * n * 8
     assert own == 2 * n * 64 + 2 * n * 8
@@ -87,10 +87,10 @@ def test_the_normaliser_is_one_product_per_query():
 )
 def test_a_kernel_is_flatter_where_the_heaviest_lose_most(middle, heavy, flatter):
     told = kernel_sentence(middle, heavy)
-    assert told.startswith(f"The median pair gets {middle:.2g}× its softmax weight, the heaviest 5% of pairs")
+    assert told.startswith(f"The median pair gets {middle:.2g}× its softmax weight. Among the 5% of pairs")
     assert f" {heavy:.2g}×." in told
     assert ("The kernel is flatter than the exponential." in told) == flatter
-    assert ("not flatter than the exponential here" in told) != flatter
+    assert ("not flatter than the exponential" in told) != flatter
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -102,20 +102,20 @@ def test_one_vector_divides_every_row_or_the_next(causal):
     low, high = figures(told, r"from (\S+) for .* to (\S+) for")
     assert (low, high) == (pytest.approx(float(z.min()), rel=1e-3), pytest.approx(float(z.max()), rel=1e-3))
     assert f"for “t{int(z.argmin())}” to" in told
-    assert f"for “t{int(z.argmax())}”;" in told
-    assert ("each comes from a running sum of 8 numbers." in told) == causal
-    assert ("all come from one sum of 8 numbers." in told) != causal
+    assert f"for “t{int(z.argmax())}”." in told
+    assert ("Each divisor uses a running sum of key features, a vector of 8 numbers." in told) == causal
+    assert ("All divisors use the same sum of key features, a vector of 8 numbers." in told) != causal
 
 
 def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
     plain, causal = (linear.steps(seen(ac.get("linear"), causal=way))[3].findings for way in (False, True))
-    state = "With Causal on, the sum grows token by token: it is a recurrent state."
+    state = "With the causal mask, the sum is updated token by token, so it is a recurrent state."
     assert causal.endswith(f". {state}")
     assert state not in plain
     given = seen(ac.get("linear"))
     wide = replace(given.qkv, v=torch.ones(2, 24, 3))
     told = linear.steps(replace(given, qkv=wide))[3].findings
-    assert told.endswith("The counts assume values of 8 entries, as long as the keys.")
+    assert told.endswith("The counts assume that a value has 8 entries, like a key.")
     assert "The counts" not in plain
 
 
@@ -123,7 +123,7 @@ def test_features_that_are_zero_and_their_angle_are_counted():
     q, k, _ = head()
     q, k = q.relu(), k.relu()
     told = linear.steps(seen(ac.get("linear", feature_map="relu")))[1].findings
-    zero, cosine = figures(told, r"([\d.]+)% of the features are zero.* is ([\d.]+); it")
+    zero, cosine = figures(told, r"([\d.]+)% of the features are zero.* is ([\d.]+)\. It")
     assert zero == pytest.approx(100 * float((torch.cat([q, k]) == 0).double().mean()), abs=0.51)
     angles = torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).mT
     assert cosine == pytest.approx(float(angles.mean()), abs=0.0051)
@@ -133,4 +133,4 @@ def test_the_last_step_tells_how_wide_rows_are():
     q, k, _ = head()
     own, exact = (ac.metrics.entropy(ac.get(key).weights(q, k)).exp().quantile(0.5) for key in ("linear", "softmax"))
     told = linear.steps(seen(ac.get("linear")))[-1].findings
-    assert f"as wide as {float(own):.0f} equally weighted keys, softmax's as {float(exact):.0f}." in told
+    assert f"number of keys of {float(own):.0f}. For softmax, it is {float(exact):.0f}." in told

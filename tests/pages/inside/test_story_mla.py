@@ -14,14 +14,14 @@ def test_the_story_tells_the_singular_values_of_all_heads():
     keys, values = (np.concatenate(list(x.double().numpy()), -1) for x in (qkv.k, qkv.v))
     at = open_step(ac.get("mla", rank=4))
     rank, of_keys, of_values = said(
-        at, r"The (\d+) largest singular values hold \*\*([\d.]+)%\*\* .* and ([\d.]+)% of that"
+        at, r"The (\d+) largest singular values contain \*\*([\d.]+)%\*\* .* and ([\d.]+)% of .* of the values"
     )
     assert rank == 4
     for told, rows in ((of_keys, keys), (of_values, values)):
         squares = np.linalg.svd(rows, compute_uv=False) ** 2
         assert told == pytest.approx(100 * squares[:4].sum() / squares.sum(), abs=0.051)
     at = open_step(ac.get("mla", rank=4), 3, again=at)
-    assert said(at, r"\*\*(\d+) numbers\*\* to the cache instead of (\d+). With (\d+) fixed") == (8, 32, 128)
+    assert said(at, r"\*\*(\d+) numbers\*\* to the cache instead of (\d+)\. .* stores (\d+) fixed") == (8, 32, 128)
 
 
 def test_the_error_of_a_rank_is_this_heads_and_the_full_one_loses_nothing():
@@ -29,7 +29,7 @@ def test_the_error_of_a_rank_is_this_heads_and_the_full_one_loses_nothing():
     assert steps[1].findings.startswith("At the full rank of 16, nothing is lost.")
     given = seen(ac.get("mla", rank=3))
     off = np.linalg.norm(given.weights - given.reference) / np.linalg.norm(given.reference)
-    assert f"At rank 3 of 16, the error of this head is **{off:.1%}**." in mla.steps(given)[1].findings
+    assert f"At rank 3 (full rank: 16), the error of this head is **{off:.1%}**." in mla.steps(given)[1].findings
 
 
 def test_the_smallest_rank_measured_that_would_do_is_named():
@@ -43,8 +43,10 @@ def test_zeros_lose_nothing():
 
 
 def test_what_latents_save_depends_on_the_length():
-    assert cache_sentence(32, 10, 32, 5) == "Latents of 32 numbers save nothing over the 32 numbers of keys and values."
+    assert cache_sentence(32, 10, 32, 5) == (
+        "A latent of 32 numbers per token saves no memory compared with the 32 numbers of keys and values."
+    )
     short, long = cache_sentence(8, 128, 32, 5), cache_sentence(8, 128, 32, 6)
-    assert "the cache is smaller from 6 tokens." in short
+    assert "only for texts of 6 tokens or more." in short
     assert short.endswith("use it for all texts.")
-    assert long.endswith("smaller from 6 tokens.")
+    assert long.endswith("only for texts of 6 tokens or more.")

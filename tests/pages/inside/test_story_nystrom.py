@@ -44,24 +44,27 @@ def inverses(*errors):
         ((0.5, 0.2, 0.2041), "is 520 times the smallest."),
         ((0.5, 0.2, 0.2039), "not from the inverse."),
         ((0.05, 0.02, 0.09), "Stopping early is slightly better than the exact inverse, and both errors are small."),
-        ((0.05, 0.02, 0.0203), "A more exact inverse gives a better matrix, because the landmarks lose little."),
+        (
+            (0.05, 0.02, 0.0203),
+            "A more exact inverse gives a better matrix, because averaging into landmarks loses little.",
+        ),
         ((0.5, 0.2, 0.15), "not from the inverse."),
     ],
 )
 def test_a_better_inverse_is_weighed_against_the_matrix_it_makes(errors, ending):
     told = inverse_sentence(inverses(*errors), condition=520.0)
     assert told.startswith(
-        f"The smallest error of the matrix, {errors[1]:.0%}, comes after 2 of 2 iterations; the exact inverse gives "
-        f"{errors[2]:.0%}."
+        f"The error of the attention matrix is smallest after 2 of 2 iterations: {errors[1]:.0%}. "
+        f"With the exact inverse, it is {errors[2]:.0%}."
     )
     assert told.endswith(ending)
-    assert ("is 520 times" in told) == ("up to entries of 1,234." in told) == ("520" in ending)
+    assert ("is 520 times" in told) == ("exact inverse is 1,234 in absolute value." in told) == ("520" in ending)
 
 
 @pytest.mark.parametrize(("m", "saves"), [(11, True), (12, False), (23, False), (24, True)])
 def test_landmarks_for_half_of_the_tokens_save_nothing(m, saves):
     at = open_story(inside=f"nystrom~landmarks~{m}", step="2")
-    assert ("the factors are no smaller than the full matrix." in spoken(at)) != saves
+    assert ("the factors together are no smaller than the full matrix." in spoken(at)) != saves
 
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
@@ -69,8 +72,10 @@ def test_landmarks_forget_what_varies_within_them(method):
     q, k, _ = head()
     attention = ac.get("nystrom", landmarks=5, method=method)
     told = nystrom.steps(seen(attention))[0].findings
-    queries, keys = figures(told, r"discards ([\d.]+)% of the query variance and ([\d.]+)% of the key variance")
-    assert ("into 5 landmarks of 4 to 5 neighbours each." in told) == (method == "segment_means")
+    queries, keys = figures(told, r"discards ([\d.]+)% of the variance of the queries and ([\d.]+)%")
+    assert ("into 5 landmarks. Each landmark averages 4 to 5 neighbouring tokens." in told) == (
+        method == "segment_means"
+    )
     assert ("landmarks of similar tokens" in told) == (method == "kmeans")
     if method == "segment_means":
         for found, x in ((queries, q), (keys, k)):
@@ -87,7 +92,8 @@ def test_one_iteration_is_singular():
 
 
 @pytest.mark.parametrize(
-    ("least", "most", "words"), [(16, 16, "of 16 neighbours each."), (1, 2, "of 1 to 2 neighbours each.")]
+    ("least", "most", "words"),
+    [(16, 16, "averages 16 neighbouring tokens."), (1, 2, "averages 1 to 2 neighbouring tokens.")],
 )
 def test_landmarks_of_one_size_have_no_range(least, most, words):
     assert pooled(32, 512, least, most).endswith(words)
@@ -96,5 +102,5 @@ def test_landmarks_of_one_size_have_no_range(least, most, words):
 def test_a_link_to_a_step_that_no_longer_exists_opens_the_last_step():
     at = open_story(step="5")
     assert at.session_state["step"] == 4
-    assert any("This variant has 4 steps; the last one is shown." in c.value for c in at.main.caption)
+    assert any("This variant has only 4 steps. The last step is shown." in c.value for c in at.main.caption)
     assert not any("4 steps" in c.value for c in open_story(step="4").main.caption)

@@ -17,11 +17,11 @@ from pages.inside.stories.performer import bias_sentence, estimate_sentence, fal
 @pytest.mark.parametrize("row_norms", ["chi", "fixed"])
 def test_orthogonal_and_independent_directions_are_compared(row_norms):
     at = open_step(ac.get("performer", row_norms=row_norms), 1)
-    straight, free = said(at, r"is ([\d.]+) if they are orthogonal and ([\d.]+) if they are independent")
+    straight, free = said(at, r"is ([\d.]+) for orthogonal directions and ([\d.]+) for independent directions")
     assert straight == 0
     # The mean |cosine| of two random directions in eight dimensions is Γ(4) / (√π Γ(4.5)).
     assert free == pytest.approx(math.gamma(4) / (math.pi**0.5 * math.gamma(4.5)), rel=0.25)
-    [low, high, root] = said(at, r"range from ([\d.]+) to ([\d.]+); √d is ([\d.]+)\.")
+    [low, high, root] = said(at, r"range from ([\d.]+) to ([\d.]+)\. .*, √d is ([\d.]+)\.")
     assert root == 2.8
     assert (low == high == root) if row_norms == "fixed" else (low < 2.3 < 3.3 < high)
     assert ("mathcal{N}" in at.latex[0].value) == (row_norms == "chi")
@@ -75,17 +75,17 @@ def test_the_error_over_the_features_is_the_cores():
     x, y = drawn["positive, independent"]
     assert y[x.index(task.features)] == pytest.approx(wanted)
     assert drawn["1/√m"][1][0] / drawn["1/√m"][1][-1] == pytest.approx((1024 / 8) ** 0.5)
-    [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. It goes")
+    [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. A power law")
     positive = drawn["positive, orthogonal"][1]
     assert (start, end) == (pytest.approx(positive[0], rel=0.06), pytest.approx(positive[-1], rel=0.06))
 
 
 def test_small_logits_reach_the_expected_power():
     at = open_step(ac.get("performer", row_norms="chi"), 4)
-    [here] = said(at, r"It goes with m to the power (-[\d.]+)\. The expected")
+    [here] = said(at, r"has the exponent (-[\d.]+)\. The expected")
     at.button_group(key="logits").set_value(0.05).run()
     assert not at.exception
-    [small] = said(at, r"It goes with m to the power (-[\d.]+)\. The expected")
+    [small] = said(at, r"has the exponent (-[\d.]+)\. The expected")
     assert -0.65 < small < -0.35
     assert small < here
 
@@ -106,7 +106,7 @@ def test_estimates_that_are_far_too_small_are_explained(sharpness, rare):
     [positive] = [t for t in named if t["name"] == "positive, orthogonal"]
     assert positive["line"]["dash"] != "solid"
     assert named.index(positive) > max(i for i, t in enumerate(named) if t["name"].startswith("hyperbolic"))
-    assert "The expected power is −0.5." in spoken(at)
+    assert "The expected exponent is −0.5." in spoken(at)
 
 
 def spreads(**of):
@@ -124,15 +124,15 @@ FALLING = {"positive": (4.0, 2.0, 1.0), "hyperbolic": (2.0, 1.0, 0.5), "trig": (
 def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
     told = fall_sentence(spreads(**FALLING), row_norms=row_norms)
     assert told.startswith(
-        "From 8 to 32 directions, the error of **positive** features falls from 4 to 1. "
-        "It goes with m to the power −1.0."
+        "When the number of random directions increases from 8 to 32, the error of **positive** features falls from "
+        "4 to 1. A power law in m fitted to this error has the exponent −1.0."
     )
-    assert told.endswith("The smallest error is 0.50, with **hyperbolic**; **trig** has 200.")
-    assert ("The expected power is −0.5." in told) == (row_norms == "chi")
+    assert told.endswith("the smallest error is 0.50 (**hyperbolic** features). The error of **trig** features is 200.")
+    assert ("The expected exponent is −0.5." in told) == (row_norms == "chi")
     rising = fall_sentence(spreads(**FALLING | {"positive": (1.0, 1.5, 2.0)}), row_norms=row_norms)
-    assert "features does not fall: 1 to 2." in rising
+    assert "features does not fall. It goes from 1 to 2." in rising
     endless = spreads(**FALLING | {"hyperbolic": (2.0, 1.0, math.inf)})
-    assert "The smallest error is 1, with **positive**" in fall_sentence(endless, row_norms=row_norms)
+    assert "the smallest error is 1 (**positive** features)" in fall_sentence(endless, row_norms=row_norms)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
 )
 def test_an_error_that_stays_near_one_is_all_of_the_truth(positive, near):
     told = fall_sentence(spreads(**FALLING | {"positive": positive}), row_norms="chi")
-    assert told.endswith("The median of 12 draws stays near 1, because most estimates are far too small.") == near
+    assert told.endswith("over 12 random draws stays near 1, because most estimates are far too small.") == near
 
 
 def test_there_is_no_fall_before_two_numbers_of_directions_and_none_from_nothing():
@@ -168,8 +168,8 @@ def test_one_draw_is_described_by_its_accuracy_and_its_median():
         ("hyperbolic", "chi", 0.1, "heavy-tailed"),
         ("trig", "chi", 0.1, "The estimator is unbiased."),
         ("relu", "fixed", 0.1, "The estimator is unbiased."),
-        ("positive", "fixed", 0.1, "Directions of fixed length give a biased estimate"),
-        ("trig", "fixed", 0.9, "Directions of fixed length give a biased estimate"),
+        ("positive", "fixed", 0.1, "With directions of fixed length, the estimate is biased"),
+        ("trig", "fixed", 0.9, "With directions of fixed length, the estimate is biased"),
     ],
 )
 def test_bias_and_spread_explain_the_median_estimate(kind, row_norms, middle, words):

@@ -28,7 +28,7 @@ def test_the_hash_and_its_order_follow_the_round_picked():
         at.selectbox(key="hash_round").set_value(number).run()
         assert at.session_state["hash_round"] == number
         buckets = parts["buckets"][number]
-        told = said(at, r"Round (\d+) puts (\d+) tokens into \*\*(\d+) buckets\*\*. The largest holds (\d+)")
+        told = said(at, r"In round (\d+), (\d+) tokens fall into \*\*(\d+) buckets\*\*. The size of .* is (\d+)")
         assert told == (number + 1, 24, len(set(buckets)), np.bincount(buckets).max())
     assert "2" in at.query_params["hash_round"]
     at = open_step(REFORMER, 2, again=at)
@@ -38,7 +38,7 @@ def test_the_hash_and_its_order_follow_the_round_picked():
     assert shown == [(str(i), str(parts["buckets"][2][i])) for i in order]
     assert drawn_words(at).count("border-left") == 24 // 3 - 1
     told = " ".join(m.value for m in at.markdown)
-    assert "8 chunks of at most 3 tokens, regardless of bucket borders" in told
+    assert "8 chunks of at most 3 tokens, regardless of bucket boundaries" in told
 
 
 def test_rounds_and_what_they_miss_are_counted():
@@ -77,9 +77,9 @@ def test_sorting_draws_each_token_once_from_place_to_place():
 def test_the_last_step_names_the_reference_that_is_reformers_own():
     at = open_step(REFORMER, 5)
     said_of_it = " ".join(m.value for m in at.markdown)
-    assert "Error against shared-QK softmax: " in said_of_it
-    assert "on other keys than in shared-QK softmax." in said_of_it
-    assert "against softmax" not in said_of_it
+    assert "Error compared with shared-QK softmax: " in said_of_it
+    assert "on different keys than it does in shared-QK softmax." in said_of_it
+    assert "with softmax" not in said_of_it
 
 
 def test_a_long_list_of_tokens_is_cut():
@@ -90,22 +90,24 @@ def test_a_long_list_of_tokens_is_cut():
 
 def test_a_bucket_ends_a_chunk_where_the_future_is_hidden():
     assert cut_sentence(8, 3, causal=False) == (
-        "The order is cut into 8 chunks of at most 3 tokens, regardless of bucket borders."
+        "The sorted tokens are split into 8 chunks of at most 3 tokens, regardless of bucket boundaries."
     )
-    assert (
-        cut_sentence(8, 3, causal=True) == "Each bucket is cut separately, into chunks of at most 3 tokens: 8 in total."
+    assert cut_sentence(8, 3, causal=True) == (
+        "Each bucket is split separately into chunks of at most 3 tokens. There are 8 chunks in total."
     )
 
 
 def test_nothing_is_missed_where_every_pair_is_allowed():
     at = open_step(ac.get("reformer", bucket_size=64), 4)
-    assert "All pairs are allowed, so nothing is missed." in spoken(at)
+    assert "All pairs are allowed, so no pair is missed." in spoken(at)
     assert not at.dataframe
 
 
 def test_one_bucket_is_singular():
     assert (
         filled_sentence(1, 2, 1, ["a", "b"])
-        == "Round 1 puts 2 tokens into **1 bucket**. The largest holds 2: “a”, “b”."
+        == "In round 1, 2 tokens fall into **1 bucket**. The size of the largest bucket is 2. It contains “a”, “b”."
     )
-    assert "into **2 buckets**. The largest holds 1: “a”." in filled_sentence(1, 2, 2, ["a"])
+    assert "into **2 buckets**. The size of the largest bucket is 1. It contains “a”." in filled_sentence(
+        1, 2, 2, ["a"]
+    )

@@ -19,7 +19,7 @@ def test_squares_and_normalisers(causal):
     q, k, _ = head()
     logits = q @ k.mT / 8**0.5
     allowed = torch.ones(24, 24, dtype=torch.bool).tril() if causal else torch.ones(24, 24, dtype=torch.bool)
-    [negative] = said(open_step(ac.get("relu2"), 1, causal=causal), r"([\d.]+)% are negative: softmax")
+    [negative] = said(open_step(ac.get("relu2"), 1, causal=causal), r"([\d.]+)% of them are negative")
     assert negative == pytest.approx(100 * float((logits[allowed] < 0).double().mean()), abs=0.51)
     at = open_step(ac.get("relu2"), 3, causal=causal)
     drawn = curves(at)
@@ -33,7 +33,7 @@ def test_squares_and_normalisers(causal):
 def test_a_factor_changes_normalised_rows_of_softmax_only():
     at = open_step(ac.get("relu2"), 4)
     q, k, _ = head()
-    [one, two] = said(at, r"largest weight rises from (\S+) to (\S+) when all logits double")
+    [one, two] = said(at, r"raises the largest weight from (\S+) to (\S+)\. If")
     squares = (q @ k.mT / 8**0.5).relu().square()
     largest = float(squares.max() / 24)
     assert (one, two) == (pytest.approx(largest, rel=0.01), pytest.approx(4 * largest, rel=0.01))
@@ -83,9 +83,9 @@ def test_the_gate_is_drawn_and_a_channel_has_its_own_matrix():
 
 
 def test_one_head_and_many_are_described():
-    assert "one head, so softmax has one matrix too" in matrix_sentence(1, 16, 0.0)
+    assert "one head, so softmax also has only one matrix" in matrix_sentence(1, 16, 0.0)
     many = matrix_sentence(12, 768, 0.314)
-    assert "All 768 channels share one matrix." in many
+    assert "All 768 channels share one attention matrix." in many
     assert "each of the 12 heads. On average, 31% of a row's weight" in many
     assert "one head" not in many
 
@@ -101,7 +101,7 @@ def test_the_effect_of_the_gate_is_described():
     )
     told = gate_sentence(plain)
     assert "50% of these untrained gates are nearly closed (between −0.1 and 0.1), and 50% are negative." in told
-    assert "The largest is 2." in told
+    assert "The largest gate is 2." in told
     assert "differs from every multiple of A V by at least 42% of its length." in told
     assert "The gated output is a multiple of A V." in gate_sentence(dataclasses.replace(plain, distance=0.004))
     nothing = gate_sentence(dataclasses.replace(plain, distance=None))
@@ -115,9 +115,10 @@ def test_the_first_steps_count_what_is_negative_and_what_is_kept():
     squares = np.maximum(logits, 0) ** 2
     given = seen(RELU2, parts={"logits": logits, "squares": squares})
     first, second, *_ = relu2.steps(given)
-    assert first.findings.startswith("Logits range from −3 to 2. 76% are negative")
+    assert first.findings.startswith("Logits range from −3 to 2. 76% of them are negative")
     assert second.findings == (
-        "76% of the entries are exactly zero. The median query keeps 6 of 24 keys. 1 query keeps none."
+        "76% of the entries are exactly zero. The median query gives weight to 6 of 24 keys. "
+        "1 query gives weight to no key."
     )
 
 
@@ -126,13 +127,13 @@ def test_the_divisor_in_use_is_named_with_what_rows_sum_to(normalizer, name):
     given = seen(ac.get("relu2", normalizer=normalizer))
     steps = relu2.steps(given)
     total = np.median(given.weights.sum(-1))
-    assert steps[2].findings.endswith(f"Divided by the {name}, the median row sums to {total:.2g}.")
+    assert steps[2].findings.endswith(f"After division by the {name}, the median row sums to {total:.2g}.")
     low, high = given.weights.sum(-1).min(), given.weights.sum(-1).max()
-    assert steps[-1].findings.endswith(f"Rows sum to {low:.2g} … {high:.2g}.")
+    assert steps[-1].findings.endswith(f"The row sums range from {low:.2g} to {high:.2g}.")
 
 
 def test_queries_without_keys_are_counted():
     two, one, none = (relu2.zeros_sentence(0.5, np.array(counts)) for counts in ([0, 0, 2], [0, 2, 2], [1, 2, 2]))
-    assert two.endswith("2 queries keep none.")
-    assert one.endswith("keeps 2 of 3 keys. 1 query keeps none.")
-    assert none.endswith("keeps 2 of 3 keys. Every query keeps at least one.")
+    assert two.endswith("2 queries give weight to no key.")
+    assert one.endswith("gives weight to 2 of 3 keys. 1 query gives weight to no key.")
+    assert none.endswith("gives weight to 2 of 3 keys. Every query gives weight to at least one key.")

@@ -70,7 +70,7 @@ CLAIM = Claim(
     statement="With one landmark for every four tokens, inserting Nyström's inverse between the two softmaxes over "
     "landmarks brings their product closer to softmax.",
     source=articles.NYSTROMFORMER,
-    place=Place("inside", {"inside": "landmark", "step": "3"}),
+    place=Place("inside", {"inside": "nystrom", "step": "3"}),
     experiment="The double softmax over landmarks is compared with softmax's matrix in every head. It is computed in "
     "three forms: without an inverse, with an inverse from six iterations, and with the exact inverse. For n tokens, "
     "the figure also shows n/8 and n/2 landmarks.",
