@@ -66,7 +66,7 @@ class QKV:
             )
         if not len(self.tokens) == len(self.special) == len(self.groups) == n:
             raise ShapeError(
-                "There are {tokens} token labels for {n} positions; give one label per position.",
+                "There are {tokens} token labels for {n} positions. Save one label per position.",
                 tokens=len(self.tokens),
                 n=n,
             )

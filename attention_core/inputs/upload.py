@@ -53,7 +53,7 @@ def from_upload(data: bytes, name: str) -> QKV:
     q, k, v = (_numbers(npz, members[array]) for array in "qkv")
     tokens = _labels(npz, members["tokens"]) if "tokens" in members else tuple(f"t{i}" for i in range(q.shape[-2]))
     extra = sorted(set(npz.names) - set(members) - {PROVENANCE})
-    notices = [Notice("Arrays of the file that are not used: {names}.", (("names", listed(extra)),))] if extra else []
+    notices = [Notice("These arrays of the file are not used: {names}.", (("names", listed(extra)),))] if extra else []
     places = _places(npz, members, len(tokens))
     n, padding = len(places), len(tokens) - len(places)
     if padding:
@@ -61,7 +61,7 @@ def from_upload(data: bytes, name: str) -> QKV:
         tokens = tuple(tokens[i] for i in places)
         notices.append(
             Notice(
-                "The mask marks {count} of {n} positions as padding; they are removed.",
+                "The mask marks {count} of {n} positions as padding. The padding is removed.",
                 (("count", padding), ("n", n + padding)),
             )
         )
@@ -193,7 +193,7 @@ def _check_shapes(members: dict[str, Member]) -> None:
             raise InputError(MASK_REFUSED, name=name)
     if "tokens" in members and members["tokens"].shape != (q[1],):
         raise InputError(
-            "Array tokens has the shape {shape}, but there are {n} positions; give one label per position.",
+            "Array tokens has the shape {shape}, but there are {n} positions. Save one label per position.",
             shape=written(members["tokens"].shape),
             n=q[1],
         )
@@ -230,8 +230,8 @@ def _numbers(npz: Npz, member: Member) -> Tensor:
     largest, most = float(np.abs(array).max()), current().upload_magnitude
     if largest > most:
         raise InputError(
-            "Array {name} has values up to {largest:,.7g}, at which squared logits overflow; scale it to at most "
-            "{most:,.0f}.",
+            "Array {name} has values up to {largest:,.7g}. Squared logits of such values overflow. Scale the values "
+            "to at most {most:,.0f}.",
             name=member.name,
             largest=largest,
             most=most,

@@ -127,11 +127,11 @@ def timed(seconds, held=1):
 
 WORD = "word "
 CASES = {
-    "text_characters": (40, lambda n: text((WORD * 20)[:n]), "41 characters; only the first 40 are used"),
-    "synthetic_tokens": (12, lambda n: synthetic(n=n), "n is 13; give a whole number from 1 to 12"),
-    "head_size": (12, lambda n: synthetic(d=n), "d is 13; give a whole number from 1 to 12"),
-    "heads": (3, lambda n: synthetic(heads=n), "heads is 4; give a whole number from 1 to 3"),
-    "synthetic_numbers": (16 * 12, lambda n: synthetic(n=n - 16 * 12 + 12, d=16), "208 numbers; choose at most 192"),
+    "text_characters": (40, lambda n: text((WORD * 20)[:n]), "41 characters. Only the first 40 are used"),
+    "synthetic_tokens": (12, lambda n: synthetic(n=n), "n is 13. Choose a whole number from 1 to 12"),
+    "head_size": (12, lambda n: synthetic(d=n), "d is 13. Choose a whole number from 1 to 12"),
+    "heads": (3, lambda n: synthetic(heads=n), "heads is 4. Choose a whole number from 1 to 3"),
+    "synthetic_numbers": (16 * 12, lambda n: synthetic(n=n - 16 * 12 + 12, d=16), "208 numbers. Choose fewer, so that the product is at most 192"),
     "matrix_tokens": (12, lambda n: read(upload((1, n, 4))), "tokens 13; use 1 to 12"),
     "upload_bytes": (2000, lambda n: read(padded(n)), "2,001 bytes; upload at most 2,000"),
     "upload_magnitude": (100, lambda n: read(upload(largest=n)), "values up to 101, .* to at most 100"),
@@ -160,7 +160,7 @@ CASES = {
     "swap_tokens": (
         12,
         lambda n: " ".join(map(str, text_tokens(" ".join(["word"] * n)).notices)),
-        "has 13 tokens; only the first 12 are used",
+        "has 13 tokens. Only the first 12 are used",
     ),
     "swap_variants": (
         3,

@@ -117,7 +117,7 @@ def test_every_page_is_given_queries_and_keys_with_the_positions_that_are_chosen
     at = go(at, "entropy", {"h_view": "distance"})
     assert not at.exception
     assert any(told.endswith("15 tokens · without RoPE](#input)") for told in captions(at))
-    assert any("RoPE is removed from these queries and keys, as selected" in told for told in captions(at))
+    assert any("You selected no RoPE, so it is removed from these queries and keys" in told for told in captions(at))
 
 
 def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(monkeypatch):
@@ -127,7 +127,7 @@ def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(
     at = visit("matrices", {"text": ["@story"], "model": ["smollm2"], "positions": ["none"]})
     assert not at.exception
     [error] = at.error
-    assert error.value.endswith("so it cannot be removed; choose the input's own positions.")
+    assert error.value.endswith("so it cannot be removed. Choose the input's own positions.")
 
 
 @pytest.mark.parametrize(

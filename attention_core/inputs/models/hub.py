@@ -137,7 +137,7 @@ def _fetch(name: str, patterns: list[str]) -> Path:
         )
     except GatedRepoError as error:
         raise ModelError(
-            "{name} requires a login; accept its terms on the hub, then run: hf auth login", name=name
+            "{name} requires a login. Accept its terms on the hub, then run: hf auth login", name=name
         ) from error
     except RepositoryNotFoundError as error:
         raise ModelError("There is no model {name} on the Hugging Face hub; check its spelling.", name=name) from error
@@ -160,7 +160,7 @@ def _reading(name: str) -> Iterator[None]:
     except Exception as error:
         if "trust_remote_code" in str(error):
             raise ModelError(
-                "{name} needs its own program code, which is never run here; choose another model.", name=name
+                "{name} needs its own program code. The lab never runs a model's own code. Choose another model.", name=name
             ) from error
         raise ModelError(
             "{name} is not a text model with a fast tokenizer ({kind}); choose a model such as BERT, GPT-2 or Llama.",

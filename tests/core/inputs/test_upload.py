@@ -87,7 +87,7 @@ def test_labels_causal_and_extra_arrays():
     qkv = from_upload(save(**triple(3, 4), tokens=np.array(["the", "猫", "🐈"]), causal=np.array(True), **extras), "x")
     assert qkv.tokens == ("the", "猫", "🐈")
     assert qkv.causal is True
-    assert [str(notice) for notice in qkv.notices] == ["Arrays of the file that are not used: layer, words."]
+    assert [str(notice) for notice in qkv.notices] == ["These arrays of the file are not used: layer, words."]
 
 
 @settings(max_examples=25, deadline=None)
@@ -142,7 +142,7 @@ def test_padding_takes_no_part(name, kind):
     assert (qkv.tokens, qkv.n, len(qkv.special), len(qkv.groups)) == (("a", "b", "d"), 3, 3, 3)
     for array in "qkv":
         np.testing.assert_array_equal(getattr(qkv, array).numpy(), given[array][:, [0, 1, 3]])
-    assert [str(notice) for notice in qkv.notices] == ["The mask marks 2 of 5 positions as padding; they are removed."]
+    assert [str(notice) for notice in qkv.notices] == ["The mask marks 2 of 5 positions as padding. The padding is removed."]
 
 
 def test_a_mask_without_padding_changes_nothing():
@@ -238,7 +238,7 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
         ({"k": np.full((6, 4), 1e30)}, "Array k has values up to 1e+30"),
         (
             {"tokens": np.array(["a"] * 5)},
-            "Array tokens has the shape [5], but there are 6 positions; give one label per position",
+            "Array tokens has the shape [5], but there are 6 positions. Save one label per position",
         ),
         ({"tokens": np.array([["a"] * 6])}, "Array tokens has the shape [1, 6]"),
         ({"tokens": np.array([b"a"] * 6)}, "Array tokens has the type |S1; save labels"),
