@@ -59,7 +59,7 @@ class QKV:
         n = self.q.shape[-2]
         if self.q.ndim != 3 or self.k.shape != self.q.shape or self.v.shape[:-1] != self.q.shape[:-1]:
             raise ShapeError(
-                "The shapes of q {q}, k {k} and v {v} do not match; use [H, n, d], [H, n, d] and [H, n, d_v].",
+                "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, n, d] and [H, n, d_v].",
                 q=tuple(self.q.shape),
                 k=tuple(self.k.shape),
                 v=tuple(self.v.shape),

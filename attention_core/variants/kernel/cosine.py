@@ -94,7 +94,7 @@ VARIANT = Variant(
     definition=definition,
     decoder=Decoder(init_state, step),
     note="A weight is at most 2 / (1 + c) times the mean weight of its row, where c is the mean cosine of the row. "
-    "The result is unreliable if all keys point away from the query, because the sum 1 + cos over the row is then "
+    "The result is unreliable if all keys point away from the query, because the sum of 1 + cos over the row is then "
     "almost zero.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
 )

@@ -250,7 +250,7 @@ def test_default_kind_is_structured_and_first():
         ({"sharpness": -0.1}, "sharpness is -0.1. Choose a number from 0 to 1000"),
         ({"sharpness": math.nan}, "sharpness is nan"),
         ({"sharpness": math.inf}, "sharpness is inf"),
-        ({"n": 65_536, "d": 64, "heads": 32}, "choose at most"),
+        ({"n": 65_536, "d": 64, "heads": 32}, "the product is at most"),
     ],
 )
 def test_bad_numbers_get_one_sentence(wrong, words):

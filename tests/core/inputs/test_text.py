@@ -61,7 +61,7 @@ def test_one_layer_is_the_same_alone_and_among_all(model):
 def test_a_reading_holds_keys_and_values_once_for_the_heads_that_share_them():
     held = read(SENTENCE, model="smollm2")
     assert held.nbytes == len(held) * held[0].n * (9 + 3 + 3) * 64 * 4
-    with pytest.raises(InputError, match="SmolLM2-135M has no layer 30. Choose a layer from 0 to 29"):
+    with pytest.raises(InputError, match=r"SmolLM2-135M has no layer 30\. Choose a layer from 0 to 29"):
         held[30]
 
 

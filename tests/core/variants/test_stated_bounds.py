@@ -52,7 +52,9 @@ def test_cosines_bound_is_reached_and_is_above_two():
 
 
 def test_taylor_weighs_a_negative_logit_like_the_positive_one_that_is_named():
-    low, high = map(float, said(ac.variant("taylor2").note, r"logit of (-?\d+) gets the same weight as a logit of (-?\d+)"))
+    low, high = map(
+        float, said(ac.variant("taylor2").note, r"logit of (-?\d+) gets the same weight as a logit of (-?\d+)")
+    )
     q, k = torch.ones(3, 1, dtype=torch.float64), torch.tensor([[low], [high], [-low]], dtype=torch.float64)
     negative, positive, mirrored = ac.get("taylor2").weights(q, k)[0].tolist()
     assert negative == pytest.approx(positive, rel=1e-12)
@@ -85,7 +87,10 @@ def test_pooled_bars_are_flat_but_for_the_window_that_is_named(pool):
     bars = ac.get("pooled", stride=5, pool=pool).weights(*numbers(2, 20, 4)).unflatten(-1, (4, 5))
     flat = bool(((bars.amax(-1) - bars.amin(-1)) < 1e-12).all())
     assert flat == (
-        pool != said(ac.variant("pooled").note, r'get equal weights, except with "(\w+)", where the middle of the pool gets more')
+        pool
+        != said(
+            ac.variant("pooled").note, r'get equal weights, except with "(\w+)", where the middle of the pool gets more'
+        )
     )
     if not flat:
         assert (bars.argmax(-1) == 2).all()

@@ -104,7 +104,9 @@ def test_both_forms_are_there_whichever_is_chosen(positions):
     assert set(drawn) == {"with RoPE", "without RoPE", "uniform attention"}
     for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
         assert drawn[name][17] == pytest.approx(median(rows(), form, "weight", 17), rel=1e-4)
-    assert ("You selected RoPE, so it is applied to these queries and keys" in spoken(at, "caption")) == (positions == ROPE)
+    assert ("You selected RoPE, so it is applied to these queries and keys" in spoken(at, "caption")) == (
+        positions == ROPE
+    )
 
 
 def test_alibi_is_a_third_form_where_it_is_chosen():
