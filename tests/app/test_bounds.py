@@ -138,7 +138,7 @@ CASES = {
     ),
     "matrix_tokens": (12, lambda n: read(upload((1, n, 4))), "tokens 13. Use 1 to 12"),
     "upload_bytes": (2000, lambda n: read(padded(n)), "2,001 bytes. Upload at most 2,000"),
-    "upload_magnitude": (100, lambda n: read(upload(largest=n)), "values up to 101, .* to at most 100"),
+    "upload_magnitude": (100, lambda n: read(upload(largest=n)), r"values up to 101\. .* to at most 100"),
     "upload_members": (
         5,
         lambda n: read(upload(**{f"x{i}": np.ones(1) for i in range(n - 3)})),

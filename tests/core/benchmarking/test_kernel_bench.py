@@ -321,7 +321,7 @@ def test_a_backward_apart_is_of_a_preset(tmp_path, capsys):
     out = tmp_path / "k.json"
     words = ["bench", "--mode", "backward-alone", "--sizes", "16", "--variants", "softmax", "--out", str(out)]
     assert main(words) == 2
-    assert "The mode is 'backward-alone'" in capsys.readouterr().err
+    assert "Invalid mode: 'backward-alone'" in capsys.readouterr().err
     assert main([*words, "--preset", "16k", "--head-size", "2048", "--alone", "--repeats", "1"]) == 0
     assert json.loads(out.read_text(encoding="utf-8"))["rows"][0]["mode"] == "backward-alone"
 
