@@ -75,8 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--preset",
         choices=(*bench_of_kernels.PRESETS, "page"),
-        help="16k: B n = 16k tokens, H d = 2048; ours: one text, 8 heads, timed with other kernels (default on cuda); "
-        "page: a run that the Timing page opens (default on the CPU)",
+        help="16k: 16k tokens in all texts together, and 2048 dimensions in all heads together; ours: one text and "
+        "8 heads, timed with different kernels (default on cuda); page: a run that the Timing page opens (default "
+        "on the CPU)",
     )
     bench.add_argument("--keep-cache", action="store_true", help="for a preset: do not flush the cache between calls")
     bench.add_argument("--alone", action="store_true", help="for a preset: no baselines")
@@ -85,10 +86,11 @@ def _parser() -> argparse.ArgumentParser:
         "--mode",
         choices=bench_of_kernels.KERNEL_MODES,
         default="forward",
-        help="backward: forward and backward together; backward-alone: without the forward (only for a preset)",
+        help="backward: the forward and the backward pass together; backward-alone: the backward pass without the "
+        "forward pass (only for a preset)",
     )
     bench.add_argument("--causal", action="store_true")
-    bench.add_argument("--heads", type=int, default=8, help="number of heads; a preset has its own")
+    bench.add_argument("--heads", type=int, default=8, help="number of heads (a preset sets its own)")
     bench.add_argument("--head-size", type=int, default=64)
     bench.add_argument("--rounds", type=int, default=7)
     bench.add_argument("--longest", type=float, help="maximum seconds of one call")
@@ -96,29 +98,31 @@ def _parser() -> argparse.ArgumentParser:
     bench.set_defaults(command=_bench)
     check = commands.add_parser("claims", help="check the articles' claims on a text or a synthetic input")
     source = check.add_mutually_exclusive_group()
-    source.add_argument("--text", metavar="WORDS", help="a text, read by a model")
+    source.add_argument("--text", metavar="WORDS", help="a text, processed by a model")
     source.add_argument("--file", type=Path, metavar="PATH", help="a file with a text, or an .npz with q, k and v")
     kinds = [kind.key for kind in KINDS]
     source.add_argument("--synthetic", default=kinds[0], metavar="KIND", help=f"the default: {', '.join(kinds)}")
     source.add_argument(
         "--survey", action="store_true", help="count the verdicts over many fixed inputs (takes minutes)"
     )
-    check.add_argument("--out", type=Path, metavar="PATH", help="the Markdown file of a survey")
-    check.add_argument("--model", default="minilm", help="minilm, smollm2, or owner/name of one on the hub")
+    check.add_argument("--out", type=Path, metavar="PATH", help="the Markdown file to which a survey is written")
+    check.add_argument("--model", default="minilm", help="minilm, smollm2, or owner/name of a model on the hub")
     check.add_argument("--layer", type=int, default=0, help="layer of the model, from 0")
     check.add_argument("--head", type=int, metavar="N", help="head, from 0; all heads by default")
     check.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the input")
     check.add_argument("--only", nargs="+", metavar="KEY", help="such as memory_quadruples; all by default")
     check.set_defaults(command=_claims)
     change = commands.add_parser("swap", help="measure a model in which a variant replaces softmax")
-    change.add_argument("--model", default=swap.MODEL, help="a decoder: smollm2, or owner/name of one on the hub")
+    change.add_argument("--model", default=swap.MODEL, help="a decoder: smollm2, or owner/name of a model on the hub")
     change.add_argument("--variants", nargs="+", required=True, metavar="WORD", help="such as softmax local~window~64")
-    change.add_argument("--layers", default="all", help="all, one such as 7, or a range such as 10-20")
+    change.add_argument(
+        "--layers", default="all", help="all layers (all), one layer such as 7, or a range such as 10-20"
+    )
     read = change.add_mutually_exclusive_group(required=True)
     read.add_argument("--file", type=Path, metavar="PATH", help="a file with the text")
     read.add_argument("--text", metavar="WORDS", help="the text itself")
     change.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the text")
-    change.add_argument("--json", action="store_true", help="the rows as JSON")
+    change.add_argument("--json", action="store_true", help="the file to which the rows are written as JSON")
     change.set_defaults(command=_swap)
     return parser
 
@@ -196,15 +200,15 @@ def _claims(args: argparse.Namespace) -> None:
         _survey(args)
         return
     if args.out is not None:
-        raise InputError("--out is the file of a survey; add --survey.")
+        raise InputError("--out sets the file of a survey. Add --survey.")
     if args.tokens is not None and not 1 <= args.tokens <= claims.LONGEST:
-        raise InputError("--tokens is {n}; give 1 to {most}.", n=args.tokens, most=claims.LONGEST)
+        raise InputError("--tokens is {n}. Choose a number from 1 to {most}.", n=args.tokens, most=claims.LONGEST)
     source = _source(args)
     # A synthetic input can have any length: claims about growth may use more than --tokens, as on the Claims page.
     longest = claims.LONGEST if source.made else args.tokens or claims.LONGEST
     heads = source.load().heads
     if args.head is not None and not 0 <= args.head < heads:
-        raise InputError("There is no head {head}; give one from 0 to {last}.", head=args.head, last=heads - 1)
+        raise InputError("Head {head} does not exist. Choose a head from 0 to {last}.", head=args.head, last=heads - 1)
     chosen = claims.chosen(args.only)
     tasks = claims.tasks(source, head=args.head, keys=args.only, longest=longest)
     own, counted = claims.length(source, longest=longest), Counter[claims.Verdict]()
@@ -225,7 +229,7 @@ def _claims(args: argparse.Namespace) -> None:
 
 def _survey(args: argparse.Namespace) -> None:
     if (args.model, args.layer, args.head, args.tokens) != ("minilm", 0, None, None):
-        raise InputError("A survey uses its own inputs; remove --model, --layer, --head and --tokens.")
+        raise InputError("A survey uses its own inputs. Remove --model, --layer, --head and --tokens.")
     if args.out is not None:
         _check_folder(args.out)
     found = survey.run(
@@ -278,7 +282,7 @@ def _swap(args: argparse.Namespace) -> None:
 
 def _check_folder(out: Path) -> None:
     if not out.parent.is_dir():
-        raise InputError("There is no folder {folder}; create it first.", folder=out.parent)
+        raise InputError("The folder {folder} does not exist. Create it first.", folder=out.parent)
 
 
 def _source(args: argparse.Namespace) -> Source:
@@ -303,7 +307,7 @@ def _text_of(path: Path) -> str:
     try:
         return _bytes_of(path).decode()
     except UnicodeDecodeError as error:
-        raise InputError("{path} is not a UTF-8 text; save it as UTF-8.", path=path) from error
+        raise InputError("{path} is not a UTF-8 text. Save it as UTF-8.", path=path) from error
 
 
 def _print_claim(claim: claims.Claim, verdict: str, found: str) -> None:

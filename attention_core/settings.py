@@ -43,7 +43,7 @@ class Setting:
         if self.kind == "choice":
             if value not in self.choices:
                 raise SettingError(
-                    "{name} is {value!r}; choose one of {choices}.",
+                    "Invalid {name}: {value!r}. Choose one of {choices}.",
                     name=self.name,
                     value=value,
                     choices=", ".join(self.choices),
@@ -51,13 +51,13 @@ class Setting:
             return str(value)
         if self.kind == "bool":
             if not isinstance(value, bool):
-                raise SettingError("{name} is {value!r}; give True or False.", name=self.name, value=value)
+                raise SettingError("Invalid {name}: {value!r}. Choose True or False.", name=self.name, value=value)
             return value
         wanted = int if self.kind == "int" else float
         real = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         if not real or value != wanted(value):
             raise SettingError(
-                "{name} is {value!r}; give {kind} from {low} to {high}.",
+                "{name} is {value!r}. Choose {kind} from {low} to {high}.",
                 name=self.name,
                 value=value,
                 kind="a whole number" if wanted is int else "a number",
@@ -66,7 +66,7 @@ class Setting:
             )
         if not (self.low <= value <= self.high):
             raise SettingError(
-                "{name} is {value}; give a value from {low} to {high}.",
+                "{name} is {value}. Choose a value from {low} to {high}.",
                 name=self.name,
                 value=value,
                 low=self.low,
@@ -86,7 +86,7 @@ class Setting:
             return self.check(text if self.kind == "choice" else int(text) if self.kind == "int" else float(text))
         except (ValueError, OverflowError):
             raise SettingError(
-                "{name} is {value!r}; give a number from {low} to {high}.",
+                "{name} is {value!r}. Choose a number from {low} to {high}.",
                 name=self.name,
                 value=text[:40],
                 low=self.low,

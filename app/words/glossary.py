@@ -28,21 +28,27 @@ ENTRIES = (
     ),
     Entry(
         N_("causal"),
-        N_("Each query attends only to keys at or before its own position, as generation word by word requires."),
+        N_(
+            "Each query attends only to keys at or before its own position. This is necessary to generate text word "
+            "by word."
+        ),
     ),
     Entry(
         N_("condition number"),
-        N_("The ratio of a matrix's largest to its smallest singular value: how much its inverse can amplify errors."),
+        N_(
+            "The ratio of a matrix's largest singular value to its smallest. It shows how much the inverse of the "
+            "matrix can amplify errors."
+        ),
     ),
     Entry(
         N_("decode step|decode steps"),
-        N_("The computation that generates the next token when all earlier tokens have been read."),
+        N_("The computation that generates the next token after all earlier tokens have been processed."),
     ),
     Entry(
         N_("effective rank"),
         N_(
-            "The number of directions that a matrix effectively uses: the exponential of the entropy of its "
-            "normalised singular values. It is at most the rank, and lower if a few singular values dominate."
+            "The number of directions that a matrix effectively uses. It is the exponential of the entropy of the "
+            "normalised singular values. It is at most the rank, and it is lower if a few singular values dominate."
         ),
     ),
     Entry(
@@ -76,36 +82,37 @@ ENTRIES = (
     Entry(
         N_("landmark|landmarks"),
         N_(
-            "A vector that represents many tokens, such as the mean of neighbours. Tokens attend to landmarks "
-            "instead of to each other."
+            "A vector that represents many tokens, such as the mean of neighbouring tokens. Tokens attend to "
+            "landmarks instead of to each other."
         ),
     ),
     Entry(
         N_("logit|logits"),
         N_(
-            "The scaled dot product of a query and a key, before the softmax: the higher, the more weight the key gets."
+            "The scaled dot product of a query and a key, before the softmax. The higher the logit, the more weight "
+            "the key gets."
         ),
     ),
     Entry(
         N_("nat|nats"),
         N_(
-            "The unit of entropy with natural logarithms. 1 nat is 1.44 bits, the entropy of e = 2.72 equally likely "
-            "options."
+            "The unit of entropy if natural logarithms are used. 1 nat is 1.44 bits. It is the entropy of e = 2.72 "
+            "equally likely options."
         ),
     ),
     Entry(N_("Pareto front"), N_("The options for which no other option is both cheaper and better.")),
     Entry(
         N_("perplexity"),
         N_(
-            "The exponential of the mean loss per token in nats: the number of equally likely tokens among which "
-            "the model is effectively choosing."
+            "The exponential of the mean loss per token in nats. A perplexity of 10 means that the model is as "
+            "uncertain as if 10 tokens were equally likely."
         ),
     ),
     Entry(
         N_("total variation"),
         N_(
-            "Half the sum of the absolute differences of two distributions: the share of weight that is placed "
-            "differently."
+            "Half the sum of the absolute differences between two distributions. It is the share of weight that "
+            "falls on different keys."
         ),
     ),
 )

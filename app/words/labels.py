@@ -59,10 +59,15 @@ def family_title(family: str) -> str:
 def family_line(family: str) -> str:
     """Return a sentence on what a family's variants have in common."""
     return {
-        "dense": _("Every query attends to every key; variants differ in scoring and normalisation."),
+        "dense": _("Every query attends to every key. The variants differ in how logits are computed and normalised."),
         "sparse": _("Softmax over a subset of keys, chosen by a fixed rule or from the data."),
-        "kernel": _("Scores factor as φ(q)·φ(k), so keys and values are summed once; cost is linear in n."),
-        "gated": _("Tokens are written into a state of constant size, which decays or is corrected; queries read it."),
+        "kernel": _(
+            "Similarities have the form φ(q)·φ(k), so the products of keys and values are summed once. The "
+            "cost is linear in n."
+        ),
+        "gated": _(
+            "Tokens are written into a state of constant size, which decays or is corrected. Queries read this state."
+        ),
         "low_rank": _("Landmarks, pools or projections represent many tokens, so the matrix has low rank."),
         "cache": _("Softmax with a smaller cache: keys and values are shared, compressed, quantised or evicted."),
         "mixed": _("Quadratic attention for nearby tokens, linear attention for distant ones."),

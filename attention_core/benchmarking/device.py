@@ -53,7 +53,7 @@ def check_device(device: str) -> str:
         InputError: if torch does not see the device.
     """
     if device not in devices():
-        raise InputError("The device {device!r} is not available; choose {known}.", device=device, known=devices()[0])
+        raise InputError("The device {device!r} is not available. Choose {known}.", device=device, known=devices()[0])
     return device
 
 
@@ -99,7 +99,7 @@ def use_threads() -> int:
     word, cores = os.environ.get("ATTENTION_LAB_THREADS", "1").strip(), os.cpu_count() or 1
     if not (word.isdecimal() and 1 <= int(word) <= cores):
         raise SettingError(
-            "ATTENTION_LAB_THREADS is {value!r}; give a whole number from 1 to {cores}.", value=word[:40], cores=cores
+            "ATTENTION_LAB_THREADS is {value!r}. Set a whole number from 1 to {cores}.", value=word[:40], cores=cores
         )
     torch.set_num_threads(int(word))
     threadpool_limits(int(word), "blas")  # numpy's threads; the limit stays until the next call

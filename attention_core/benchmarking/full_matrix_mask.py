@@ -86,5 +86,5 @@ def attention_from_word(word: str) -> Attention:
         return registry.from_word(word)
     plain = registry.from_word(rest)
     if plain.variant.mask is None:
-        raise SettingError("{title} has no fixed mask.", title=plain.title)
+        raise SettingError("{title} does not have a fixed mask.", title=plain.title)
     return Masked(plain.variant, plain.params, form)

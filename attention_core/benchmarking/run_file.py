@@ -84,7 +84,9 @@ def from_json(data: bytes) -> Run:
             raise InputError("The file is not a timing run: {reason}.", reason=reason) from None
         raise InputError("The entry {place} of the file is not valid: {reason}.", place=place, reason=reason) from None
     except (msgspec.DecodeError, ValueError, RecursionError):
-        raise InputError("The file is not JSON; upload one that this page or the bench command saved.") from None
+        raise InputError(
+            "The file is not JSON. Upload a file that was saved by this page or by the bench command."
+        ) from None
     if found.format != FORMAT:
         raise InputError("The file is not a timing run.")
     _check_texts(found)

@@ -60,7 +60,10 @@ class TimingSpec:
         ):
             if word not in known:
                 raise InputError(
-                    "The {name} is {word!r}; choose one of {known}.", name=name, word=word[:40], known=", ".join(known)
+                    "Invalid {name}: {word!r}. Choose one of {known}.",
+                    name=name,
+                    word=word[:40],
+                    known=", ".join(known),
                 )
         for name, value in (
             ("heads", self.heads),
@@ -71,12 +74,15 @@ class TimingSpec:
         ):
             if not 1 <= value <= BOUNDS[name]:
                 raise InputError(
-                    "Invalid {name}: {value}; give 1 to {most}.", value=value, name=name, most=BOUNDS[name]
+                    "Invalid {name}: {value}. Choose a number from 1 to {most}.",
+                    value=value,
+                    name=name,
+                    most=BOUNDS[name],
                 )
         if not self.sizes or list(self.sizes) != sorted(set(self.sizes)):
-            raise InputError("Give at least one length, in increasing order and without repeats.")
+            raise InputError("Choose at least one length. Lengths must be in increasing order, without repeats.")
         if len(set(self.variants)) < len(self.variants):
-            raise InputError("Name each variant once.")
+            raise InputError("Each variant can be listed only once.")
         for word in self.variants:
             attention_from_word(word)
 

@@ -128,7 +128,8 @@ def _by_head(attention: Attention, qkv: QKV, *, causal: bool) -> Iterator[Tensor
     most = int(current().sweep_tokens / qkv.heads**0.5)
     if qkv.n > most:
         raise InputError(
-            "{title} couples its {heads} heads. Their matrices fit into memory up to {most} tokens, not {n}.",
+            "The {heads} heads of {title} depend on each other, so all their matrices must be in memory. They fit "
+            "up to {most} tokens, not {n}.",
             title=attention.title,
             heads=qkv.heads,
             most=most,

@@ -179,7 +179,7 @@ def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> t
                 call()
             ms = 1e3 * clock.seconds(call, max(1, math.ceil(1e3 * SHORTEST / max(first.ms, 1e-3))))
     except torch.OutOfMemoryError:
-        return (Skipped(variant=task.variant, n=task.n, reason=N_("The device's memory gave out.")),)
+        return (Skipped(variant=task.variant, n=task.n, reason=N_("The device ran out of memory.")),)
     return (replace(first, round=task.round, ms=ms),)
 
 

@@ -169,7 +169,10 @@ KINDS = (
         "periodic", N_("Periodic"), N_("Tokens repeat every 16 positions. Tests strided patterns."), _periodic
     ),
     SyntheticKind(
-        "needle", N_("Needle"), N_("One key matters to every query; all others are noise. Tests retrieval."), _needle
+        "needle",
+        N_("Needle"),
+        N_("One key is relevant to every query, and all other keys are noise. Tests retrieval."),
+        _needle,
     ),
     SyntheticKind(
         "low_rank",

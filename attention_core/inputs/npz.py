@@ -72,17 +72,17 @@ class Npz:
     def __init__(self, data: bytes, file: str, most_bytes: int) -> None:
         self.file, self.most_bytes = file, most_bytes
         if not data:
-            raise InputError("{file} is empty; save it again with np.savez(file, q=q, k=k, v=v).", file=file)
+            raise InputError("{file} is empty. Save it again with np.savez(file, q=q, k=k, v=v).", file=file)
         if data.startswith(b"\x93NUMPY"):
             raise InputError(
-                "{file} contains a single array; save all three with np.savez(file, q=q, k=k, v=v).", file=file
+                "{file} contains a single array. Save all three with np.savez(file, q=q, k=k, v=v).", file=file
             )
         if not data.startswith(b"PK"):
-            raise InputError("{file} is not an .npz file; save with np.savez(file, q=q, k=k, v=v).", file=file)
+            raise InputError("{file} is not an .npz file. Save with np.savez(file, q=q, k=k, v=v).", file=file)
         # Counted in the raw bytes, because opening a zip already builds an object for each entry of its directory.
         most = current().upload_members
         if (count := data.count(_DIRECTORY_ENTRY)) > most:
-            message = "{file} contains {count:,} arrays, more than {most}; save only q, k and v."
+            message = "{file} contains {count:,} arrays, more than {most}. Save only q, k and v."
             raise InputError(message, file=file, count=count, most=most)
         with self._damage():
             self._zip = zipfile.ZipFile(io.BytesIO(data))
@@ -90,7 +90,7 @@ class Npz:
         for info in self._zip.infolist():
             name = info.filename.removesuffix(".npy")
             if name in self._infos:
-                raise InputError("{file} contains {name} twice; save each array once.", file=file, name=printable(name))
+                raise InputError("{file} contains {name} twice. Save each array once.", file=file, name=printable(name))
             self._infos[name] = info
 
     @property
@@ -107,7 +107,7 @@ class Npz:
         size = sum(self._infos[name].file_size for name in names)
         if size > self.most_bytes:
             raise InputError(
-                "The arrays {names} of {file} have {size:,} bytes; reduce them to {most:,}, for example with fewer "
+                "The arrays {names} of {file} have {size:,} bytes. Reduce them to {most:,}, for example with fewer "
                 "tokens.",
                 file=self.file,
                 size=size,
@@ -132,10 +132,10 @@ class Npz:
     def _header(self, name: str) -> Member:
         info = self._infos[name]
         if info.flag_bits & 0x1:
-            raise InputError("Array {name} is encrypted; save the file without a password.", name=name)
+            raise InputError("Array {name} is encrypted. Save the file without a password.", name=name)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError(
-                "Array {name} uses a compression that numpy does not write; save the file with np.savez.", name=name
+                "Array {name} uses a compression that numpy does not write. Save the file with np.savez.", name=name
             )
         with self._damage(), self._zip.open(info) as stream:
             start = stream.read(HEADER_BYTES)
@@ -144,17 +144,17 @@ class Npz:
         try:
             shape, fortran, dtype = read[np.lib.format.read_magic(header)](header, max_header_size=HEADER_BYTES)
         except (*_HEADER_ERRORS, ValueError) as error:
-            raise InputError("Array {name} cannot be read; save the file with np.savez.", name=name) from error
+            raise InputError("Array {name} cannot be read. Save the file with np.savez.", name=name) from error
         member = Member(name, tuple(int(length) for length in shape), dtype, fortran, header.tell())
         if dtype.hasobject:
             raise InputError(
-                "Array {name} contains pickled Python objects, which are not read; save numbers, and labels with "
+                "Array {name} contains pickled Python objects, which are not read. Save numbers, and labels with "
                 "np.array(labels, dtype=str).",
                 name=name,
             )
         if min(member.shape, default=0) < 0 or info.file_size != member.header_bytes + member.data_bytes:
             raise InputError(
-                "Array {name} has {size} bytes, which does not match its shape {shape}; save it again with np.savez.",
+                "Array {name} has {size} bytes, which does not match its shape {shape}. Save it again with np.savez.",
                 name=name,
                 shape=written(member.shape),
                 size=info.file_size - member.header_bytes,
@@ -162,7 +162,7 @@ class Npz:
         return member
 
     def _damaged(self) -> InputError:
-        return InputError("{file} is damaged or incomplete; save and upload it again.", file=self.file)
+        return InputError("{file} is damaged or incomplete. Save and upload it again.", file=self.file)
 
     @contextmanager
     def _damage(self) -> Iterator[None]:

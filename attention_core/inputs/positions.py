@@ -25,8 +25,8 @@ BASE = 10_000.0
 """Default base of RoPE's angles; a larger base makes the slowest pair rotate more slowly."""
 
 
-HAS_IT = Notice("These queries and keys already have RoPE, so they are unchanged.")
-HAS_NONE = Notice("These queries and keys have no known RoPE to remove, so they are unchanged.")
+HAS_IT = Notice("RoPE has already been applied to these queries and keys, so they are unchanged.")
+HAS_NONE = Notice("These queries and keys are unchanged, because no RoPE is known that could be removed from them.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Rope:
         """
         if self.base is None:
             raise InputError(
-                "The RoPE of this model is not known, so it cannot be removed; choose the input's own positions."
+                "The RoPE of this model is not known, so it cannot be removed. Choose the input's own positions."
             )
         return rotary(x, self.base, back=back, halves=self.halves)
 
@@ -71,7 +71,9 @@ def with_positions(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
     """
     if wanted not in CHOICES:
         raise InputError(
-            "There are no positions {wanted!r}. {hint}", wanted=str(wanted), hint=nearest(str(wanted), CHOICES)
+            "The setting {wanted!r} for positions does not exist. {hint}",
+            wanted=str(wanted),
+            hint=nearest(str(wanted), CHOICES),
         )
     if wanted == OWN:
         return qkv

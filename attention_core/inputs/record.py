@@ -59,14 +59,14 @@ class QKV:
         n = self.q.shape[-2]
         if self.q.ndim != 3 or self.k.shape != self.q.shape or self.v.shape[:-1] != self.q.shape[:-1]:
             raise ShapeError(
-                "The shapes of q {q}, k {k} and v {v} do not match; use [H, n, d], [H, n, d] and [H, n, d_v].",
+                "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, n, d] and [H, n, d_v].",
                 q=tuple(self.q.shape),
                 k=tuple(self.k.shape),
                 v=tuple(self.v.shape),
             )
         if not len(self.tokens) == len(self.special) == len(self.groups) == n:
             raise ShapeError(
-                "There are {tokens} token labels for {n} positions; give one label per position.",
+                "There are {tokens} token labels for {n} positions. Save one label per position.",
                 tokens=len(self.tokens),
                 n=n,
             )

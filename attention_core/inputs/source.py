@@ -128,14 +128,16 @@ class Source(ABC):
         """Return a notice on which form, with or without RoPE, the source has, and how the other form is made."""
         own = self.own_rope
         if self.positions == ALIBI:
-            return Notice("ALiBi replaces RoPE here, as selected. The other forms are computed without ALiBi.")
+            return Notice("You selected ALiBi, so it replaces RoPE here. The other forms are computed without ALiBi.")
         if own and self.positions == NONE:
             return Notice(
-                "RoPE is removed from these queries and keys, as selected. The form with RoPE is the original input."
+                "You selected no RoPE, so it is removed from these queries and keys. The original input is the "
+                "queries and keys with RoPE."
             )
         if not own and self.positions == ROPE:
             return Notice(
-                "RoPE is applied to these queries and keys, as selected. The form without RoPE is the original input."
+                "You selected RoPE, so it is applied to these queries and keys. The original input is the queries "
+                "and keys without RoPE."
             )
         return self._own_notice()
 
@@ -228,12 +230,12 @@ class TextSource(Source):
             )
         if info.rotary_base is None:
             return Notice(
-                "{model} applies RoPE before queries and keys are recorded, and its angles are not known.",
+                "{model} applies RoPE before queries and keys are recorded, and the angles of its RoPE are not known.",
                 (("model", info.title),),
             )
         return Notice(
             "{model} applies RoPE with base {base:,.0f} before queries and keys are recorded. The form without RoPE "
-            "reverses it.",
+            "reverses these rotations.",
             (("model", info.title), ("base", info.rotary_base)),
         )
 
@@ -241,7 +243,9 @@ class TextSource(Source):
         """Return a notice on how the record at another length is made, which depends on whether the model is causal."""
         if record.causal:
             return super().lengths_notice(record)
-        return Notice("The model is bidirectional, so it reads the beginning of the text again for each length.")
+        return Notice(
+            "The model is bidirectional, so for each length it processes that much of the beginning of the text again."
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -339,7 +343,9 @@ def first_tokens(qkv: QKV, tokens: int) -> QKV:
         InputError: if the record has fewer positions.
     """
     if not 1 <= tokens <= qkv.n:
-        raise InputError("The input has {n} tokens; choose 1 to {n}, not {tokens}.", n=qkv.n, tokens=tokens)
+        raise InputError(
+            "The input has {n} tokens. Choose a number from 1 to {n} instead of {tokens}.", n=qkv.n, tokens=tokens
+        )
     notice = Notice("Only the first {tokens} of {n} tokens are used.", (("tokens", tokens), ("n", qkv.n)))
     return replace(
         qkv,

@@ -84,7 +84,7 @@ def _checked(spec: SyntheticSpec) -> SyntheticKind:
     ):
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise InputError(
-                "{name} is {value!r}; give a whole number from {low} to {high}.",
+                "{name} is {value!r}. Choose a whole number from {low} to {high}.",
                 name=name,
                 value=value,
                 low=low,
@@ -92,11 +92,12 @@ def _checked(spec: SyntheticSpec) -> SyntheticKind:
             )
     if not 0 <= spec.sharpness <= SHARPEST:
         raise InputError(
-            "sharpness is {value!r}; give a number from 0 to {high}.", value=spec.sharpness, high=int(SHARPEST)
+            "sharpness is {value!r}. Choose a number from 0 to {high}.", value=spec.sharpness, high=int(SHARPEST)
         )
     if spec.heads * spec.n * spec.d > limits.synthetic_numbers:
         raise InputError(
-            "{heads} heads × {n} tokens × size {d} make {count} numbers; choose at most {limit}.",
+            "{heads} heads × {n} tokens × size {d} = {count} numbers. Choose fewer, so that the product is at most "
+            "{limit}.",
             heads=spec.heads,
             n=spec.n,
             d=spec.d,

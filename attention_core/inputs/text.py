@@ -178,7 +178,7 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
     encoding = loaded.tokenizer.encode(text)
     special = encoding.special_tokens_mask
     if all(special):
-        raise InputError("{title} finds no tokens in the text; type a few words.", title=info.title)
+        raise InputError("{title} finds no tokens in the text. Type a few words.", title=info.title)
     indices = _indices_that_fit(special, max_tokens, info.positions)
     ids = [encoding.ids[i] for i in indices]
     offsets = [encoding.offsets[i] for i in indices]
@@ -188,7 +188,7 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
     if len(indices) < len(special):
         notices.append(
             _notice(
-                "The text has {total} tokens; only the first {kept} are used, up to “{words}”.",
+                "The text has {total} tokens. Only the first {kept} are used, up to “{words}”.",
                 total=len(special),
                 kept=len(indices),
                 words=_last_words(text[: max(end for _, end in offsets)]),
@@ -197,8 +197,8 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
     if unknown := sum(token == loaded.unknown_id for token in ids):
         notices.append(
             _notice(
-                "{title} reads {unknown} of the {total} tokens as the same unknown token [UNK]; SmolLM2 can read "
-                "every script.",
+                "{title} replaces {unknown} of the {total} tokens by the unknown token [UNK]. SmolLM2 can process "
+                "text in any script.",
                 title=info.title,
                 unknown=unknown,
                 total=len(ids),
@@ -217,7 +217,7 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
 def _check_layer(layer: int, count: int, title: str) -> None:
     if not 0 <= layer < count:
         raise InputError(
-            "{title} has no layer {layer}; give one from 0 to {last}.", title=title, layer=layer, last=count - 1
+            "{title} has no layer {layer}. Choose a layer from 0 to {last}.", title=title, layer=layer, last=count - 1
         )
 
 
@@ -254,14 +254,14 @@ def _readable_text(text: str) -> tuple[str, list[Notice]]:
     head = text[:limit]
     whole = head.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if not whole.strip():
-        raise InputError("The text is empty; type or paste a few words.")
+        raise InputError("The text is empty. Type or paste a few words.")
     notices = []
     if whole != head:
-        notices.append(_notice("The text contains incomplete characters; each is read as �."))
+        notices.append(_notice("The text contains incomplete characters. Each is replaced by �."))
     if len(text) > limit:
         notices.append(
             _notice(
-                "The text has {total:,} characters; only the first {limit:,} are used, up to “{words}”.",
+                "The text has {total:,} characters. Only the first {limit:,} are used, up to “{words}”.",
                 total=len(text),
                 limit=limit,
                 words=_last_words(whole),
@@ -275,8 +275,8 @@ def _indices_that_fit(special: Sequence[int], max_tokens: int | None, positions:
     bounds = limits.current()
     if max_tokens is not None and max_tokens <= sum(special):
         raise InputError(
-            "The limit of {max_tokens} tokens is too low; allow at least {least}, because the model adds {added} "
-            "special tokens.",
+            "The limit of {max_tokens} tokens is too low, because the model adds {added} special tokens. Allow at "
+            "least {least} tokens.",
             max_tokens=max_tokens,
             least=sum(special) + 1,
             added=sum(special),

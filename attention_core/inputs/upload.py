@@ -41,7 +41,7 @@ def from_upload(data: bytes, name: str) -> QKV:
     file, limits = printable(name), current()
     if len(data) > limits.upload_bytes:
         raise InputError(
-            "{file} has {size:,} bytes; upload at most {most:,}, for example with fewer tokens.",
+            "{file} has {size:,} bytes. Upload at most {most:,}, for example with fewer tokens.",
             file=file,
             size=len(data),
             most=limits.upload_bytes,
@@ -53,7 +53,7 @@ def from_upload(data: bytes, name: str) -> QKV:
     q, k, v = (_numbers(npz, members[array]) for array in "qkv")
     tokens = _labels(npz, members["tokens"]) if "tokens" in members else tuple(f"t{i}" for i in range(q.shape[-2]))
     extra = sorted(set(npz.names) - set(members) - {PROVENANCE})
-    notices = [Notice("Arrays of the file that are not used: {names}.", (("names", listed(extra)),))] if extra else []
+    notices = [Notice("These arrays of the file are not used: {names}.", (("names", listed(extra)),))] if extra else []
     places = _places(npz, members, len(tokens))
     n, padding = len(places), len(tokens) - len(places)
     if padding:
@@ -61,7 +61,7 @@ def from_upload(data: bytes, name: str) -> QKV:
         tokens = tuple(tokens[i] for i in places)
         notices.append(
             Notice(
-                "The mask marks {count} of {n} positions as padding; they are removed.",
+                "The mask marks {count} of {n} positions as padding. The padding is removed.",
                 (("count", padding), ("n", n + padding)),
             )
         )
@@ -107,13 +107,13 @@ def _wanted(names: tuple[str, ...], file: str) -> list[str]:
         near = next((name for name in names if name.lower().startswith(needed)), None)
         if near is not None:
             raise InputError(
-                "{file} has no array {needed}, but an array {near}; rename it to {needed}.",
+                "{file} has no array {needed}, but an array {near}. Rename it to {needed}.",
                 file=file,
                 needed=needed,
                 near=printable(near),
             )
         raise InputError(
-            "{file} has no array {needed}, only: {found}; save the file with np.savez(file, q=q, k=k, v=v).",
+            "{file} has no array {needed}, only: {found}. Save the file with np.savez(file, q=q, k=k, v=v).",
             file=file,
             needed=needed,
             found=listed(names) or "-",
@@ -128,7 +128,7 @@ def _check_types(members: dict[str, Member]) -> None:
         if member.name == "tokens":
             if kind != "U" or not 0 < size <= 4 * longest:
                 raise InputError(
-                    "Array tokens has the type {found}; save labels of at most {longest} characters with "
+                    "Array tokens has the type {found}. Save labels of at most {longest} characters with "
                     "np.array(labels, dtype=str).",
                     found=found,
                     longest=longest,
@@ -136,7 +136,7 @@ def _check_types(members: dict[str, Member]) -> None:
         elif member.name == "causal":
             if kind != "b" or member.shape:
                 raise InputError(
-                    "Array causal has the type {found} and the shape {shape}; save a single True or False.",
+                    "Array causal has the type {found} and the shape {shape}. Save a single True or False.",
                     found=found,
                     shape=written(member.shape),
                 )
@@ -145,14 +145,14 @@ def _check_types(members: dict[str, Member]) -> None:
                 raise InputError(MASK_REFUSED, name=member.name)
         elif kind == "V" and size == 2 and member.dtype.names is None:
             raise InputError(
-                "Array {name} has the type {found}, which is bfloat16; save {name}.astype(np.float32), or for a "
+                "Array {name} has the type {found}, which is bfloat16. Save {name}.astype(np.float32), or for a "
                 "loaded array (({name}.view(np.uint16).astype(np.uint32)) << 16).view(np.float32).",
                 name=member.name,
                 found=found,
             )
         elif kind != "f" or size not in (2, 4, 8):
             raise InputError(
-                "Array {name} has the type {found}; convert it to real numbers with {name}.astype(np.float32).",
+                "Array {name} has the type {found}. Convert it to real numbers with {name}.astype(np.float32).",
                 name=member.name,
                 found=found,
             )
@@ -165,14 +165,14 @@ def _check_shapes(members: dict[str, Member]) -> None:
         shape = members[name].shape
         if not 2 <= len(shape) <= 4 or (len(shape) == 4 and shape[0] != 1):
             raise InputError(
-                "Array {name} has the shape {shape}; use [n, d], [H, n, d] or [1, H, n, d].",
+                "Array {name} has the shape {shape}. Use [n, d], [H, n, d] or [1, H, n, d].",
                 name=name,
                 shape=written(shape),
             )
         for what, length in zip(most, _heads_first(members[name]), strict=True):
             if not 1 <= length <= most[what]:
                 raise InputError(
-                    "Array {name} of shape {shape} has {what} {length}; use 1 to {most}.",
+                    "Array {name} of shape {shape} has {what} {length}. Use 1 to {most}.",
                     name=name,
                     shape=written(shape),
                     what=what,
@@ -182,7 +182,7 @@ def _check_shapes(members: dict[str, Member]) -> None:
     q, k, v = (_heads_first(members[name]) for name in "qkv")
     if q != k or q[:2] != v[:2]:
         raise InputError(
-            "The shapes of q {q}, k {k} and v {v} do not match; use [H, n, d], [H, n, d] and [H, n, d_v], and "
+            "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, n, d] and [H, n, d_v], and "
             "repeat grouped key-value heads.",
             q=written(q),
             k=written(k),
@@ -193,7 +193,7 @@ def _check_shapes(members: dict[str, Member]) -> None:
             raise InputError(MASK_REFUSED, name=name)
     if "tokens" in members and members["tokens"].shape != (q[1],):
         raise InputError(
-            "Array tokens has the shape {shape}, but there are {n} positions; give one label per position.",
+            "Array tokens has the shape {shape}, but there are {n} positions. Save one label per position.",
             shape=written(members["tokens"].shape),
             n=q[1],
         )
@@ -209,7 +209,7 @@ def _places(npz: Npz, members: dict[str, Member], n: int) -> list[int]:
                 raise InputError(MASK_REFUSED, name=name)
             keep &= values == 1
     if not keep.any():
-        raise InputError("The mask marks all {n} positions as padding; use 1 for a token and 0 for padding.", n=n)
+        raise InputError("The mask marks all {n} positions as padding. Use 1 for a token and 0 for padding.", n=n)
     return np.flatnonzero(keep).tolist()
 
 
@@ -223,15 +223,15 @@ def _numbers(npz: Npz, member: Member) -> Tensor:
     bad = array.size - int(np.isfinite(array).sum())
     if bad:
         raise InputError(
-            "Array {name} has {count} values that are NaN or infinite; replace them, for example with np.nan_to_num.",
+            "Array {name} has {count} values that are NaN or infinite. Replace them, for example with np.nan_to_num.",
             name=member.name,
             count=bad,
         )
     largest, most = float(np.abs(array).max()), current().upload_magnitude
     if largest > most:
         raise InputError(
-            "Array {name} has values up to {largest:,.7g}, at which squared logits overflow; scale it to at most "
-            "{most:,.0f}.",
+            "Array {name} has values up to {largest:,.7g}. Squared logits of such values overflow. Scale the values "
+            "to at most {most:,.0f}.",
             name=member.name,
             largest=largest,
             most=most,
@@ -245,6 +245,6 @@ def _labels(npz: Npz, member: Member) -> tuple[str, ...]:
     points = labels.view(np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder))
     if (points > 0x10FFFF).any() or ((points >= 0xD800) & (points < 0xE000)).any():
         raise InputError(
-            "Array tokens contains characters that are not Unicode; save labels with np.array(labels, dtype=str)."
+            "Array tokens contains characters that are not Unicode. Save labels with np.array(labels, dtype=str)."
         )
     return tuple(readable_token(str(label)) for label in labels)

@@ -23,7 +23,7 @@ def unembedding(loaded: Loaded) -> Tensor:
     config = loaded.model.config.get_text_config()
     if not loaded.info.causal or not getattr(config, "tie_word_embeddings", False):
         raise ModelError(
-            "{title} was loaded without a layer that predicts the next token; choose SmolLM2.", title=loaded.info.title
+            "{title} was loaded without a layer that predicts the next token. Choose SmolLM2.", title=loaded.info.title
         )
     weight: Tensor = loaded.model.get_input_embeddings().weight
     return weight
@@ -41,7 +41,7 @@ def losses(loaded: Loaded, ids: Sequence[int]) -> Tensor:
         ModelError: as in ``unembedding``.
     """
     if len(ids) < 2:
-        raise InputError("One token predicts nothing that is there; give at least two.")
+        raise InputError("With one token, there is no next token to predict. Use at least two tokens.")
     weight, target = unembedding(loaded), torch.tensor(list(ids))
     with torch.no_grad():
         hidden = loaded.model(input_ids=target[None]).last_hidden_state[0]

@@ -133,7 +133,8 @@ class _Swap:
         if query.shape[-2] < n:
             if past is None or past.shape[-2] + query.shape[-2] != n:
                 raise ModelError(
-                    "The cache holds tokens that were read outside this swap; begin with an empty cache inside it."
+                    "The cache contains tokens that were processed before attention was replaced. Begin with an "
+                    "empty cache."
                 )
             query = torch.cat((past, query), -2)
         self._past[module] = query
@@ -165,7 +166,7 @@ def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[P
     for layer, attends in places.items():
         if layer not in range(len(layers)):
             raise InputError(
-                "The model has no layer {layer}; give layers from 0 to {last}.", layer=layer, last=len(layers) - 1
+                "The model has no layer {layer}. Choose layers from 0 to {last}.", layer=layer, last=len(layers) - 1
             )
         if isinstance(attends, Attention) and attends.variant.causal_reason and layers[layer].causal:
             raise NotCausalError(
@@ -192,7 +193,8 @@ def layer_range(word: str, count: int) -> tuple[int, ...]:
         if low <= high < count:
             return tuple(range(low, high + 1))
     raise InputError(
-        "{word!r} names no layers; write all, one such as 7, or a range such as 10-20, from 0 to {last}.",
+        "Invalid layers: {word!r}. Write all, one layer such as 7, or a range such as 10-20. Layers are numbered "
+        "from 0 to {last}.",
         word=word[:40],
         last=count - 1,
     )
@@ -221,7 +223,8 @@ def layers_of(model: PreTrainedModel) -> tuple[_AttentionLayer, ...]:
             attention_override.reset(token)
         if not found:
             raise ModelError(
-                'This model does not attend through the lab\'s interface; load it with attn_implementation="{name}".',
+                "This model does not compute attention through the lab's interface. Load it with "
+                'attn_implementation="{name}".',
                 name=RECORDER,
             )
         _known[model] = tuple(found)
@@ -243,7 +246,7 @@ def _real(mask: Tensor, causal: bool) -> Tensor:
     asked = real[:, -new:, None]
     if bool(((visible != expected) & asked).any()):
         raise ModelError(
-            "A layer of this model masks more than the future, for example with a sliding window, and a replacement "
-            "would attend to too many tokens. Choose other layers, another model or a shorter text."
+            "A layer of this model masks more than the later tokens, for example with a sliding window. A "
+            "replacement would attend to too many tokens. Choose other layers, another model or a shorter text."
         )
     return real

@@ -127,23 +127,27 @@ def timed(seconds, held=1):
 
 WORD = "word "
 CASES = {
-    "text_characters": (40, lambda n: text((WORD * 20)[:n]), "41 characters; only the first 40 are used"),
-    "synthetic_tokens": (12, lambda n: synthetic(n=n), "n is 13; give a whole number from 1 to 12"),
-    "head_size": (12, lambda n: synthetic(d=n), "d is 13; give a whole number from 1 to 12"),
-    "heads": (3, lambda n: synthetic(heads=n), "heads is 4; give a whole number from 1 to 3"),
-    "synthetic_numbers": (16 * 12, lambda n: synthetic(n=n - 16 * 12 + 12, d=16), "208 numbers; choose at most 192"),
-    "matrix_tokens": (12, lambda n: read(upload((1, n, 4))), "tokens 13; use 1 to 12"),
-    "upload_bytes": (2000, lambda n: read(padded(n)), "2,001 bytes; upload at most 2,000"),
-    "upload_magnitude": (100, lambda n: read(upload(largest=n)), "values up to 101, .* to at most 100"),
+    "text_characters": (40, lambda n: text((WORD * 20)[:n]), "41 characters. Only the first 40 are used"),
+    "synthetic_tokens": (12, lambda n: synthetic(n=n), "n is 13. Choose a whole number from 1 to 12"),
+    "head_size": (12, lambda n: synthetic(d=n), "d is 13. Choose a whole number from 1 to 12"),
+    "heads": (3, lambda n: synthetic(heads=n), "heads is 4. Choose a whole number from 1 to 3"),
+    "synthetic_numbers": (
+        16 * 12,
+        lambda n: synthetic(n=n - 16 * 12 + 12, d=16),
+        "208 numbers. Choose fewer, so that the product is at most 192",
+    ),
+    "matrix_tokens": (12, lambda n: read(upload((1, n, 4))), "tokens 13. Use 1 to 12"),
+    "upload_bytes": (2000, lambda n: read(padded(n)), "2,001 bytes. Upload at most 2,000"),
+    "upload_magnitude": (100, lambda n: read(upload(largest=n)), r"values up to 101\. .* to at most 100"),
     "upload_members": (
         5,
         lambda n: read(upload(**{f"x{i}": np.ones(1) for i in range(n - 3)})),
-        "contains 6 arrays, more than 5; save only q, k and v",
+        "contains 6 arrays, more than 5. Save only q, k and v",
     ),
     "label_characters": (
         7,
         lambda n: read(upload(tokens=np.array(["a" * n] * 4))),
-        "<U8; save labels of at most 7 characters",
+        "<U8. Save labels of at most 7 characters",
     ),
     "compared_variants": (
         3,
@@ -160,14 +164,14 @@ CASES = {
     "swap_tokens": (
         12,
         lambda n: " ".join(map(str, text_tokens(" ".join(["word"] * n)).notices)),
-        "has 13 tokens; only the first 12 are used",
+        "has 13 tokens. Only the first 12 are used",
     ),
     "swap_variants": (
         3,
         lambda n: opened(ModelOptions, "m_words")([v.key for v in ac.all_variants() if not v.causal_reason][:n]),
         "it takes up to 3",
     ),
-    "model_parameters": (10**6, parameters, "1,000,001 parameters; choose a model of at most 1,000,000"),
+    "model_parameters": (10**6, parameters, "1,000,001 parameters. Choose a model of at most 1,000,000"),
 }
 SERVERS_OWN = {
     "hub_models": "says whether, not how many",

@@ -135,7 +135,7 @@ def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(
     at = visit("matrices", {"text": ["@story"], "model": ["smollm2"], "positions": ["none"]})
     assert not at.exception
     [error] = at.error
-    assert error.value.endswith("so it cannot be removed; choose the input's own positions.")
+    assert error.value.endswith("so it cannot be removed. Choose the input's own positions.")
 
 
 @pytest.mark.parametrize(

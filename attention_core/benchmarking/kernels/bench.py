@@ -35,7 +35,7 @@ BACKWARD_COST_RATIO = {"backward": 3.5, ALONE: 2.5}
 TENSORS_MOVED = {"forward": 4, "backward": 8, ALONE: 7}
 """Number of tensors as large as q that a call must move. Forward: q, k, v and the output. Backward: also the output's
 gradient and those of q, k and v. The backward alone does not need the output."""
-OUT_OF_MEMORY = "The device's memory gave out."
+OUT_OF_MEMORY = "The device ran out of memory."
 
 
 @dataclass(frozen=True, kw_only=True)

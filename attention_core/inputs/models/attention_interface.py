@@ -33,7 +33,7 @@ def check_logits(kwargs: dict[str, Any]) -> None:
     for name in LOGIT_CHANGES:
         if kwargs.get(name) is not None:
             raise ModelError(
-                "This model's attention is not plain softmax(q kᵀ) (it uses {name}); choose another model.", name=name
+                "This model's attention is not plain softmax(q kᵀ) (it uses {name}). Choose another model.", name=name
             )
 
 

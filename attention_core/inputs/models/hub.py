@@ -32,10 +32,10 @@ def read(name: str) -> Loaded:
         ModelError: if the name is malformed, or the model is not available or not supported.
     """
     if not limits.current().hub_models:
-        raise ModelError("Only the built-in models can be used on this server; choose one of them.")
+        raise ModelError("Only the built-in models can be used on this server. Choose one of them.")
     if not NAME.fullmatch(name):
         raise ModelError(
-            "{name!r} is not the name of a model; write it as owner/name, for example distilbert/distilgpt2.",
+            "{name!r} is not the name of a model. Write it as owner/name, for example distilbert/distilgpt2.",
             name=name[:80],
         )
     folder = _fetch(name, WORDS)
@@ -43,14 +43,14 @@ def read(name: str) -> Loaded:
         _check_kind(name, folder)
         words = _words(folder)
     if not list(_fetch(name, WEIGHTS).glob("model*.safetensors")):
-        raise ModelError("{name} has no safetensors weights; choose a model that has them.", name=name)
+        raise ModelError("{name} has no safetensors weights. Choose a model that has them.", name=name)
     with _reading(name):
         model = _network(name, folder)
         layers = record(model, [0, 0])
     if not layers:
         raise ModelError(
             "{name} does not use the attention interface of transformers, so its queries and keys cannot be "
-            "recorded; choose a model such as BERT, GPT-2 or Llama.",
+            "recorded. Choose a model such as BERT, GPT-2 or Llama.",
             name=name,
         )
     heads, _, head_size = layers[0].q.shape
@@ -75,7 +75,7 @@ def _check_kind(name: str, folder: Path) -> None:
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if config.is_encoder_decoder:
         raise ModelError(
-            "{name} has an encoder and a decoder; choose a model with only one of the two, such as BERT or GPT-2.",
+            "{name} has an encoder and a decoder. Choose a model with only one of the two, such as BERT or GPT-2.",
             name=name,
         )
     with model_loading_lock(), torch.device("meta"):
@@ -83,7 +83,7 @@ def _check_kind(name: str, folder: Path) -> None:
     most = limits.current().model_parameters
     if parameters > most:
         raise ModelError(
-            "{name} has {count:,} parameters; choose a model of at most {most:,}.",
+            "{name} has {count:,} parameters. Choose a model of at most {most:,}.",
             name=name,
             count=parameters,
             most=most,
@@ -112,7 +112,7 @@ def _network(name: str, folder: Path) -> PreTrainedModel:
     missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise ModelError(
-            "{count} weights of {name} are missing from its file, such as {first}; choose another model.",
+            "{count} weights of {name} are missing from its file, such as {first}. Choose another model.",
             name=name,
             count=len(missing),
             first=missing[0],
@@ -137,13 +137,13 @@ def _fetch(name: str, patterns: list[str]) -> Path:
         )
     except GatedRepoError as error:
         raise ModelError(
-            "{name} requires a login; accept its terms on the hub, then run: hf auth login", name=name
+            "{name} requires a login. Accept its terms on the hub, then run: hf auth login", name=name
         ) from error
     except RepositoryNotFoundError as error:
-        raise ModelError("There is no model {name} on the Hugging Face hub; check its spelling.", name=name) from error
+        raise ModelError("There is no model {name} on the Hugging Face hub. Check its spelling.", name=name) from error
     except Exception as error:  # a download can fail in many ways, which all mean the same here
         raise ModelError(
-            "{name} is not on this machine and the Hugging Face hub cannot be reached; check the network or choose a "
+            "{name} is not on this machine and the Hugging Face hub cannot be reached. Check the network or choose a "
             "built-in model.",
             name=name,
         ) from error
@@ -160,10 +160,11 @@ def _reading(name: str) -> Iterator[None]:
     except Exception as error:
         if "trust_remote_code" in str(error):
             raise ModelError(
-                "{name} needs its own program code, which is never run here; choose another model.", name=name
+                "{name} needs its own program code. The lab never runs a model's own code. Choose another model.",
+                name=name,
             ) from error
         raise ModelError(
-            "{name} is not a text model with a fast tokenizer ({kind}); choose a model such as BERT, GPT-2 or Llama.",
+            "{name} is not a text model with a fast tokenizer ({kind}). Choose a model such as BERT, GPT-2 or Llama.",
             name=name,
             kind=type(error).__name__,
         ) from error

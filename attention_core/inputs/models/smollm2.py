@@ -28,8 +28,8 @@ INFO = ModelInfo(
     head_size=64,
     positions=8192,
     causal=True,
-    note="Causal, 4-bit quantised. Trained on English. It reads every script as bytes; a Chinese character takes about "
-    "1.8 tokens.",
+    note="Causal, 4-bit quantised. Trained on English. Text in any script is tokenised as bytes. A Chinese "
+    "character takes about 1.8 tokens.",
     credit="SmolLM2-135M-Instruct by Hugging Face TB, Apache-2.0",
     rotary=True,
     rotary_base=100_000.0,

@@ -17,16 +17,16 @@ class DeltaParams(Params):
     keys: str = param(
         "unit",
         choices=("unit", "exact"),
-        help="unit: queries and keys of length one; exact: q and k divided by d^(1/4), with the exact step of the "
-        "differential equation (EFLA), which is stable for every key.",
+        help="unit: queries and keys are scaled to length 1; exact: queries and keys are divided by d^(1/4), and "
+        "each step solves the differential equation of the delta rule exactly (EFLA), which is stable for every key.",
     )
     strength: float = param(
         1.0,
         low=0.05,
         high=2.0,
         step=0.05,
-        help="Strength of each write: with unit keys, 1 replaces everything that the key retrieves, and 2 reverses its "
-        "sign.",
+        help="Strength of each write. With unit keys, 1 replaces the old value that the key retrieves, and 2 "
+        "reverses the sign of the old value.",
     )
 
 

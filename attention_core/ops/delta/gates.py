@@ -17,8 +17,9 @@ def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of
     return param(
         default,
         choices=("constant", "harmonic", "keys"),
-        help="Rule of the gate, untrained. constant: the decay; harmonic: 1 - 1/t at token t; keys: σ(k)^(1/root) of "
-        "the token's own key. With rotary positions (RoPE), a gate from keys also depends on the position.",
+        help="Rule that sets the gate, without training. constant: the setting decay; harmonic: 1 - 1/t at token t; "
+        "keys: σ(k)^(1/root), with the token's own key k and the sigmoid σ. With rotary positions (RoPE), a gate "
+        "from keys also depends on the position.",
     )
 
 
@@ -32,7 +33,8 @@ class GateParams(Params):
         low=0.1,
         high=1.0,
         step=0.005,
-        help="Value of the constant gate, the share that remains at each token; 1 means no decay.",
+        help="Value of the constant gate: the share of earlier contributions that remains at each token. 1 means no "
+        "decay.",
     )
     root: float = param(
         16.0,
@@ -40,7 +42,7 @@ class GateParams(Params):
         high=64.0,
         step=1.0,
         scale="log",
-        help="Root of the gates from keys: the larger it is, the slower the decay.",
+        help="Root in the formula of the gates from keys. The larger the root, the slower the decay.",
     )
 
 

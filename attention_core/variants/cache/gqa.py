@@ -25,8 +25,8 @@ class GqaParams(Params):
         high=64,
         scale="log",
         budget=True,
-        help="Number of groups of heads, of nearly equal size. One group is multi-query attention; one group per head "
-        "is softmax, which 64 groups reach for up to 64 heads.",
+        help="Number of groups into which the heads are divided. With one group, this is multi-query attention. "
+        "With at least as many groups as heads, it is softmax attention.",
     )
 
 
@@ -91,7 +91,7 @@ VARIANT = Variant(
     further=(
         Paper("Fast Transformer Decoding: One Write-Head is All You Need", 2019, "https://arxiv.org/abs/1911.02150"),
     ),
-    note="Keys and values are averaged over the heads of a group. Models are trained further after this conversion, "
-    "which is not done here.",
+    note="Keys and values are averaged over the heads of a group. Published models are trained further after this "
+    "conversion. Here, there is no further training.",
     special_cases=(SpecialCase("softmax", {"groups": 64}),),
 )

@@ -28,14 +28,15 @@ class HeavyHittersParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of most recent tokens that are always cached, including the newest.",
+        help="Number of most recent tokens that are always in the cache, including the newest token.",
     )
     heavy: int = param(
         8,
         low=0,
         high=4096,
         budget=True,
-        help="Number of earlier tokens in the cache: those that received the most attention so far.",
+        help="Number of earlier tokens that stay in the cache: the tokens that have received the most attention so "
+        "far.",
     )
 
 
@@ -239,7 +240,7 @@ VARIANT = Variant(
         2023,
         "https://arxiv.org/abs/2306.14048",
     ),
-    note="Earlier tokens are read by more queries, so they accumulate more attention. Without a causal mask, every "
-    "query reads the final cache.",
+    note="More queries attend to earlier tokens, so earlier tokens accumulate more attention. Without a causal "
+    "mask, every query attends to the tokens in the final cache.",
     special_cases=(SpecialCase("softmax", {"recent": TOKENS}), SpecialCase("softmax", {"heavy": TOKENS})),
 )

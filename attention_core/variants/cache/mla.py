@@ -33,8 +33,8 @@ class MlaParams(Params):
         high=4096,
         scale="log",
         budget=True,
-        help="Length of the latent of all heads' keys, and of that of all heads' values; at the full rank of keys and "
-        "values it is softmax.",
+        help="Length of each latent. A token has one latent for the keys of all heads and one for the values. At "
+        "the full rank of keys and values, the result is softmax attention.",
     )
 
 
@@ -161,7 +161,8 @@ VARIANT = Variant(
     key="mla",
     title="Latent attention",
     family="cache",
-    summary="Caches short latents per token and reconstructs all heads' keys and values from them.",
+    summary="Caches short vectors (latents) for each token and reconstructs the keys and values of all heads from "
+    "them.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W^{(h)})^\top}{\sqrt d}\right),\quad "
     r"[K^{(1)} \cdots K^{(H)}] \approx C W,\; C \in \mathbb R^{n \times r},\quad "
     r"[V^{(1)} \cdots V^{(H)}] \approx C' W'",
@@ -174,7 +175,7 @@ VARIANT = Variant(
     cost=cost,
     cache=cache,
     approximates="softmax",
-    causal_reason="its latents are fitted to the whole text, later tokens included.",
+    causal_reason="its latents are computed from the whole text, including later tokens.",
     anatomy=anatomy,
     couples_heads=True,
     source=Paper(
@@ -182,7 +183,8 @@ VARIANT = Variant(
         2024,
         "https://arxiv.org/abs/2405.04434",
     ),
-    note="The latents come from a truncated singular value decomposition of the whole text, one for keys and one for "
-    "values. Models learn a single latent for both, and also cache a key for positions.",
+    note="Each token has one latent for its keys and one for its values. Both come from truncated singular value "
+    "decompositions over the whole text. Trained models learn a single latent for keys and values. They also cache "
+    "one key that carries the position.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

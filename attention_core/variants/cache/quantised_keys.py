@@ -30,7 +30,7 @@ class QuantisedKeysParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number of codes; with as many codes as tokens it is softmax.",
+        help="Number of code vectors. With as many codes as tokens, the result is softmax attention.",
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the initial codes.")
 
@@ -114,7 +114,8 @@ VARIANT = Variant(
     key="quantised_keys",
     title="Quantised keys",
     family="cache",
-    summary="Replaces each key by the nearest of a few codes, so tokens that share a code are scored once.",
+    summary="Replaces each key by the nearest of a few code vectors, so the logit is computed once for all tokens "
+    "with the same code.",
     formula=r"A_{ij} = \frac{e^{q_i^\top c_{z_j} / \sqrt d}}{\sum_l e^{q_i^\top c_{z_l} / \sqrt d}},\quad "
     r"z_j = \operatorname{argmin}_z \lVert k_j - c_z \rVert",
     complexity="n c d",
@@ -124,12 +125,12 @@ VARIANT = Variant(
     cost=cost,
     cache=cache,
     approximates="softmax",
-    causal_reason="its codes are fitted to all keys of the text, later ones included.",
+    causal_reason="its codes are computed from all keys of the text, including later keys.",
     random=True,
     source=Paper(
         "Transformer-VQ: Linear-Time Transformers via Vector Quantization", 2023, "https://arxiv.org/abs/2309.16354"
     ),
     further=(articles.VQ_KEYS,),
-    note="Models learn their codes during training; here they are the k-means centres of the text's own keys.",
+    note="Models learn their codes during training. Here, the codes are the k-means centres of the text's own keys.",
     special_cases=(SpecialCase("softmax", {"codes": TOKENS}),),
 )

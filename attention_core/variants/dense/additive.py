@@ -82,6 +82,6 @@ VARIANT = Variant(
         "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"
     ),
     random=True,
-    note="The vector w is random, not trained. The n² d evaluations of tanh are not counted as multiply-adds, so it "
-    "is slower than its count suggests.",
+    note="The vector w is random, not trained. The n² d evaluations of tanh are not counted as multiply-adds, so "
+    "additive attention is slower than its number of multiply-adds suggests.",
 )

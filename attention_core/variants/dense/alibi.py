@@ -21,7 +21,7 @@ class AlibiParams(Params):
         high=2.0,
         step=0.001,
         scale="log",
-        help="Slope m: the penalty on a logit per token of distance.",
+        help="Slope m: the amount subtracted from a logit for each token of distance.",
     )
 
 

@@ -23,7 +23,8 @@ class DifferentialParams(Params):
         low=0.0,
         high=1.0,
         step=0.05,
-        help="λ, the factor of the second softmax. At 0 only the first softmax is left; at 1 rows sum to zero.",
+        help="λ, the factor of the second softmax. At 0, only the first softmax remains. At 1, the weights of each "
+        "row sum to zero.",
     )
 
 
@@ -57,7 +58,8 @@ VARIANT = Variant(
     key="differential",
     title="Differential",
     family="dense",
-    summary="Softmax of the head's first half minus λ times the softmax of its second half.",
+    summary="Softmax weights from the first half of the head's dimensions, minus λ times the weights from the "
+    "second half.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q_1 K_1^\top}{\sqrt{d/2}}\right)"
     r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
     complexity="n² d",
@@ -68,6 +70,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
-    note="Weight that both halves give to a key cancels in proportion to λ. The paper learns λ and trains the two "
-    "halves together; here they are the halves of an ordinary head.",
+    note="Each half of the head gives one softmax matrix. Weight that a key receives in both matrices cancels in "
+    "proportion to λ. In the paper, λ is learned and the two halves are trained together. Here, they are the halves "
+    "of an ordinary head.",
 )

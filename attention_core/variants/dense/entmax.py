@@ -28,7 +28,8 @@ class EntmaxParams(Params):
         low=1.1,
         high=2.0,
         step=0.05,
-        help="α: close to softmax at 1.1, sparsemax at 2. Larger values set more weights to exactly zero.",
+        help="α sets how sparse the weights are: larger values set more weights to exactly zero. At 1.1, the result "
+        "is close to softmax. At 2, it is sparsemax.",
     )
 
 
@@ -148,8 +149,8 @@ VARIANT = Variant(
             title="Thresholds",
             symbol="t_i",
             formula=r"\textstyle\sum_j \left[(\alpha - 1)\left(x_{ij} - t_i\right)\right]_+^{1/(\alpha-1)} = 1",
-            mechanism="Each row has one threshold: keys with a logit below it get a weight of exactly zero, and the "
-            "others sum to one.",
+            mechanism="Each row has one threshold. Keys with a logit below the threshold get a weight of exactly "
+            "zero. The weights of the other keys sum to one.",
             rows="query",
         ),
     ),

@@ -64,7 +64,8 @@ VARIANT = Variant(
     source=Paper(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),
-    note="The paper learns a gate for each token; here the gate follows an untrained rule. By default it is the "
-    "geometric mean of σ(k)^(1/root) over the key's channels. A constant gate gives ALiBi.",
+    note="In the paper, the gate of each token is learned. Here, the gate follows a fixed rule, without training. "
+    "By default it is the geometric mean of σ(k)^(1/root) over the components of the token's key k, where σ is the "
+    "sigmoid. A constant gate gives ALiBi.",
     special_cases=(SpecialCase("softmax", {"gate": "constant", "decay": 1.0}),),
 )

@@ -21,9 +21,9 @@ class NonlocalParams(Params):
         "gaussian",
         choices=("gaussian", "dot", "concat"),
         help="gaussian: softmax of the unscaled dot products; dot: dot products divided by the number of keys; "
-        "concat: ReLU of the sum of two projections, divided by the number of keys.",
+        "concat: ReLU of a projection of the query plus a projection of the key, divided by the number of keys.",
     )
-    seed: int = param(0, low=0, high=9999, help='Random seed of the projections; used only with "concat".')
+    seed: int = param(0, low=0, high=9999, help='Random seed of the projections. Used only with "concat".')
 
 
 def _sums(q: Tensor, k: Tensor, p: NonlocalParams) -> tuple[Tensor, Tensor]:
@@ -94,6 +94,6 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     random=lambda p: p.similarity == "concat",
-    note='Rows sum to one only with "gaussian". Negative entries and the linear cost n d² occur only with "dot". '
-    'Random projections are used only with "concat".',
+    note='The weights of a row sum to one only with the similarity "gaussian". Only with "dot" can weights be '
+    'negative, and only then is the cost n d², linear in n. Random projections are used only with "concat".',
 )

@@ -18,11 +18,15 @@ class Relu2Params(Params):
     normalizer: str = param(
         "length",
         choices=("length", "squared", "fixed", "sum"),
-        help="Divisor of each row: the number of visible keys (length), its square (squared), a fixed number (fixed) "
-        "or the row's sum (sum).",
+        help="Number by which each row is divided. length: the number of keys that the query can attend to; "
+        "squared: the square of this number; fixed: a fixed number; sum: the sum of the row.",
     )
     base_length: int = param(
-        512, low=1, high=65_536, scale="log", help='The fixed divisor; used only with the normalizer "fixed".'
+        512,
+        low=1,
+        high=65_536,
+        scale="log",
+        help='Fixed number by which each row is divided. Used only with the normalizer "fixed".',
     )
 
 
@@ -93,5 +97,6 @@ VARIANT = Variant(
     anatomy=anatomy,
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
     rows_sum_to_one=False,
-    note='Rows sum to one only with the normalizer "sum". A row without a positive logit is zero.',
+    note='The weights of a row sum to one only with the normalizer "sum". If no logit of a row is positive, all '
+    "weights of the row are zero.",
 )

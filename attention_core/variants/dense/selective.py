@@ -74,8 +74,8 @@ VARIANT = Variant(
     key="selective",
     title="Selective",
     family="dense",
-    summary="Each token can mask keys for all later tokens: the first head's positive logits accumulate and are "
-    "subtracted in every head.",
+    summary="Each token can mask keys for all later tokens: positive logits of the first head accumulate and are "
+    "subtracted from the logits of all heads.",
     formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
@@ -85,6 +85,7 @@ VARIANT = Variant(
     cost=cost,
     couples_heads=True,
     source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
-    note="No token masks its own key or the first key of the text. Models learn to use the first head for masking; "
-    "here it is an ordinary head. Even without a causal mask, only earlier queries mask keys for a query.",
+    note="No token masks its own key or the first key of the text. In trained models, the first head has learned to "
+    "mask keys. Here, it is an ordinary head. Even without a causal mask, a key can be masked for a query only by "
+    "earlier tokens.",
 )

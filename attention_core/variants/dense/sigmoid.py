@@ -22,11 +22,15 @@ class SigmoidParams(Params):
     shift: str = param(
         "length",
         choices=("length", "fixed"),
-        help="Subtracted from every logit: the logarithm of the number of visible keys (length) or of a fixed number "
-        "(fixed).",
+        help="Amount subtracted from every logit. length: the logarithm of the number of keys that the query can "
+        "attend to; fixed: the logarithm of a fixed number.",
     )
     base_length: int = param(
-        512, low=1, high=65_536, scale="log", help='The fixed number of keys; used only with shift "fixed".'
+        512,
+        low=1,
+        high=65_536,
+        scale="log",
+        help='Fixed number whose logarithm is subtracted from every logit. Used only with the shift "fixed".',
     )
 
 
@@ -61,7 +65,8 @@ VARIANT = Variant(
     key="sigmoid",
     title="Sigmoid",
     family="dense",
-    summary="Sigmoid of each shifted logit: keys do not compete, and rows need not sum to one.",
+    summary="Each weight is the sigmoid of a shifted logit and independent of the other keys, so rows need not sum "
+    "to one.",
     formula=r"A_{ij} = \sigma\left(\frac{q_i \cdot k_j}{\sqrt{d}} - \log m_i\right),\quad "
     r"m_i = n_i = \text{number of keys query } i \text{ sees} \quad\text{or}\quad m_i = n_0",
     complexity="n² d",

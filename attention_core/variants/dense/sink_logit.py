@@ -25,7 +25,8 @@ class SinkLogitParams(Params):
         low=-20.0,
         high=20.0,
         step=0.5,
-        help="The extra logit: the higher it is, the less weight keys receive; -20 is almost softmax.",
+        help="The extra logit. The higher it is, the less weight the keys receive. At -20, the result is almost "
+        "equal to softmax.",
     )
 
 
@@ -53,7 +54,7 @@ VARIANT = Variant(
     key="sink_logit",
     title="Sink logit",
     family="dense",
-    summary="Softmax with an extra constant logit in the denominator, so a query can attend to nothing.",
+    summary="Softmax with an extra constant logit in the denominator, so the weights of a row sum to less than one.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{e^{s} + \sum_l e^{q_i^\top k_l / \sqrt d}}",
     complexity="n² d",
     params=SinkLogitParams,
@@ -67,5 +68,6 @@ VARIANT = Variant(
         Paper("Attention Is Off By One", 2023, "https://www.evanmiller.org/attention-is-off-by-one.html"),
         Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     ),
-    note="Models learn one such logit per head; here it is a constant.",
+    note="In trained models, each head learns its own extra logit. Here, the extra logit is a constant, the same "
+    "for all heads.",
 )

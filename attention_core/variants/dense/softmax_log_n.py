@@ -21,8 +21,8 @@ class SoftmaxLogNParams(Params):
         low=2,
         high=65_536,
         scale="log",
-        help="Number of visible keys at which a row equals softmax's row: rows with fewer keys are flatter, rows with "
-        "more are sharper.",
+        help="Number of keys at which a row is the same as with softmax. Rows with fewer keys are flatter than with "
+        "softmax, and rows with more keys are sharper.",
     )
 
 
@@ -65,7 +65,8 @@ VARIANT = Variant(
     cost=cost,
     source=articles.ENTROPY_INVARIANCE,
     further=(Paper("Scalable-Softmax Is Superior for Attention", 2025, "https://arxiv.org/abs/2501.19399"),),
-    note="A row with base_length visible keys equals softmax's row. Scalable softmax learns the factor s in s log n; "
-    "here s is 1 / log base_length.",
+    note="In each row, n is the number of keys that the query can attend to. If n equals base_length, the row is "
+    "the same as with softmax. Scalable softmax multiplies logits by s log n and learns s. Here, s is 1 / log "
+    "base_length.",
     special_cases=(SpecialCase("softmax", {"base_length": TOKENS}, causal=False),),
 )

@@ -69,5 +69,5 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2504.20966",
     ),
-    note="A row without a positive logit is zero.",
+    note="If no logit of a row is positive, all weights of the row are zero.",
 )

@@ -70,7 +70,7 @@ VARIANT = Variant(
     key="synthesizer",
     title="Synthesizer",
     family="dense",
-    summary="Computes weights without comparing tokens: by a network from the query alone, or from its position alone.",
+    summary="Computes weights without comparing tokens, either from the query alone or from its position alone.",
     formula=r"A = \operatorname{softmax}\left(\operatorname{relu}(Q W_1)\, W_2^\top\right)"
     r"\quad\text{or}\quad \operatorname{softmax}(R)",
     complexity="n² d + n d²",

@@ -40,7 +40,8 @@ VARIANT = fast_weights.variant(
     gates=lambda p: "none",
     key="deltanet",
     title="DeltaNet",
-    summary="Linear attention in which each token writes the difference between its value and what its key retrieves.",
+    summary="Linear attention in which each token writes the difference between its value and the value that its "
+    "key retrieves.",
     formula=r"A = (\hat Q \hat K^\top \odot M)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"M^-)\right)^{-1}\operatorname{diag}(\beta),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],\quad \hat q_i = "
     r"\frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -55,8 +56,9 @@ VARIANT = fast_weights.variant(
         L2_NORMALISATION,
         EXACT_FLOW,
     ),
-    note="Models learn the strength of each token's write and convolve queries and keys first; here the strength β is "
-    'constant. With keys "exact", q̂ and k̂ are q and k divided by d^(1/4), and β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where '
-    "η is the strength. Without a causal mask, all tokens are written in order, then every query reads the final "
-    "state.",
+    note="In trained models, the strength β of each write is learned, and queries and keys first pass through a "
+    'short convolution. Here, β is not learned and there is no convolution. With keys "unit", β is the setting '
+    'strength. With keys "exact", q̂ and k̂ are q and k divided by d^(1/4), and β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², '
+    "where η is the setting strength. Without a causal mask, all tokens are written first, in order. Then every "
+    "query reads the final state.",
 )

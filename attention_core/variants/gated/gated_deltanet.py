@@ -44,7 +44,7 @@ VARIANT = fast_weights.variant(
     gates=one,
     key="gated_deltanet",
     title="Gated DeltaNet",
-    summary="DeltaNet whose state decays by one factor per token before each update.",
+    summary="DeltaNet whose state is multiplied by one decay factor per token before each update.",
     formula=r"A = (\hat Q \hat K^\top \odot \Gamma)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"\Gamma^-)\right)^{-1} \operatorname{diag}(\beta),\quad \Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,\; "
     r"\Gamma^-_{ij} = [j < i]\, \Gamma_{ij},\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = "
@@ -52,9 +52,9 @@ VARIANT = fast_weights.variant(
     params=GatedDeltaNetParams,
     source=Paper("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024, "https://arxiv.org/abs/2412.06464"),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="Models such as Qwen3-Next learn a gate and a strength for each token; here the strength β is constant and "
-    'the gate α follows an untrained rule. With keys "exact", q̂ and k̂ are q and k divided by d^(1/4), and β = (1 - '
-    "e^(-η‖k̂‖²)) / ‖k̂‖², where η is the strength. Without a causal mask, all tokens are written in order, then "
-    "every query reads the final state.",
+    note="In models such as Qwen3-Next, the gate α and the write strength β of each token are learned. Here, the "
+    'gate follows a fixed rule, without training. With keys "unit", β is the setting strength. With keys "exact", '
+    "q̂ and k̂ are q and k divided by d^(1/4), and β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. "
+    "Without a causal mask, all tokens are written first, in order. Then every query reads the final state.",
     special_cases=(SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),),
 )

@@ -43,7 +43,8 @@ VARIANT = fast_weights.variant(
     gates=each,
     key="gla",
     title="Gated linear",
-    summary="Linear attention whose state decays with a separate gate for each channel.",
+    summary="Linear attention whose state decays at each token, with a separate gate (decay factor) for each "
+    "component of the keys.",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     intermediates=(
@@ -52,8 +53,8 @@ VARIANT = fast_weights.variant(
             title="Gates",
             symbol=r"\alpha",
             formula=r"S_i = \operatorname{diag}(\alpha_i)\, S_{i-1} + k_i v_i^\top",
-            mechanism="Before a token is written, each channel of the state is multiplied by a gate: below 1, earlier "
-            "writes decay.",
+            mechanism="Before a token is written, the part of the state for each key component is multiplied by a "
+            "gate. Gates below 1 reduce the contribution of earlier tokens.",
             rows="token",
             columns="channel",
         ),
@@ -63,15 +64,15 @@ VARIANT = fast_weights.variant(
             symbol="R",
             formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
             r"\alpha_{lc}",
-            mechanism="The product of a query and a key decays with every gate that the state has passed since the key "
-            "was written.",
+            mechanism="The dot product of a query and a key is reduced by all gates that were applied to the state "
+            "since the key was written.",
         ),
     ),
     source=Paper(
         "Gated Linear Attention Transformers with Hardware-Efficient Training", 2023, "https://arxiv.org/abs/2312.06635"
     ),
-    note="GLA learns a projection that computes the gates; here they come from the token's own key, α = "
-    "σ(k)^(1/root). Other gates are equal in all channels, which gives scalar decay. Without a causal mask, every "
-    "query reads the final state.",
+    note='In GLA, a learned projection computes the gates α. Here, the gate "keys" is computed from the token\'s own '
+    "key: α = σ(k)^(1/root), where σ is the sigmoid. The other gates are equal in all components, which gives "
+    "scalar decay. Without a causal mask, every query reads the final state.",
     special_cases=(SpecialCase("scalar_decay", {"gate": "constant"}, {"gate": "constant"}, ("decay",)),),
 )

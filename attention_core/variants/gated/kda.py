@@ -46,7 +46,8 @@ VARIANT = fast_weights.variant(
     gates=each,
     key="kda",
     title="Kimi delta",
-    summary="DeltaNet with a separate decay gate for each channel of the state.",
+    summary="DeltaNet whose state decays at each token, with a separate gate (decay factor) for each component of "
+    "the keys.",
     formula=r"A = (\hat Q \hat K^\top)_\Gamma \left(I + \operatorname{diag}(\beta)\,(\hat K \hat "
     r"K^\top)_{\Gamma^-}\right)^{-1}\operatorname{diag}(\beta),\quad (X Y^\top)_{\Gamma, ij} = [j \le i] \sum_c "
     r"x_{ic}\, y_{jc} \prod_{l=j+1}^{i} \alpha_{lc},\; (X Y^\top)_{\Gamma^-, ij} = [j < i]\, (X Y^\top)_{\Gamma, "
@@ -56,10 +57,11 @@ VARIANT = fast_weights.variant(
         "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
     ),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="Kimi Linear learns gates and strengths and convolves queries and keys first; here the strength β is "
-    'constant and the gate α follows an untrained rule, by default σ(k)^(1/root). With keys "exact", q̂ and k̂ are q '
-    "and k divided by d^(1/4), and β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the strength. Without a causal mask, all "
-    "tokens are written in order, then every query reads the final state.",
+    note="In Kimi Linear, gates α and write strengths β are learned, and queries and keys first pass through a "
+    "short convolution. Here, there is no convolution. The gates follow a fixed rule, by default σ(k)^(1/root), "
+    'where σ is the sigmoid. With keys "unit", β is the setting strength. With keys "exact", q̂ and k̂ are q and k '
+    "divided by d^(1/4), and β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. Without a causal mask, "
+    "all tokens are written first, in order. Then every query reads the final state.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
         SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),

@@ -34,16 +34,16 @@ class MesaParams(GateParams):
         low=0.1,
         high=100.0,
         scale="log",
-        help="λ, the ridge penalty: smaller values let keys retrieve their own values more closely; large values "
-        "approach linear attention divided by λ.",
+        help="λ, the ridge penalty. The smaller it is, the more exactly each key retrieves its own value. With "
+        "large values, the result approaches linear attention divided by λ.",
     )
     decay: float = param(
         1.0,
         low=0.1,
         high=1.0,
         step=0.005,
-        help="Factor by which a constant gate reduces the weight of earlier errors at each token; at 1 all errors "
-        "count equally.",
+        help="Value of the constant gate: the factor by which the weight of earlier errors is multiplied at each "
+        "token. At 1, all errors count equally.",
     )
 
 
@@ -194,7 +194,7 @@ VARIANT = Variant(
     key="mesa",
     title="Mesa",
     family="gated",
-    summary="At each token, fits by ridge regression the state that maps all keys so far to their values.",
+    summary="At each token, ridge regression computes the state that best maps all keys so far to their values.",
     formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
     r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
     r"\Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,"
@@ -215,8 +215,8 @@ VARIANT = Variant(
             title="Solved queries",
             symbol=r"\hat q",
             formula=r"\hat q_i = (H + \lambda I)^{-1} q_i,\qquad H = \sum_l \Gamma_l\, k_l k_l^\top",
-            mechanism="The state maps past keys to their values by least squares, which amounts to solving a linear "
-            "system for each query.",
+            mechanism="The state maps the keys so far to their values by least squares with a ridge penalty. This "
+            "is equivalent to solving a linear system for each query.",
             rows="query",
             columns="entry",
         ),
@@ -225,8 +225,8 @@ VARIANT = Variant(
             title="Without solving",
             symbol="G",
             formula=r"G_{ij} = \Gamma_{ij}\, q_i^\top k_j",
-            mechanism="Linear attention weights each pair by the dot product with the original query; Mesa replaces it "
-            "by the solved query.",
+            mechanism="In linear attention, the weight of a pair is the dot product of the key and the original "
+            "query, times the decay. Mesa uses the solved query instead.",
         ),
     ),
     source=Paper(
@@ -235,8 +235,9 @@ VARIANT = Variant(
     further=(
         Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
     ),
-    note="Queries and keys have length one. The delta rule takes one step towards the fitted state. Models learn "
-    "gates, strengths and λ per channel, and solve by a few conjugate-gradient steps. Here λ is one number, the gate "
-    "is untrained, and each system is solved exactly, in time n d³ with decay. Without a causal mask, every query "
-    "reads the final state.",
+    note="Queries and keys are scaled to length 1. The delta rule takes only one step towards the state that Mesa "
+    "computes. In trained models, gates, write strengths and one λ per component are learned. The linear system of "
+    "each query is solved approximately, by a few conjugate-gradient steps. Here, λ is one number, the gate follows "
+    "a fixed rule, and each system is solved exactly. With decay, this takes time n d³. Without a causal mask, "
+    "every query reads the final state.",
 )

@@ -27,15 +27,17 @@ class PathParams(Params):
     along: str = param(
         TURNED,
         choices=RULES,
-        help="Direction w, untrained. keys: the token's unit key, which at strength 1 is DeltaNet; turned keys: that "
-        "key with its halves swapped and one of them negated; fixed: the mean of all channels.",
+        help="Rule for the direction w, without training. keys: the token's own unit key, which gives DeltaNet at "
+        "strength 1; turned keys: this key with its halves swapped and one of them negated; fixed: the same vector "
+        "for all tokens, with equal components.",
     )
     strength: float = param(
         1.0,
         low=0.0,
         high=2.0,
         step=0.05,
-        help="β: 0 removes nothing, 1 removes the component along w, 2 reverses its sign.",
+        help="Strength β of the removal. At 0 nothing is removed. At 1 the component along w is removed, and at 2 "
+        "its sign is reversed.",
     )
 
 
@@ -85,8 +87,8 @@ VARIANT = fast_weights.variant(
             title="Directions",
             symbol="w",
             formula=r"H_t = I - \beta\, w_t w_t^\top,\qquad \lVert w_t \rVert = 1",
-            mechanism="Each token has a unit direction w, and subtracts β times the component along w from every "
-            "earlier key.",
+            mechanism="Each token has a unit direction w. From every earlier key, the token subtracts β times the "
+            "key's component along w.",
             rows="token",
             columns="entry",
         ),
@@ -95,8 +97,8 @@ VARIANT = fast_weights.variant(
             title="Original components",
             symbol="C",
             formula=r"C_{ij} = \beta\, w_i^\top k_j,\quad j < i",
-            mechanism="This is what each token would subtract from an earlier key if no token in between had changed "
-            "that key.",
+            mechanism="These are the components that each token would subtract from an earlier key if no token in "
+            "between had changed that key.",
             rows="token",
             columns="earlier token",
         ),
@@ -105,8 +107,8 @@ VARIANT = fast_weights.variant(
             title="Corrections",
             symbol="T",
             formula=r"T = \left(I + \beta\, W W^\top \odot M^-\right)^{-1}",
-            mechanism="The inverse accounts for the components that tokens in between have already subtracted: the "
-            "product T C is what each token actually subtracts.",
+            mechanism="The inverse T accounts for the components that tokens in between have already subtracted. "
+            "The product T C contains the components that each token actually subtracts.",
             rows="token",
             columns="token",
         ),
@@ -124,8 +126,9 @@ VARIANT = fast_weights.variant(
         2025,
         "https://arxiv.org/abs/2505.16381",
     ),
-    note="Queries and keys have length one. PaTH learns w and β, convolves w with its neighbours and applies softmax "
-    "to this matrix; here w follows an untrained rule and there is no softmax. Without a causal mask, all tokens are "
-    "written in order, then every query reads the final state.",
+    note="Queries and keys are scaled to length 1. In PaTH, w and β are learned, w passes through a short "
+    "convolution, and softmax is applied to this matrix. Here, w follows a fixed rule, and there is no convolution "
+    "and no softmax. Without a causal mask, all tokens are written first, in order. Then every query reads the "
+    "final state.",
     special_cases=(SpecialCase("deltanet", {"along": KEYS, "strength": 1.0}),),
 )

@@ -25,8 +25,8 @@ class ScalarDecayParams(GateParams):
     write: str = param(
         "whole",
         choices=("whole", "rest"),
-        help="Write strength of each value: 1 (whole), or 1 minus the gate (rest), which keeps the state a weighted "
-        "mean.",
+        help="Factor of each value that is written. whole: 1; rest: 1 minus the gate, so the state does not grow "
+        "with the number of tokens.",
     )
 
 
@@ -66,8 +66,8 @@ VARIANT = fast_weights.variant(
             title="Gates",
             symbol=r"\alpha",
             formula=r"S_i = \alpha_i\, S_{i-1} + \beta_i k_i v_i^\top",
-            mechanism="Before a token is written, the whole state is multiplied by one gate: below 1, earlier writes "
-            "decay.",
+            mechanism="Before a token is written, the whole state is multiplied by the token's gate. A gate below 1 "
+            "reduces the contribution of earlier tokens.",
             rows="token",
             columns="channel",
         ),
@@ -76,8 +76,8 @@ VARIANT = fast_weights.variant(
             title="Decayed products",
             symbol="R",
             formula=r"R_{ij} = \frac{q_i^\top k_j}{\sqrt d}\, \Gamma_{ij},\qquad \Gamma_{ij} = \prod_l \alpha_l",
-            mechanism="The product of a query and a key decays with every gate that the state has passed since the key "
-            "was written.",
+            mechanism="The dot product of a query and a key is reduced by all gates that were applied to the state "
+            "since the key was written.",
         ),
     ),
     source=Paper(
@@ -97,6 +97,7 @@ VARIANT = fast_weights.variant(
             "https://arxiv.org/abs/2312.06635",
         ),
     ),
-    note="Mamba-2 learns the gate and convolves its inputs first; Lightning attention gives each head a constant. "
-    "Here all heads follow the same untrained rule. Without a causal mask, every query reads the final state.",
+    note="In Mamba-2, the gate is learned and the inputs first pass through a short convolution. In Lightning "
+    "attention, each head has its own constant gate. Here, the gate follows the same fixed rule in all heads, "
+    "without training. Without a causal mask, every query reads the final state.",
 )

@@ -32,7 +32,8 @@ class SoftmaxGdnParams(Params):
         low=0.1,
         high=2.0,
         step=0.05,
-        help="Maximum share of a centred key's stored value that a step may erase; larger steps are shortened.",
+        help="Maximum share of the value stored under a centred key that a single step can erase. Larger steps are "
+        "shortened to this share.",
     )
 
 
@@ -171,7 +172,8 @@ VARIANT = Variant(
     key="softmax_gdn",
     title="Softmax as delta rule",
     family="gated",
-    summary="First-order expansion of softmax as a delta rule: the mean value plus a correction from a decaying state.",
+    summary="First-order expansion of softmax attention, computed with a delta rule: the mean of the value vectors "
+    "plus a correction read from a decaying state.",
     formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
     r"\beta_t c_t c_t^\top\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = \frac{k_t - \bar "
     r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",
@@ -192,8 +194,8 @@ VARIANT = Variant(
             symbol=r"\beta",
             formula=r"\beta_t = \min\left(\tfrac{1}{t},\; \frac{b}{\lVert c_t \rVert^2}\right),\qquad c_t = k_t - \bar "
             r"k_t",
-            mechanism="Token t writes with strength 1/t, or with less where its centred key c is too long for a stable "
-            "step.",
+            mechanism="Token t writes with strength 1/t. The strength is smaller if the token's centred key c is "
+            "too long for a stable step.",
             rows="token",
         ),
         Intermediate(
@@ -201,8 +203,8 @@ VARIANT = Variant(
             title="Overlaps",
             symbol="E",
             formula=r"E_{ij} = \beta_i\, \Gamma_{ij}\, c_i^\top c_j,\quad j < i",
-            mechanism="Before a token writes, it erases what its key retrieves: this is the share it retrieves of each "
-            "earlier write.",
+            mechanism="Before a token is written, the value that its centred key retrieves is erased. The entries "
+            "are the shares of the earlier writes that are erased.",
             rows="token",
             columns="earlier token",
         ),
@@ -211,13 +213,14 @@ VARIANT = Variant(
             title="Corrections",
             symbol="T",
             formula="T = (I + E)^{-1}",
-            mechanism="The inverse adds up all erasures, including those of tokens that were themselves partly erased.",
+            mechanism="The inverse subtracts these shares from every write. Earlier writes are corrected in the "
+            "same way before their shares are computed.",
             rows="token",
             columns="token",
         ),
     ),
     source=articles.SOFTMAX_TO_GDN,
-    note="β is not learned: it is 1/t, or less where a key far from the mean would exceed the cap. The matrix is the "
-    "output for the values V = I. Without a causal mask, all tokens are written in order, then every query reads the "
-    "final state.",
+    note="The write strength β is not learned. At token t it is 1/t, or less where the key is so far from the mean "
+    "key that the cap would be exceeded. The matrix is the output for the identity matrix as values, V = I. Without "
+    "a causal mask, all tokens are written first, in order. Then every query reads the final state.",
 )

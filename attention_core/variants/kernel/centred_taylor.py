@@ -28,7 +28,10 @@ class CentredTaylorParams(Params):
     """Settings of the centred series."""
 
     order: int = param(
-        2, low=1, high=2, help="Order of the expansion: 1 has a state of about d rows, 2 of about d²/2 rows."
+        2,
+        low=1,
+        high=2,
+        help="Order of the expansion. The state has about d rows at order 1 and about d²/2 rows at order 2.",
     )
 
 
@@ -170,7 +173,7 @@ VARIANT = Variant(
     key="centred_taylor",
     title="Centred Taylor",
     family="kernel",
-    summary="Taylor expansion of the softmax weights around equal logits; rows sum to one without a normaliser.",
+    summary="Taylor expansion of the softmax weights around equal logits. Rows sum to one without a normaliser.",
     formula=r"A_{ij} = \frac{1}{n_i}\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
     r"\quad c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
     complexity="n d³",
@@ -181,7 +184,8 @@ VARIANT = Variant(
     approximates="softmax",
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="It is close to softmax where the logits of a row differ little; elsewhere weights may be negative. At order "
-    "1 the time is n d². Row sums equal 1 up to rounding, which is visible in float32 once entries reach millions.",
+    note="It is close to softmax in rows whose logits differ little. In other rows, weights may be negative. At "
+    "order 1, the time grows as n d². Each row sums to 1, except for rounding errors. In float32, these errors "
+    "become visible when single weights are in the millions.",
     source=articles.TAYLOR_EXPANSIONS,
 )

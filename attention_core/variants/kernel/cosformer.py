@@ -29,8 +29,8 @@ class CosformerParams(Params):
         low=1,
         high=65_536,
         scale="log",
-        help="Causal form only: the distance at which weights reach zero; positions beyond it are not distinguished. "
-        "Otherwise it is the text's length.",
+        help="Distance at which weights reach zero, used only with a causal mask. Positions beyond this length are "
+        "not distinguished. Without a causal mask, the length of the text is used instead.",
     )
 
 
@@ -110,7 +110,7 @@ VARIANT = Variant(
     key="cosformer",
     title="cosFormer",
     family="kernel",
-    summary="Linear attention on ReLU features, with weights that decay with distance like a cosine.",
+    summary="Linear attention with ReLU features, multiplied by a cosine so that weights decrease with distance.",
     formula=r"A_{ij} \propto \operatorname{relu}(q_i)^\top \operatorname{relu}(k_j)\,"
     r"\cos\left(\frac{\pi}{2}\,\frac{i - j}{n}\right)",
     complexity="n d²",
@@ -121,7 +121,7 @@ VARIANT = Variant(
     definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="A row is zero if its query shares no positive entry with any key. The causal form uses the length setting "
-    "instead of n.",
+    note="All weights of a row are zero if no component is positive both in the query and in one of the keys. The "
+    "causal form uses the setting length instead of the number of tokens n.",
     source=Paper("cosFormer: Rethinking Softmax in Attention", 2022, "https://arxiv.org/abs/2202.08791"),
 )

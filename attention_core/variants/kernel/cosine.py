@@ -28,7 +28,8 @@ class CosineParams(Params):
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent", "cumsum"),
-        help="Algorithm of the causal form: by chunks, token by token, or by cumulative sums. The result is the same.",
+        help="Algorithm used with a causal mask: by chunks, token by token, or by cumulative sums. All three give "
+        "the same result.",
     )
 
 
@@ -92,7 +93,8 @@ VARIANT = Variant(
     cost=cost,
     definition=definition,
     decoder=Decoder(init_state, step),
-    note="No weight exceeds 2 / (1 + the row's mean cosine) times the row's average. The result is unreliable where "
-    "all keys point away from the query, because the row sum is then almost zero.",
+    note="A weight is at most 2 / (1 + c) times the mean weight of its row, where c is the mean cosine of the row. "
+    "The result is unreliable if all keys point away from the query, because the sum of 1 + cos over the row is then "
+    "almost zero.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
 )

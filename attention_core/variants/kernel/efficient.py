@@ -116,7 +116,7 @@ VARIANT = Variant(
     key="efficient",
     title="Efficient",
     family="kernel",
-    summary="Each key feature averages the values with a softmax over positions; each query mixes these averages.",
+    summary="For each key component, a softmax over positions averages the values. Each query mixes these averages.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,
@@ -125,7 +125,7 @@ VARIANT = Variant(
     cost=cost,
     definition=definition,
     anatomy=anatomy,
-    note="The causal form normalises each feature by a running sum, so its matrix is no longer a product of two "
-    "softmax maps.",
+    note="With a causal mask, each key component is normalised by a running sum. The matrix is then no longer the "
+    "product of two softmax matrices.",
     source=Paper("Efficient Attention: Attention with Linear Complexities", 2018, "https://arxiv.org/abs/1812.01243"),
 )

@@ -27,10 +27,15 @@ class EmanetParams(Params):
     """Settings of expectation-maximisation attention."""
 
     bases: int = param(
-        16, low=1, high=1024, scale="log", budget=True, help="Number of cluster centres; more are finer and cost more."
+        16,
+        low=1,
+        high=1024,
+        scale="log",
+        budget=True,
+        help="Number of cluster centres. More centres give a finer clustering but cost more.",
     )
     iterations: int = param(
-        3, low=1, high=20, help="Number of clustering rounds; the bases usually settle within a few."
+        3, low=1, high=20, help="Number of clustering rounds. The bases usually stop changing after a few rounds."
     )
     sharpness: float = param(
         1.0,
@@ -38,7 +43,8 @@ class EmanetParams(Params):
         high=20.0,
         step=0.1,
         scale="log",
-        help="Sharpness of the assignment: small values share a token among all bases, large values assign it to one.",
+        help="Sharpness of the assignment. With small values, a token is shared among all bases. With large values, "
+        "it is assigned to one basis.",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the initial bases.")
 
@@ -139,7 +145,8 @@ VARIANT = Variant(
     key="emanet",
     title="Expectation maximisation",
     family="kernel",
-    summary="Soft clustering of the keys into bases, which average the values and pass them on to the queries.",
+    summary="Groups the keys into soft clusters, the bases. Each basis averages the values, and each query mixes "
+    "these averages.",
     formula=r"A = \operatorname{softmax}_{\text{bases}}(\lambda Q \mu^\top)\,\hat Z^\top,\quad "
     r"Z = \operatorname{softmax}_{\text{bases}}(\lambda K \mu^\top),\; \hat Z_{jb} = \frac{Z_{jb}}{\sum_l Z_{lb}},\;"
     r" \mu \leftarrow \frac{\hat Z^\top K}{\|\hat Z^\top K\|}",
@@ -149,7 +156,7 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     definition=definition,
-    causal_reason="its bases are fitted to all tokens, so every output depends on later tokens.",
+    causal_reason="its bases are computed from all tokens, so every output depends on later tokens.",
     random=True,
     anatomy=anatomy,
     source=Paper(

@@ -57,7 +57,8 @@ VARIANT = Variant(
     key="hedgehog",
     title="Hedgehog",
     family="kernel",
-    summary="Linear attention with the features softmax(x) and softmax(-x), which preserve a token's peaks.",
+    summary="Linear attention with the features softmax(x) and softmax(-x), which preserve the peaks in a token's "
+    "vector.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(x) = [\operatorname{softmax}(x), \operatorname{softmax}(-x)]",
     complexity="n d²",
@@ -68,8 +69,9 @@ VARIANT = Variant(
     definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="Models train a linear map before the softmaxes so that the weights imitate softmax's; this map is missing "
-    "here. A row is zero if all products of its features underflow in float32.",
+    note="In trained models, a linear map before the two softmaxes is learned so that the weights imitate softmax "
+    "attention. Here, there is no such map. All weights of a row are zero if all products of its features are too "
+    "small for float32.",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,

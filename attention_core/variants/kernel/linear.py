@@ -25,12 +25,13 @@ class LinearParams(Params):
     feature_map: str = param(
         "elu+1",
         choices=("elu+1", "relu", "softmax", "exp"),
-        help="Feature map that replaces the entries of queries and keys by non-negative numbers.",
+        help="Function that replaces the components of queries and keys by non-negative numbers.",
     )
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent", "cumsum"),
-        help="Algorithm of the causal form: by chunks, token by token, or by cumulative sums. The result is the same.",
+        help="Algorithm used with a causal mask: by chunks, token by token, or by cumulative sums. All three give "
+        "the same result.",
     )
 
 
@@ -104,7 +105,7 @@ VARIANT = Variant(
     key="linear",
     title="Linear",
     family="kernel",
-    summary="Feature maps replace the exponential, so keys and values are summed once for all queries.",
+    summary="Feature maps replace the exponential, so the products of keys and values are summed once for all queries.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=LinearParams,
@@ -115,8 +116,9 @@ VARIANT = Variant(
     zero_rows=True,
     decoder=Decoder(init_state, step),
     anatomy=anatomy,
-    note="A row is zero where all products of its features are zero: with relu, if query and keys share no positive "
-    "entry; otherwise only if exponentials underflow in float32.",
+    note="All weights of a row are zero if all products of its features are zero. With relu, this happens if no "
+    "component is positive both in the query and in one of the keys. With other feature maps, it happens only if "
+    "exponentials are too small for float32.",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,

@@ -45,29 +45,31 @@ class PerformerParams(Params):
         high=2048,
         scale="log",
         budget=True,
-        help="Number m of random directions; the random error of the similarities falls about as 1/√m.",
+        help="Number m of random directions. The random error of the similarities decreases roughly as 1/√m.",
     )
     kind: str = param(
         "positive",
         choices=KINDS,
-        help="Function of the projections. positive: exp; hyperbolic: exp of both signs; trig: cosine and sine, so "
-        "weights may be negative; relu: positive part, which estimates another kernel than softmax's.",
+        help="Function applied to the projections. positive: exp; hyperbolic: exp of each projection and of its "
+        "negative; trig: cosine and sine, so weights can be negative; relu: the positive part, which estimates a "
+        "different kernel from that of softmax.",
     )
     orthogonal: bool = param(
         True,
-        help="Make the directions orthogonal in groups of d, which covers space more evenly than independent draws.",
+        help="Make the random directions orthogonal in groups of d. Orthogonal directions cover space more evenly "
+        "than independent ones.",
     )
     row_norms: str = param(
         "chi",
         choices=("chi", "fixed"),
-        help="Lengths of the directions. chi: as of Gaussian vectors, which makes the similarities unbiased; fixed: "
-        "all √d, usually with a smaller variance but a bias, except for relu.",
+        help="Lengths of the random directions. chi: random, as for Gaussian vectors, which makes the similarities "
+        "unbiased; fixed: always √d, which usually lowers the variance but introduces bias, except with relu.",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the directions.")
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="Algorithm of the causal form: by chunks or token by token. The result is the same.",
+        help="Algorithm used with a causal mask: by chunks or token by token. Both give the same result.",
     )
 
 
@@ -233,7 +235,8 @@ VARIANT = Variant(
     key="performer",
     title="Performer",
     family="kernel",
-    summary="Random features whose dot products estimate a kernel, by default softmax's exponential, at linear cost.",
+    summary="Linear attention with random features whose dot products estimate a kernel, by default the exponential "
+    "of softmax.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(q) = \tfrac{1}{\sqrt m} \exp\!\left(W x - \tfrac{\|x\|^2}{2}\right),\; x = q / d^{1/4}",
     complexity="n m d",
@@ -247,9 +250,9 @@ VARIANT = Variant(
     random=True,
     decoder=Decoder(init_state, step),
     anatomy=anatomy,
-    note='With row norms "chi", the estimated similarities are unbiased; the normalised weights are not. Fixed row '
-    "norms cause a bias except for relu. With trig, weights may be negative, and very large where a row sum almost "
-    "cancels. relu estimates another kernel than softmax's.",
+    note='With row norms "chi", the estimated similarities are unbiased, but the normalised weights are not. Fixed '
+    "row norms introduce bias with all features except relu. With trig, weights can be negative. They can also be "
+    "very large where the terms of a row sum nearly cancel. relu estimates a different kernel from that of softmax.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
     further=(articles.PERFORMER,),
 )

@@ -27,17 +27,21 @@ class RetentionParams(Params):
     """Settings of retention."""
 
     decay: float = param(
-        0.9, low=0.1, high=1.0, step=0.005, help="γ, the factor per token of distance; 1 means no decay."
+        0.9,
+        low=0.1,
+        high=1.0,
+        step=0.005,
+        help="γ, the factor by which a similarity is multiplied for each token of distance. 1 means no decay.",
     )
     feature_map: str = param(
         "elu+1",
         choices=(*MAPS, "exp"),
-        help="Feature map that replaces the entries of queries and keys by non-negative numbers.",
+        help="Function that replaces the components of queries and keys by non-negative numbers.",
     )
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="Algorithm of the causal form: by chunks or token by token. The result is the same.",
+        help="Algorithm used with a causal mask: by chunks or token by token. Both give the same result.",
     )
 
 
@@ -235,8 +239,9 @@ VARIANT = Variant(
     definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="A row is zero where all products of its features are zero: with relu, if query and keys share no positive "
-    "entry; otherwise only if exponentials underflow in float32.",
+    note="All weights of a row are zero if all products of its features are zero. With relu, this happens if no "
+    "component is positive both in the query and in one of the keys. With other feature maps, it happens only if "
+    "exponentials are too small for float32.",
     source=Paper(
         "Retentive Network: A Successor to Transformer for Large Language Models",
         2023,

@@ -24,7 +24,7 @@ class Taylor2Params(Params):
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="Algorithm of the causal form: by chunks or token by token. The result is the same.",
+        help="Algorithm used with a causal mask: by chunks or token by token. Both give the same result.",
     )
 
 
@@ -115,8 +115,8 @@ VARIANT = Variant(
     cost=cost,
     approximates="softmax",
     decoder=Decoder(init_state, step),
-    note="It is close to softmax for small logits. Below -1 the polynomial rises again: a logit of -10 gets the same "
-    "weight as one of 8.",
+    note="The weights are close to those of softmax if the logits are small. Below a logit of -1 the polynomial "
+    "rises again, so a logit of -10 gets the same weight as a logit of 8.",
     source=articles.EVEN_TAYLOR,
     # The series as a product of features: 1, x and x ⊗ x / √2.
     further=(articles.INFINITE_DIMENSION,),

@@ -33,7 +33,8 @@ class FunnelParams(Params):
         high=256,
         scale="log",
         budget=True,
-        help="Number of neighbouring queries per group: larger values are cheaper and coarser, 1 is softmax.",
+        help="Number of neighbouring queries per group. Larger groups are cheaper but coarser. 1 gives softmax "
+        "attention.",
     )
 
 
@@ -79,7 +80,8 @@ VARIANT = Variant(
     key="funnel",
     title="Funnel",
     family="low_rank",
-    summary="Averages neighbouring queries; each group attends once and shares the output.",
+    summary="Averages neighbouring queries in groups. The output of each group is computed once and shared by its "
+    "tokens.",
     formula=r"A = R\, \operatorname{softmax}\left(\frac{(P Q) K^\top}{\sqrt{d}}\right),"
     r"\quad R \text{ repeats each row for the } s \text{ tokens averaged}",
     complexity="n² d / s",
@@ -93,7 +95,8 @@ VARIANT = Variant(
         "https://arxiv.org/abs/2006.03236",
     ),
     approximates="softmax",
-    causal_reason="an averaged query contains later tokens, so an earlier token would depend on them.",
+    causal_reason="an averaged query contains later tokens, so the output of an earlier token would depend on later "
+    "tokens.",
     anatomy=anatomy,
     intermediates=(
         Intermediate(
@@ -101,7 +104,7 @@ VARIANT = Variant(
             title="Pooled queries",
             symbol="P",
             formula=r"\tilde Q = P Q",
-            mechanism="Neighbouring queries are averaged, except for the first token, which keeps its own query.",
+            mechanism="Neighbouring queries are averaged. Only the first token keeps its own query.",
             rows="pool",
             columns="token",
         ),
@@ -110,10 +113,11 @@ VARIANT = Variant(
             title="Shared rows",
             symbol="R",
             formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right)",
-            mechanism="Each pooled query attends to all keys, and all tokens of its pool share the resulting row.",
+            mechanism="Each pooled query attends to all keys. All tokens of its pool share the resulting row of "
+            "weights.",
             rows="pool",
         ),
     ),
-    note="The first token keeps its own query. The other tokens of a group share one row.",
+    note="The first token keeps its own query. The other tokens of a group share one row of weights.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

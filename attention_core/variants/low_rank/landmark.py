@@ -26,8 +26,8 @@ class LandmarkParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number m of landmarks for the queries, and as many for the keys. More are finer and cost more; at most "
-        "n are used.",
+        help="Number m of landmarks for the queries, with as many again for the keys. More landmarks give finer "
+        "detail but cost more. At most n are used.",
     )
     method: str = param(
         "segment_means",
@@ -84,7 +84,7 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     source=articles.NYSTROMFORMER,
-    causal_reason="each landmark is a mean of several tokens, later ones included.",
+    causal_reason="each landmark is a mean of several tokens, including later tokens.",
     anatomy=anatomy,
     intermediates=(
         Intermediate(
@@ -100,9 +100,11 @@ VARIANT = Variant(
             title="Right factor",
             symbol="R",
             formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right),\qquad A = L R",
-            mechanism="Each landmark of the queries attends to all keys; the product of both factors needs no inverse.",
+            mechanism="Each landmark of the queries attends to all keys. The matrix is the product of the left and "
+            "the right factor, without an inverse.",
             rows="landmark",
         ),
     ),
-    note="With as many landmarks as tokens, the matrix is softmax's matrix times itself, not softmax.",
+    note="With as many landmarks as tokens, the result is the softmax matrix multiplied by itself, not the softmax "
+    "matrix.",
 )

@@ -29,7 +29,8 @@ class LinformerParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number m of projected keys and values. More are closer to softmax and cost more; at most n are used.",
+        help="Number m of projected keys and values. Larger values come closer to softmax but cost more. At most n "
+        "are used.",
     )
     projection: str = param(
         "mean",
@@ -37,7 +38,9 @@ class LinformerParams(Params):
         help="mean: means of neighbouring tokens; conv: means with more weight in the middle; gaussian: random "
         "mixtures of all tokens.",
     )
-    share: bool = param(True, help='Use the same projection for keys and values; changes "gaussian" only.')
+    share: bool = param(
+        True, help='Use the same projection for keys and values. This changes only the projection "gaussian".'
+    )
     seed: int = param(0, low=0, high=9999, help="Random seed of the Gaussian projection.")
 
 
@@ -85,7 +88,7 @@ VARIANT = Variant(
     key="linformer",
     title="Linformer",
     family="low_rank",
-    summary="Projects the n keys and values to m mixtures; every query attends to these.",
+    summary="Projects the n keys and values to m mixtures. Every query attends to these mixtures.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (E K)^\top}{\sqrt{d}}\right) F,"
     r"\quad E, F \in \mathbb{R}^{m \times n}",
     complexity="n m d",
@@ -95,11 +98,12 @@ VARIANT = Variant(
     cost=cost,
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     approximates="softmax",
-    causal_reason="each projected key mixes tokens of the whole text, later ones included.",
+    causal_reason="each projected key is a mixture of tokens from the whole text, including later tokens.",
     rows_sum_to_one=False,
     signed=True,
     random=True,
     anatomy=anatomy,
-    note="Its projections are untrained. The paper learns them, so a trained Linformer may have a much smaller error.",
+    note="The projections are not trained here. In the paper they are learned, so a trained Linformer may have a "
+    "much smaller error.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

@@ -29,7 +29,7 @@ class NystromParams(Params):
         low=1,
         high=1024,
         scale="log",
-        help="Number of landmarks; with as many as tokens, each token is its own landmark.",
+        help="Number of landmarks. With as many landmarks as tokens, each token is its own landmark.",
         budget=True,
     )
     method: str = param(
@@ -40,14 +40,15 @@ class NystromParams(Params):
     inverse: str = param(
         "iterative",
         choices=("iterative", "exact"),
-        help="Pseudo-inverse of the landmarks' matrix: iterative, by a few matrix products, or exact, from its "
-        "singular values.",
+        help="Method for the pseudo-inverse of the landmarks' matrix. iterative: a few matrix products; exact: from "
+        "the singular values.",
     )
     iterations: int = param(
         6,
         low=1,
         high=12,  # further iterations change only float32 rounding errors, which small singular values amplify
-        help="Number of steps of the iterative inverse; each step roughly cubes the remaining error.",
+        help="Number of steps of the iterative inverse. Close to the solution, each step roughly cubes the "
+        "remaining error.",
     )
 
 
@@ -132,7 +133,8 @@ VARIANT = Variant(
     key="nystrom",
     title="Nyström",
     family="low_rank",
-    summary="Factors softmax through landmarks: queries to landmarks, a pseudo-inverse, and landmarks to keys.",
+    summary="Approximates softmax by a product of three matrices: queries to landmarks, a pseudo-inverse, and "
+    "landmarks to keys.",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",
@@ -142,7 +144,7 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     approximates="softmax",
-    causal_reason="its landmarks are means of many tokens, later ones included.",
+    causal_reason="its landmarks are means of many tokens, including later tokens.",
     rows_sum_to_one=False,
     signed=True,
     anatomy=anatomy,

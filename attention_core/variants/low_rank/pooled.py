@@ -36,7 +36,7 @@ class PooledParams(Params):
         high=256,
         scale="log",
         budget=True,
-        help="Number of neighbouring tokens per pool: larger values are cheaper and coarser, 1 is softmax.",
+        help="Number of neighbouring tokens per pool. Larger pools are cheaper but coarser. 1 gives softmax attention.",
     )
     pool: str = param(
         "mean",
@@ -119,7 +119,7 @@ VARIANT = Variant(
     key="pooled",
     title="Pooled keys",
     family="low_rank",
-    summary="Pools neighbouring keys and values; every query attends to the pools.",
+    summary="Combines neighbouring keys and values into pools. Every query attends to the pools.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q\, R(K)^\top}{\sqrt{d}}\right) R,"
     r"\quad R = P \in \mathbb{R}^{\lceil n/s \rceil \times n},"
     r"\quad \text{causal: } R = \begin{bmatrix} P \\ I \end{bmatrix}",
@@ -131,7 +131,8 @@ VARIANT = Variant(
     source=Paper("Generating Wikipedia by Summarizing Long Sequences", 2018, "https://arxiv.org/abs/1801.10198"),
     approximates="softmax",
     anatomy=anatomy,
-    note='The tokens of a pool get equal weights; with "conv", the middle of the pool gets more. With a causal mask, '
-    "a query attends to the earlier pools and to the single tokens of its own pool up to itself.",
+    note='The tokens of a pool get equal weights, except with "conv", where the middle of the pool gets more '
+    "weight. With a causal mask, a query attends to the pools before its own. In its own pool, it attends to the "
+    "individual tokens up to itself.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

@@ -29,8 +29,8 @@ class PyramidParams(Params):
         high=128,
         scale="log",
         budget=True,
-        help="Level of detail: the four resolutions have 1, 3, 6 and 8 times this many pools. More are finer and cost "
-        "more; counts above n become n and are used once.",
+        help="Level of detail. The four resolutions have 1, 3, 6 and 8 times this many pools, but at most n. More "
+        "pools give finer detail but cost more. Resolutions with the same number of pools are used only once.",
     )
 
 
@@ -88,7 +88,7 @@ VARIANT = Variant(
         "Asymmetric Non-local Neural Networks for Semantic Segmentation", 2019, "https://arxiv.org/abs/1908.07678"
     ),
     approximates="softmax",
-    causal_reason="each pool is a mean of a stretch of the text, later tokens included.",
+    causal_reason="each pool is a mean over a segment of the text, including later tokens.",
     anatomy=anatomy,
     intermediates=(
         Intermediate(
@@ -96,7 +96,8 @@ VARIANT = Variant(
             title="Pools",
             symbol="P",
             formula=r"\tilde K = P K,\qquad \tilde V = P V",
-            mechanism="Keys and values are averaged over the whole text, over its parts, and over the parts of these.",
+            mechanism="Keys and values are averaged over segments of the text, at up to four resolutions from "
+            "coarse to fine.",
             rows="pool",
             columns="token",
         ),
@@ -105,10 +106,10 @@ VARIANT = Variant(
             title="Weights on pools",
             symbol="L",
             formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
-            mechanism="Each query attends to the pooled keys of all levels together.",
+            mechanism="Each query attends to the pooled keys of all resolutions together.",
             columns="pool",
         ),
     ),
-    note="S, the number of pools, is at most 18 times the level of detail, because no level has more pools than "
-    "tokens. Long pools flatten every row.",
+    note="S is the total number of pools, at most 18 times the level of detail. No resolution has more pools than "
+    "there are tokens. All tokens of a pool get the same weight, so long pools flatten every row.",
 )

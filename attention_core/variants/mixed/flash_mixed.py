@@ -130,7 +130,8 @@ VARIANT = Variant(
     cost=cost,
     rows_sum_to_one=False,
     signed=True,
-    note="Rows are not normalised. n_i is the number of tokens, or of tokens so far if causal. If causal, the linear "
-    "part covers only the chunks before the query's own.",
+    note="Rows are not normalised. n_i is the number of tokens that query i can attend to: all tokens, or with a "
+    "causal mask the tokens up to its own. With a causal mask, the linear part covers only the chunks before the "
+    "query's own chunk.",
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
 )

@@ -31,8 +31,9 @@ class LolcatsParams(Params):
         low=0,
         high=1024,
         budget=True,
-        help="Number of tokens with exact attention, up to and including the query's own; without a causal mask, the "
-        "same number on both sides. 0 is Hedgehog; a window as long as the text is softmax.",
+        help="Length of the window with softmax attention, up to and including the query's own token. Without a "
+        "causal mask, the window extends equally far to both sides. 0 gives Hedgehog, and a window as long as the "
+        "text gives softmax attention.",
     )
 
 
@@ -150,7 +151,8 @@ VARIANT = Variant(
     key="lolcats",
     title="LoLCATs",
     family="mixed",
-    summary="Softmax within a window and linear attention with Hedgehog's features beyond it, under one normaliser.",
+    summary="Softmax within a window and linear attention with Hedgehog's features beyond it, normalised together "
+    "so that rows sum to one.",
     formula=r"A_{ij} \propto \begin{cases} e^{s_{ij} - \max_{|i-l| < w} s_{il}} & |i-j| < w \\"
     r" \varphi(q_i)^\top \varphi(k_j) & \text{beyond} \end{cases},\quad s = \frac{Q K^\top}{\sqrt d}",
     complexity="n (w + d) d",
@@ -161,8 +163,9 @@ VARIANT = Variant(
     approximates="softmax",
     zero_rows=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="Models train the feature map and a factor between the two parts; both are missing here. With a window of 0, "
-    "a row is zero if all products of its features underflow in float32.",
+    note="In trained models, the feature map and a factor between the softmax part and the linear part are learned. "
+    "Here, nothing is trained and there is no such factor. With a window of 0, all weights of a row are zero if all "
+    "products of its features are too small for float32.",
     source=Paper("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024, "https://arxiv.org/abs/2410.10254"),
     special_cases=(SpecialCase("hedgehog", {"window": 0}), SpecialCase("softmax", {"window": TOKENS})),
 )

@@ -23,7 +23,7 @@ class AtrousParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Distance between visible tokens: 1 is full attention, larger values are cheaper.",
+        help="Distance between the keys that a query attends to. 1 gives full attention. Larger values are cheaper.",
         budget=True,
     )
 

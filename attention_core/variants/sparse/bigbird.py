@@ -20,12 +20,25 @@ from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Var
 class BigBirdParams(Params):
     """Settings of BigBird attention."""
 
-    window: int = param(8, low=1, high=4096, scale="log", help="Number of visible tokens on each side.", budget=True)
+    window: int = param(
+        8,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Number of tokens on each side of the query that it can attend to.",
+        budget=True,
+    )
     global_tokens: int = param(
-        1, low=0, high=64, help="Number of tokens at the start that attend to all tokens and that all tokens attend to."
+        1,
+        low=0,
+        high=64,
+        help="Number of tokens at the start of the text that attend to all tokens and to which all tokens attend.",
     )
     random_keys: int = param(
-        3, low=0, high=64, help="Number of random keys per query; a key that is already visible adds nothing."
+        3,
+        low=0,
+        high=64,
+        help="Number of random keys per query. A random key that the query can already attend to adds nothing.",
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the random keys.")
 
@@ -129,7 +142,8 @@ VARIANT = Variant(
     cost=cost,
     approximates="softmax",
     random=lambda p: p.random_keys > 0,
-    note="The paper draws blocks of keys, which suits its hardware; here single keys are drawn.",
+    note="In the paper, whole blocks of keys are drawn at random, which is faster on its hardware. Here, single "
+    "keys are drawn.",
     source=Paper("Big Bird: Transformers for Longer Sequences", 2020, "https://arxiv.org/abs/2007.14062"),
     special_cases=(
         SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}, ("window", "global_tokens")),

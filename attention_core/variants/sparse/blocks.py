@@ -29,16 +29,24 @@ from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Var
 class BlocksParams(Params):
     """Settings of block selection."""
 
-    block: int = param(8, low=1, high=1024, scale="log", help="Tokens per block, counted from the first.")
+    block: int = param(
+        8, low=1, high=1024, scale="log", help="Number of tokens per block. The first block starts at the first token."
+    )
     blocks: int = param(
-        2, low=0, high=256, budget=True, help="Blocks m selected in addition to the query's own; all give softmax."
+        2,
+        low=0,
+        high=256,
+        budget=True,
+        help="Number m of blocks selected in addition to the query's own block. If "
+        "all blocks are selected, the result is softmax attention.",
     )
     score: str = param(
         key_blocks.MEAN,
         choices=key_blocks.SCORES,
-        help="Score of a block. mean key: q·k̄ (MoBA); second order: q·k̄ + ½ qᵀΣq; bound: an upper bound of its q·k "
-        "(Quest); random indexer: the best key after a random projection (DSA trains the projection and selects "
-        "tokens); true mass: its softmax weight.",
+        help="Score by which blocks are selected. mean key: q·k̄ with the mean k̄ of the block's keys (MoBA); "
+        "second order: q·k̄ + ½ qᵀΣq, with the covariance Σ of the block's keys; bound: an upper bound of q·k for "
+        "the block's keys (Quest); random indexer: the largest q·k of the block after a random projection (DSA "
+        "trains the projection and selects tokens); true mass: the block's softmax weight.",
     )
     rank: int = param(4, low=1, high=64, scale="log", help="Number of dimensions of the random indexer's projection.")
     seed: int = param(0, low=0, high=9999, help="Random seed of the random indexer.")
@@ -139,7 +147,8 @@ VARIANT = Variant(
         ),
         articles.TAYLOR_EXPANSIONS,
     ),
-    note="Models train the indexer and are trained with block selection; here nothing is trained. Second order costs "
-    "up to d times as much as mean keys, and true mass as much as all scores.",
+    note="Published models are trained with block selection, and some also train an indexer that selects the "
+    'blocks. Here, nothing is trained. The score "second order" costs up to d times as much as "mean key". The '
+    'score "true mass" costs as much as computing all logits.',
     special_cases=(SpecialCase("softmax", {"blocks": TOKENS}), SpecialCase("softmax", {"block": TOKENS})),
 )

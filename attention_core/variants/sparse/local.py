@@ -21,7 +21,8 @@ class LocalParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of visible tokens on each side; a window as long as the text is full attention.",
+        help="Number of tokens on each side of the query that it can attend to. A window as long as the text gives "
+        "full attention.",
         budget=True,
     )
 

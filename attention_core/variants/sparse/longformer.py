@@ -19,17 +19,26 @@ from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Var
 class LongformerParams(Params):
     """Settings of Longformer attention."""
 
-    window: int = param(8, low=1, high=4096, scale="log", help="Number of visible tokens on each side.", budget=True)
+    window: int = param(
+        8,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Number of tokens on each side of the query that it can attend to.",
+        budget=True,
+    )
     dilation: int = param(
         1,
         low=1,
         high=64,
         scale="log",
-        help="Distance between visible tokens in the window; 2 skips every other token, so the window reaches twice "
-        "as far.",
+        help="Distance between the keys of the window. 2 skips every other token, so the window reaches twice as far.",
     )
     global_tokens: int = param(
-        1, low=0, high=64, help="Number of tokens at the start that attend to all tokens and that all tokens attend to."
+        1,
+        low=0,
+        high=64,
+        help="Number of tokens at the start of the text that attend to all tokens and to which all tokens attend.",
     )
 
 
@@ -97,8 +106,8 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     approximates="softmax",
-    note="Global tokens attend to all tokens. The published model has separate projections for them; here all tokens "
-    "share q, k and v.",
+    note="Global tokens attend to all tokens. The published model has separate projections for global attention. "
+    "Here, the same q, k and v are used throughout.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
     special_cases=(
         SpecialCase("local", {"global_tokens": 0, "dilation": 1}, shared=("window",)),

@@ -34,15 +34,17 @@ from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCas
 class NsaParams(Params):
     """Settings of native sparse attention."""
 
-    block: int = param(8, low=1, high=1024, scale="log", help="Tokens per block, counted from the first.")
-    blocks: int = param(2, low=0, high=256, help="Number of selected blocks in addition to the query's own.")
+    block: int = param(
+        8, low=1, high=1024, scale="log", help="Number of tokens per block. The first block starts at the first token."
+    )
+    blocks: int = param(2, low=0, high=256, help="Number m of blocks selected in addition to the query's own block.")
     window: int = param(
         16,
         low=1,
         high=4096,
         scale="log",
-        help="Number of visible tokens up to and including the query's own; without a causal mask, the same number on "
-        "both sides.",
+        help="Number of tokens in the window, up to and including the query's own token. Without a causal mask, the "
+        "window extends equally far to both sides.",
     )
     gate_compressed: float = param(
         0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to block means."
@@ -231,8 +233,8 @@ VARIANT = Variant(
             title="Window branch",
             symbol="A^{(3)}",
             formula=r"A^{(3)} = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d} + M^{\text{window}}\right)",
-            mechanism="The third branch is softmax over a local window; the result is the sum of the branches, each "
-            "multiplied by its gate.",
+            mechanism="The third branch is softmax attention over a local window. The result is the sum of all "
+            "branches, each multiplied by its gate.",
         ),
     ),
     source=Paper(
@@ -240,9 +242,9 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2502.11089",
     ),
-    note="Gates are constants and nothing is trained here. NSA learns the gates and the compression, gives each "
-    "branch its own keys and values, and always selects the first block. Rows sum to the sum of the gates, or to less "
-    "before the end of the first block.",
+    note="Here, the gates are constants and nothing is trained. In NSA, the gates and the compression are learned, "
+    "each branch has its own keys and values, and the first block is always selected. Each row sums to the sum of "
+    "the gates. With a causal mask, rows before the end of the first block sum to less.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

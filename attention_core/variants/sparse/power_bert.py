@@ -27,7 +27,7 @@ class PowerBertParams(Params):
         low=0.05,
         high=1.0,
         step=0.05,
-        help="Share of tokens that are kept: those that receive the most attention.",
+        help="Share of tokens that are kept. The tokens that receive the most attention are kept.",
         budget=True,
     )
 
@@ -119,7 +119,7 @@ VARIANT = Variant(
     key="power_bert",
     title="PoWER-BERT",
     family="sparse",
-    summary="Keeps the tokens that receive the most attention; the others are dropped after this layer.",
+    summary="Keeps the tokens that receive the most attention and drops the other tokens after this layer.",
     formula=r"A_{ij} = \begin{cases} P_{ij} & s_i \text{ among the } \lceil \kappa n \rfloor \text{ largest} \\ "
     r"0 & \text{otherwise} \end{cases},\quad P = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt d}\right),\quad "
     r"s_j = \sum_{\text{heads}} \sum_i P_{ij}",
@@ -133,7 +133,7 @@ VARIANT = Variant(
     primitives=primitives,
     pairs="κ n²",
     approximates="softmax",
-    causal_reason="the attention that a token receives from later tokens decides whether it is kept.",
+    causal_reason="a token is kept or dropped according to how much attention it receives from later tokens.",
     anatomy=anatomy,
     intermediates=(
         Intermediate(
@@ -142,12 +142,13 @@ VARIANT = Variant(
             symbol="s",
             formula=r"s_j = \sum_{\text{heads}} \sum_i P_{ij},\qquad P = "
             r"\operatorname{softmax}\left(\frac{QK^\top}{\sqrt d}\right)",
-            mechanism="The significance of a token is the softmax weight it receives from all queries of all heads; "
-            "only the most significant tokens stay.",
+            mechanism="The significance of a token is the softmax weight that it receives from all queries of all "
+            "heads. Only the most significant tokens are kept.",
             rows="token",
         ),
     ),
-    note="Dropped tokens have zero rows. It saves time only in later layers.",
+    note="The rows of dropped tokens are zero. Time is saved only in later layers, which no longer process the "
+    "dropped tokens.",
     couples_heads=True,
     source=Paper(
         "PoWER-BERT: Accelerating BERT Inference via Progressive Word-vector Elimination",

@@ -34,11 +34,15 @@ class ReformerParams(Params):
         low=2,
         high=512,
         scale="log",
-        help="Number of tokens per chunk, and about the size of a bucket; one round shows a query at most twice as "
-        "many tokens.",
+        help="Number of tokens per chunk, and approximate size of a bucket. In one round, a query can attend to at "
+        "most twice as many tokens.",
     )
     rounds: int = param(
-        2, low=1, high=16, help="Number of hash rounds; each round can find pairs that the others miss.", budget=True
+        2,
+        low=1,
+        high=16,
+        help="Number of hashing rounds. Each round can find pairs of similar tokens that the other rounds miss.",
+        budget=True,
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the hash directions.")
 
@@ -193,7 +197,8 @@ VARIANT = Variant(
     key="reformer",
     title="Reformer",
     family="sparse",
-    summary="Groups similar tokens by random hashing; each token attends only to tokens near it in hash order.",
+    summary="Sorts tokens by a random hash so that similar tokens come together. Each token attends only to tokens "
+    "near it in this order.",
     formula=r"A_{ij} = \operatorname{softmax}_{j \in P_i} \frac{q_i^\top q_j}{\lVert q_j \rVert},\quad "
     r"P_i = \bigcup_r \{j \ne i : c_r(i) - c_r(j) \in \{0, 1\}\},\quad "
     r"c_r = \text{chunk in the order of } \operatorname{argmax}\,[x R_r; -x R_r]",
@@ -209,8 +214,9 @@ VARIANT = Variant(
     reference_name="shared-QK softmax",
     random=True,
     anatomy=anatomy,
-    note="Queries also serve as keys, and the given keys are ignored. Errors are therefore measured against shared-QK "
-    "softmax: softmax of q·q/|q| over all other tokens. A token that finds no other token attends to itself. With a "
-    "causal mask, each bucket is cut into chunks separately.",
+    note="Queries also serve as keys, and the given keys are ignored. Errors are therefore measured against "
+    "shared-QK softmax. There, the logit of token i for token j is q_i·q_j/|q_j|, over all tokens except i. A token "
+    "attends to itself only if there is no other token that it can attend to. With a causal mask, each bucket is "
+    "split into chunks separately.",
     source=Paper("Reformer: The Efficient Transformer", 2020, "https://arxiv.org/abs/2001.04451"),
 )

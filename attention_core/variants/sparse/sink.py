@@ -24,8 +24,8 @@ class SinkParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of visible tokens up to and including the query's own; without a causal mask, the same number on "
-        "both sides.",
+        help="Number of tokens in the window, up to and including the query's own token. Without a causal mask, the "
+        "window extends equally far to both sides.",
         budget=True,
     )
     sinks: int = param(
@@ -95,7 +95,8 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     approximates="softmax",
-    note="StreamingLLM also renumbers positions within its cache; here q and k keep their original positions.",
+    note="StreamingLLM also renumbers the positions within its cache. Here, queries and keys keep their original "
+    "positions.",
     source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     special_cases=(SpecialCase("softmax", {"window": TOKENS}),),
 )

@@ -35,14 +35,20 @@ class SparseParams(Params):
     """Settings of sparse attention."""
 
     window: int = param(
-        8, low=1, high=4096, scale="log", help="Number of visible tokens on each side (strided pattern).", budget=True
+        8,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Number of tokens on each side of the query that it can attend to. Used only with the strided pattern.",
+        budget=True,
     )
     stride: int = param(
         8,
         low=1,
         high=4096,
         scale="log",
-        help="Distance between visible keys beyond the window; in the fixed pattern, the length of a block.",
+        help="In the strided pattern, the distance between the keys that a query attends to beyond the window. In "
+        "the fixed pattern, the length of a block.",
     )
     pattern: str = param(
         "strided",
@@ -54,7 +60,8 @@ class SparseParams(Params):
         1,
         low=1,
         high=64,
-        help="Number of columns at the end of each block that every query can attend to (fixed pattern).",
+        help="Number of keys at the end of each block that every query can attend to. Used only with the fixed "
+        "pattern.",
     )
 
 

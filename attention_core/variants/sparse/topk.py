@@ -23,7 +23,7 @@ class TopKParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of keys per query: those with the largest logits, and keys that tie with the last of them.",
+        help="Number k of keys per query. Keys whose logit equals the k-th largest are also included.",
         budget=True,
     )
 
@@ -163,7 +163,7 @@ VARIANT = Variant(
     primitives=primitives,
     pairs="n k",
     approximates="softmax",
-    note="It saves no time, because all logits are computed before the largest are selected.",
+    note="Top-k attention saves no time, because all logits are computed before the largest are selected.",
     source=Paper(
         "Explicit Sparse Transformer: Concentrated Attention Through Explicit Selection",
         2019,

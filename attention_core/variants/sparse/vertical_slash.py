@@ -25,22 +25,23 @@ class VerticalSlashParams(Params):
         low=0,
         high=4096,
         budget=True,
-        help="Number of columns, the tokens with the most weight, that all queries attend to; with all columns it is "
-        "softmax.",
+        help="Number of columns: the tokens with the most weight, to which all queries attend. With all columns, "
+        "the result is softmax attention.",
     )
     diagonals: int = param(
         8,
         low=1,
         high=512,
         scale="log",
-        help="Number of diagonals that all queries attend to: the main diagonal and those with the most weight.",
+        help="Number of diagonals that all queries attend to: the main diagonal and the diagonals with the most "
+        "weight.",
     )
     judges: int = param(
         64,
         low=1,
         high=1024,
         scale="log",
-        help="Number of queries at the end of the text that select the columns and diagonals.",
+        help="Number of queries at the end of the text whose weights determine the columns and diagonals.",
     )
 
 
@@ -153,13 +154,14 @@ VARIANT = Variant(
     pattern=pattern,
     primitives=primitives,
     approximates="softmax",
-    causal_reason="the last queries select the columns and diagonals, so every row depends on the end of the text.",
+    causal_reason="the weights of the last queries determine the columns and diagonals, so every row depends on the "
+    "end of the text.",
     source=Paper(
         "MInference 1.0: Accelerating Pre-filling for Long-Context LLMs via Dynamic Sparse Attention",
         2024,
         "https://arxiv.org/abs/2407.02490",
     ),
-    note="The paper's models use a causal mask but select by the whole text; here such a selection does not count as "
-    "causal.",
+    note="In the paper, models use a causal mask, but columns and diagonals are selected from the whole text. Here, "
+    "such a selection does not count as causal.",
     special_cases=(SpecialCase("softmax", {"columns": TOKENS}),),
 )

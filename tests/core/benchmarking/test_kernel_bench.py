@@ -186,7 +186,7 @@ def test_memory_that_gives_out_is_a_row_and_the_rest_goes_on(monkeypatch):
 
     monkeypatch.setattr(bench, "_call", small)
     found = rows(plan("softmax", "linear"))
-    assert [(row.shape.n, row.reason) for row in found if row.reason] == [(64, "The device's memory gave out.")] * 2
+    assert [(row.shape.n, row.reason) for row in found if row.reason] == [(64, "The device ran out of memory.")] * 2
     assert all(row.ms for row in found if row.shape.n == 32)
 
 
@@ -199,7 +199,7 @@ def test_memory_that_gives_out_in_the_check_is_a_row_too():
     asked = dataclasses.replace(plan("linear"), attentions=[Large(large.variant, large.params), ac.get("linear")])
     found = rows(asked)
     assert [(row.shape.n, row.reason) for row in found if row.name == "softmax"] == [
-        (n, "The device's memory gave out.") for n in (32, 64)
+        (n, "The device ran out of memory.") for n in (32, 64)
     ]
     assert all(row.ms for row in found if row.name != "softmax")
 
@@ -321,7 +321,7 @@ def test_a_backward_apart_is_of_a_preset(tmp_path, capsys):
     out = tmp_path / "k.json"
     words = ["bench", "--mode", "backward-alone", "--sizes", "16", "--variants", "softmax", "--out", str(out)]
     assert main(words) == 2
-    assert "The mode is 'backward-alone'" in capsys.readouterr().err
+    assert "Invalid mode: 'backward-alone'" in capsys.readouterr().err
     assert main([*words, "--preset", "16k", "--head-size", "2048", "--alone", "--repeats", "1"]) == 0
     assert json.loads(out.read_text(encoding="utf-8"))["rows"][0]["mode"] == "backward-alone"
 

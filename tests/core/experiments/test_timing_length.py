@@ -108,7 +108,7 @@ def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
     assert [row.n for row in left_out(rows)] == [16]
     assert "MiB" in left_out(rows)[0].reason
     rows = list(measure(spec(variants=("softmax",), sizes=(8, 16, 32)), clock=FakeClock(broken_after=1)))
-    assert [(row.n, row.reason) for row in left_out(rows)] == [(16, "The device's memory gave out.")]
+    assert [(row.n, row.reason) for row in left_out(rows)] == [(16, "The device ran out of memory.")]
     assert {row.n for row in samples(rows)} == {8}
 
 
@@ -189,7 +189,7 @@ def test_memory_that_gives_out_in_a_later_round_ends_the_variant_there_and_is_sa
     clock = FakeClock()
     clock.seconds = fail
     rows += run(lost, clock=clock)
-    assert rows[-1].reason == "The device's memory gave out."
+    assert rows[-1].reason == "The device ran out of memory."
     while (task := next_sample(asked, rows)) is not None:
         assert (task.variant, task.n) != ("linear", 16)
         rows += run(task, clock=FakeClock())

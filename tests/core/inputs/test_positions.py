@@ -122,9 +122,9 @@ def test_an_odd_head_keeps_its_last_coordinate_and_says_so(d):
 
 def test_what_cannot_be_is_refused_in_a_sentence():
     qkv = from_synthetic(SyntheticSpec(n=9, d=4))
-    with pytest.raises(InputError, match="so it cannot be removed; choose the input's own positions"):
+    with pytest.raises(InputError, match=r"so it cannot be removed\. Choose the input's own positions"):
         with_positions(qkv, Rope(base=None, halves=True), NONE)
-    with pytest.raises(InputError, match=r"no positions 'ropes'\. Did you mean 'rope'\?"):
+    with pytest.raises(InputError, match=r"The setting 'ropes' for positions does not exist\. Did you mean 'rope'\?"):
         with_positions(qkv, None, "ropes")
 
 

@@ -238,7 +238,7 @@ def test_default_kind_is_structured_and_first():
     ("wrong", "words"),
     [
         ({"kind": "neddle"}, "Did you mean 'needle'?"),
-        ({"n": 0}, "n is 0; give a whole number from 1 to"),
+        ({"n": 0}, "n is 0. Choose a whole number from 1 to"),
         ({"n": 65_537}, "n is 65537"),
         ({"n": 2.5}, "n is 2.5"),
         ({"n": True}, "n is True"),
@@ -247,10 +247,10 @@ def test_default_kind_is_structured_and_first():
         ({"heads": 33}, "heads is 33"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 2**63}, "seed is"),
-        ({"sharpness": -0.1}, "sharpness is -0.1; give a number from 0 to 1000"),
+        ({"sharpness": -0.1}, "sharpness is -0.1. Choose a number from 0 to 1000"),
         ({"sharpness": math.nan}, "sharpness is nan"),
         ({"sharpness": math.inf}, "sharpness is inf"),
-        ({"n": 65_536, "d": 64, "heads": 32}, "choose at most"),
+        ({"n": 65_536, "d": 64, "heads": 32}, "the product is at most"),
     ],
 )
 def test_bad_numbers_get_one_sentence(wrong, words):

@@ -61,7 +61,7 @@ def test_one_layer_is_the_same_alone_and_among_all(model):
 def test_a_reading_holds_keys_and_values_once_for_the_heads_that_share_them():
     held = read(SENTENCE, model="smollm2")
     assert held.nbytes == len(held) * held[0].n * (9 + 3 + 3) * 64 * 4
-    with pytest.raises(InputError, match="SmolLM2-135M has no layer 30; give one from 0 to 29"):
+    with pytest.raises(InputError, match=r"SmolLM2-135M has no layer 30\. Choose a layer from 0 to 29"):
         held[30]
 
 
@@ -213,7 +213,7 @@ def test_a_hundred_thousand_characters(model, character):
     text = (character * 100_000)[:100_000]
     qkv = from_text(text, model=model, max_tokens=64)
     assert 3 <= qkv.n <= 64
-    assert "100,000 characters; only the first 20,000" in sentences(qkv)[0]
+    assert "100,000 characters. Only the first 20,000" in sentences(qkv)[0]
 
 
 @settings(max_examples=60, deadline=None)

@@ -87,7 +87,7 @@ def test_labels_causal_and_extra_arrays():
     qkv = from_upload(save(**triple(3, 4), tokens=np.array(["the", "猫", "🐈"]), causal=np.array(True), **extras), "x")
     assert qkv.tokens == ("the", "猫", "🐈")
     assert qkv.causal is True
-    assert [str(notice) for notice in qkv.notices] == ["Arrays of the file that are not used: layer, words."]
+    assert [str(notice) for notice in qkv.notices] == ["These arrays of the file are not used: layer, words."]
 
 
 @settings(max_examples=25, deadline=None)
@@ -142,7 +142,9 @@ def test_padding_takes_no_part(name, kind):
     assert (qkv.tokens, qkv.n, len(qkv.special), len(qkv.groups)) == (("a", "b", "d"), 3, 3, 3)
     for array in "qkv":
         np.testing.assert_array_equal(getattr(qkv, array).numpy(), given[array][:, [0, 1, 3]])
-    assert [str(notice) for notice in qkv.notices] == ["The mask marks 2 of 5 positions as padding; they are removed."]
+    assert [str(notice) for notice in qkv.notices] == [
+        "The mask marks 2 of 5 positions as padding. The padding is removed."
+    ]
 
 
 def test_a_mask_without_padding_changes_nothing():
@@ -193,12 +195,12 @@ def test_files_that_are_no_npz(data, words):
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"arr_0": 0, "arr_1": 0}, "no array q, only: arr_0, arr_1; save the file with np.savez(file, q=q"),
-        ({"Q": 0, "k": 0, "v": 0}, "no array q, but an array Q; rename it to q"),
-        ({"q": 0, "keys": 0, "v": 0}, "no array k, but an array keys; rename it to k"),
+        ({"arr_0": 0, "arr_1": 0}, "no array q, only: arr_0, arr_1. Save the file with np.savez(file, q=q"),
+        ({"Q": 0, "k": 0, "v": 0}, "no array q, but an array Q. Rename it to q"),
+        ({"q": 0, "keys": 0, "v": 0}, "no array k, but an array keys. Rename it to k"),
         ({"q": 0, "k": 0, "values": 0}, "no array v, but an array values"),
         ({"x\n" * 50: 0}, "x?x?"),
-        ({f"a{i}": 0 for i in range(30)}, "a6, a7, …;"),
+        ({f"a{i}": 0 for i in range(30)}, "a6, a7, …."),
     ],
 )
 def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
@@ -210,7 +212,7 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
     [
         (
             {"q": np.ones((6, 4), int)},
-            "Array q has the type int64; convert it to real numbers with q.astype(np.float32)",
+            "Array q has the type int64. Convert it to real numbers with q.astype(np.float32)",
         ),
         ({"q": np.ones((6, 4), bool)}, "Array q has the type bool"),
         ({"k": np.ones((6, 4), complex)}, "Array k has the type complex128"),
@@ -219,13 +221,13 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
         ({"q": np.ones((6, 4), np.longdouble)}, "Array q has the type float128"),
         ({"q": np.ones((6, 4), [("a", "f4"), ("b", "f4")])}, "Array q has the type [('a', '<f4')"),
         ({"q": np.ones((6, 4), object)}, "pickled Python objects, which are not read"),
-        ({"q": np.ones(6, "f4")}, "Array q has the shape [6]; use [n, d], [H, n, d] or [1, H, n, d]"),
+        ({"q": np.ones(6, "f4")}, "Array q has the shape [6]. Use [n, d], [H, n, d] or [1, H, n, d]"),
         ({"q": np.array(1.0)}, "Array q has the shape []"),
         ({"q": np.ones((2, 1, 6, 4))}, "Array q has the shape [2, 1, 6, 4]"),
         ({"q": np.ones((1, 1, 1, 6, 4))}, "Array q has the shape [1, 1, 1, 6, 4]"),
-        ({"q": np.ones((0, 4))}, "has tokens 0; use 1 to 1024"),
-        ({"q": np.ones((6, 0))}, "has head size 0; use 1 to 256"),
-        ({"q": np.ones((0, 6, 4))}, "has heads 0; use 1 to 32"),
+        ({"q": np.ones((0, 4))}, "has tokens 0. Use 1 to 1024"),
+        ({"q": np.ones((6, 0))}, "has head size 0. Use 1 to 256"),
+        ({"q": np.ones((0, 6, 4))}, "has heads 0. Use 1 to 32"),
         ({"q": np.ones((1025, 4))}, "has tokens 1025"),
         ({"q": np.ones((6, 257))}, "has head size 257"),
         ({"q": np.ones((33, 6, 4))}, "has heads 33"),
@@ -238,11 +240,11 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
         ({"k": np.full((6, 4), 1e30)}, "Array k has values up to 1e+30"),
         (
             {"tokens": np.array(["a"] * 5)},
-            "Array tokens has the shape [5], but there are 6 positions; give one label per position",
+            "Array tokens has the shape [5], but there are 6 positions. Save one label per position",
         ),
         ({"tokens": np.array([["a"] * 6])}, "Array tokens has the shape [1, 6]"),
-        ({"tokens": np.array([b"a"] * 6)}, "Array tokens has the type |S1; save labels"),
-        ({"tokens": np.arange(6)}, "Array tokens has the type int64; save labels"),
+        ({"tokens": np.array([b"a"] * 6)}, "Array tokens has the type |S1. Save labels"),
+        ({"tokens": np.arange(6)}, "Array tokens has the type int64. Save labels"),
         ({"tokens": np.array(["a"] * 6, object)}, "Array tokens contains pickled"),
         ({"tokens": np.array(["a" * 300] * 6)}, "at most 256 characters"),
         ({"tokens": np.array(["\ud800"] * 6)}, "not Unicode"),
@@ -252,7 +254,7 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
         ({"mask": np.where(np.arange(6) < 4, 0, -np.inf)}, "1 for a token, 0 for padding"),
         ({"mask": np.array(["a"] * 6)}, "Array mask must have"),
         ({"mask": np.zeros(6)}, "marks all 6 positions as padding"),
-        ({"causal": np.array(1)}, "Array causal has the type int64 and the shape []; save a single True or False"),
+        ({"causal": np.array(1)}, "Array causal has the type int64 and the shape []. Save a single True or False"),
         ({"causal": np.array([True, False])}, "Array causal has the type bool and the shape [2]"),
     ],
 )
@@ -284,20 +286,20 @@ def test_random_labels_are_read_or_refused(body):
         (npy(shape="(16384, 16384)"), "has 48 bytes, which does not match its shape [16384, 16384]"),
         (npy(shape=f"({2**62}, {2**62})"), "has 48 bytes, which does not match"),
         (npy(shape="(4, 2)"), "has 48 bytes, which does not match"),
-        (npy(shape="(4.0, 3)"), "cannot be read; save the file with np.savez"),
-        (npy(shape="12"), "cannot be read; save the file with np.savez"),
-        (npy(descr="banana"), "cannot be read; save the file with np.savez"),
+        (npy(shape="(4.0, 3)"), "cannot be read. Save the file with np.savez"),
+        (npy(shape="12"), "cannot be read. Save the file with np.savez"),
+        (npy(descr="banana"), "cannot be read. Save the file with np.savez"),
         (npy(descr="|O"), "pickled"),
-        (npy(header="{[]: 1}"), "cannot be read; save the file with np.savez"),
-        (npy(header="{'descr': '<f4'}"), "cannot be read; save the file with np.savez"),
-        (npy(header="(" * 900), "cannot be read; save the file with np.savez"),
-        (npy(header="{'x': '''"), "cannot be read; save the file with np.savez"),
-        (npy(header="__import__('os').system('false')"), "cannot be read; save the file with np.savez"),
-        (npy(header="{" + "-" * 900 + "1}"), "cannot be read; save the file with np.savez"),
-        (npy(header="1" * 60_000), "cannot be read; save the file with np.savez"),
-        (npy().replace(b"NUMPY\x01", b"NUMPY\x03"), "cannot be read; save the file with np.savez"),
-        (npy()[:9], "cannot be read; save the file with np.savez"),
-        (b"no array at all", "cannot be read; save the file with np.savez"),
+        (npy(header="{[]: 1}"), "cannot be read. Save the file with np.savez"),
+        (npy(header="{'descr': '<f4'}"), "cannot be read. Save the file with np.savez"),
+        (npy(header="(" * 900), "cannot be read. Save the file with np.savez"),
+        (npy(header="{'x': '''"), "cannot be read. Save the file with np.savez"),
+        (npy(header="__import__('os').system('false')"), "cannot be read. Save the file with np.savez"),
+        (npy(header="{" + "-" * 900 + "1}"), "cannot be read. Save the file with np.savez"),
+        (npy(header="1" * 60_000), "cannot be read. Save the file with np.savez"),
+        (npy().replace(b"NUMPY\x01", b"NUMPY\x03"), "cannot be read. Save the file with np.savez"),
+        (npy()[:9], "cannot be read. Save the file with np.savez"),
+        (b"no array at all", "cannot be read. Save the file with np.savez"),
     ],
 )
 def test_hostile_headers(q, words):
@@ -317,7 +319,7 @@ def test_a_bomb_stays_shut(monkeypatch):
     data = file.getvalue()
     assert len(data) < 8 * 2**20
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("the bomb was opened"))
-    assert "; reduce them to 67,108,864, for example" in refusal(data)
+    assert ". Reduce them to 67,108,864, for example" in refusal(data)
 
 
 def test_a_bomb_that_lies_about_its_size_stays_small():
@@ -354,21 +356,21 @@ def test_a_member_that_lies_beyond_every_file_is_damaged():
 def test_a_directory_of_many_members_is_not_read(monkeypatch):
     data = zipped(**{f"x{i}": b"" for i in range(current().upload_members)})
     monkeypatch.setattr(zipfile, "ZipFile", lambda *_: pytest.fail("the zip was opened"))
-    assert f"contains {current().upload_members + 3} arrays, more than {current().upload_members};" in refusal(data)
+    assert f"contains {current().upload_members + 3} arrays, more than {current().upload_members}." in refusal(data)
 
 
 def test_a_file_over_the_limit_is_refused_by_its_length(monkeypatch):
-    assert "has 68,157,442 bytes; upload at most 67,108,864," in refusal(b"PK" + bytes(65 * 2**20))
+    assert "has 68,157,442 bytes. Upload at most 67,108,864," in refusal(b"PK" + bytes(65 * 2**20))
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
-    assert "upload at most 16,777,216," in refusal(b"PK" + bytes(17 * 2**20))
-    assert "use 1 to 512" in refusal(save(**triple(600, 2)))
+    assert "Upload at most 16,777,216," in refusal(b"PK" + bytes(17 * 2**20))
+    assert "Use 1 to 512" in refusal(save(**triple(600, 2)))
 
 
 def test_encrypted_members_say_so():
     data = bytearray(zipped())
     entry = data.index(b"PK\x01\x02")
     data[entry + 8] |= 1  # The flag in the directory that q needs a password.
-    assert "Array q is encrypted; save the file without a password" in refusal(bytes(data))
+    assert "Array q is encrypted. Save the file without a password" in refusal(bytes(data))
 
 
 def test_packing_that_numpy_does_not_write_stays_shut():
@@ -391,7 +393,7 @@ def test_changed_numbers_fail_the_checksum():
 
 def test_names_of_files_are_cut_and_cleaned():
     assert refusal(b"", "a\x00\x1b[31m" + "b" * 200) == (
-        "a??[31m" + "b" * 33 + "… is empty; save it again with np.savez(file, q=q, k=k, v=v)."
+        "a??[31m" + "b" * 33 + "… is empty. Save it again with np.savez(file, q=q, k=k, v=v)."
     )
 
 

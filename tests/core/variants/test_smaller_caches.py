@@ -240,7 +240,9 @@ def test_what_is_kept_of_a_token():
     assert kept("quantised_keys~codes~16") == Cache(per_token=0, fixed=6 * 16 * 13)
 
 
-@pytest.mark.parametrize(("key", "reason"), [("mla", "whole text in view"), ("quantised_keys", "fitted to all keys")])
+@pytest.mark.parametrize(
+    ("key", "reason"), [("mla", "computed from the whole text"), ("quantised_keys", "computed from all keys")]
+)
 def test_what_saw_the_end_of_the_text_is_refused_as_causal(key, reason):
     q, k, v = normal(3, 2, 9, 4)
     with pytest.raises(NotCausalError, match=reason):

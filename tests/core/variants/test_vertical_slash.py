@@ -85,7 +85,7 @@ def test_each_head_has_columns_of_its_own():
 
 def test_what_the_end_of_the_text_chooses_is_refused_as_causal():
     q, k, v = normal(3, 2, 9, 4)
-    with pytest.raises(NotCausalError, match="follows the end of the text"):
+    with pytest.raises(NotCausalError, match="depends on the end of the text"):
         ac.get("vertical_slash").attend(q, k, v, causal=True)
     a = ac.get("vertical_slash", columns=1, diagonals=1, judges=1)
     other = q.clone()

@@ -104,7 +104,9 @@ def test_both_forms_are_there_whichever_is_chosen(positions):
     assert set(drawn) == {"with RoPE", "without RoPE", "uniform attention"}
     for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
         assert drawn[name][17] == pytest.approx(median(rows(), form, "weight", 17), rel=1e-4)
-    assert ("RoPE is applied to these queries and keys, as selected" in spoken(at, "caption")) == (positions == ROPE)
+    assert ("You selected RoPE, so it is applied to these queries and keys" in spoken(at, "caption")) == (
+        positions == ROPE
+    )
 
 
 def test_alibi_is_a_third_form_where_it_is_chosen():
@@ -127,7 +129,7 @@ def test_alibi_is_a_third_form_where_it_is_chosen():
     said = spoken(at, "caption")
     assert "With ALiBi, the share is" in said
     assert " with ALiBi." in said
-    assert "ALiBi replaces RoPE here, as selected" in said
+    assert "You selected ALiBi, so it replaces RoPE here" in said
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
     assert alone == points(open_entropy(causal=True, h_distance="alone"))  # RoPE rotates q and k before ALiBi is added
 

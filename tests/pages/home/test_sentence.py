@@ -171,7 +171,7 @@ def test_another_sentence_starts_from_its_own_word():
 
 
 def test_what_a_model_cannot_read_is_said():
-    assert "as the same unknown token" in spoken(open_page("home", sentence="图书管理员丢了钥匙"), "caption")
+    assert "by the unknown token" in spoken(open_page("home", sentence="图书管理员丢了钥匙"), "caption")
 
 
 def test_a_second_visitor_with_the_same_sentence_computes_nothing(monkeypatch):
