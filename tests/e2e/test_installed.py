@@ -8,7 +8,7 @@ import sysconfig
 from contextlib import contextmanager
 
 import pytest
-from browser import visit
+from browser import open_input, visit
 from conftest import ROOT, free_port, serve
 from playwright.sync_api import expect
 
@@ -83,6 +83,7 @@ def test_it_starts_beside_a_users_own_app_and_pages_and_draws_a_page(installed, 
         visit(page, f"{address}/masks?input=synthetic&n=12&heads=1")
         expect(page.get_by_text("Which keys can each query reach?").first).to_be_visible()
         visit(page, f"{address}/masks?input=upload")
+        open_input(page)
         expect(page.get_by_text("64MB")).to_be_visible()  # Streamlit's settings are part of the package.
     assert files(folder) == before
 

@@ -3,9 +3,15 @@
 import { EXPAND_SIDEBAR, SIDEBAR_CONTROLS, SIDEBAR_HEADER } from "../selectors.js";
 
 const WAY = "#input";
+const REMEMBERED = /^stSidebarCollapsed-/; // Streamlit's keys in localStorage
 const UNFOLDED = 400; // milliseconds that the panel takes to unfold
 
 export function leadToInput() {
+  // A panel that the browser opens again on the next visit would move the page while it loads.
+  addEventListener("pagehide", () => {
+    const names = Object.keys(localStorage).filter((name) => REMEMBERED.test(name));
+    names.forEach((name) => localStorage.removeItem(name));
+  });
   addEventListener("click", (event) => {
     const link = event.target instanceof Element && event.target.closest("a");
     if (!link || link.hash !== WAY) return;
