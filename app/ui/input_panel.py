@@ -215,12 +215,12 @@ def future_share_message(share: float, head: int | None) -> str:
     if head is None:
         return _(
             "This model masks later tokens, but **Causal** is switched off. Later tokens now receive {share:.0%} of "
-            "the weight of softmax, averaged over heads. Switch **Causal** on to see the model's own attention.",
+            "the softmax weight, averaged over heads. Switch **Causal** on to see the model's own attention.",
             share=share,
         )
     return _(
         "This model masks later tokens, but **Causal** is switched off. Later tokens now receive {share:.0%} of the "
-        "weight of softmax in head {head}. Switch **Causal** on to see the model's own attention.",
+        "softmax weight in head {head}. Switch **Causal** on to see the model's own attention.",
         share=share,
         head=head,
     )

@@ -37,8 +37,8 @@ class GateOptions(Options, prefix="c_"):
         N_("Gate γ"),
         form="{:g}",
         help=N_(
-            "Gate for a key that is orthogonal to the mean of earlier keys (by surprise) or to the random "
-            "direction (random)."
+            "Gate for a key that is orthogonal to the reference direction: the mean of earlier keys (by surprise) or "
+            "a random direction (random)."
         ),
     )
     gate_seed = whole(0, 0, 99, N_("Seed"), layout={"width": 110})

@@ -115,8 +115,8 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         if reached:
             sentences.append(
                 _(
-                    "Compared with {reference}, the error is at most {half:.2g}, half that of the mean-of-values "
-                    "baseline, with {names}.",
+                    "These settings have an error of at most {half:.2g} against {reference}, half that of the "
+                    "mean-of-values baseline: {names}.",
                     **values,
                 )
             )

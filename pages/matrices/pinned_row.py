@@ -61,7 +61,7 @@ def show_bars(found: Found) -> None:
     """Draw the pinned row of each variant as a bar chart, one below the other."""
     if found.row is None:
         st.info(
-            _("Click a word of the text, or a cell of a matrix, to draw the row of that query as bars."),
+            _("Click a word in the text, or a cell in a matrix, to draw the row of its query as bars."),
             icon=":material/touch_app:",
         )
         return

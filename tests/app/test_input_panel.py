@@ -48,10 +48,10 @@ def test_one_token_is_not_called_several():
 
 def test_a_mask_that_is_off_is_named_with_its_head():
     assert (
-        "later tokens, but **Causal** is switched off. Later tokens now receive 64% of the weight of softmax in head 3."
+        "later tokens, but **Causal** is switched off. Later tokens now receive 64% of the softmax weight in head 3."
         in future_share_message(0.64, 3)
     )
-    assert "Later tokens now receive 64% of the weight of softmax, averaged over heads." in future_share_message(
+    assert "Later tokens now receive 64% of the softmax weight, averaged over heads." in future_share_message(
         0.64, None
     )
     assert all("Switch **Causal** on" in future_share_message(0.1, head) for head in (None, 0))

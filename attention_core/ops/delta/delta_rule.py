@@ -17,8 +17,9 @@ class DeltaParams(Params):
     keys: str = param(
         "unit",
         choices=("unit", "exact"),
-        help="unit: queries and keys are scaled to length 1; exact: queries and keys are divided by d^(1/4), and "
-        "each step solves the differential equation of the delta rule exactly (EFLA), which is stable for every key.",
+        help="unit: queries and keys are scaled to length 1. exact: queries and keys are divided by d^(1/4), and "
+        "each step solves the delta rule, written as a differential equation, exactly (EFLA). The steps are then "
+        "stable for keys of any length.",
     )
     strength: float = param(
         1.0,

@@ -250,9 +250,10 @@ VARIANT = Variant(
     random=True,
     decoder=Decoder(init_state, step),
     anatomy=anatomy,
-    note='With row norms "chi", the estimated similarities are unbiased, but the normalised weights are not. Fixed '
-    "row norms introduce bias with all features except relu. With trig, weights can be negative. They can also be "
-    "very large where the terms of a row sum nearly cancel. relu estimates a different kernel from that of softmax.",
+    note='With row norms "chi" of the random projections, the estimated similarities are unbiased, but the normalised '
+    "weights are not. Fixed row norms bias the similarities for all features except relu, which estimates a different "
+    "kernel from that of softmax. With trig, weights can be negative. They can also be very large if the "
+    "similarities of a query nearly sum to zero.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
     further=(articles.PERFORMER,),
 )

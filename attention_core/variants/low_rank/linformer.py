@@ -39,7 +39,7 @@ class LinformerParams(Params):
         "mixtures of all tokens.",
     )
     share: bool = param(
-        True, help='Use the same projection for keys and values. This changes only the projection "gaussian".'
+        True, help='Use the same projection for keys and values. This option affects only the "gaussian" projection.'
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the Gaussian projection.")
 

@@ -35,7 +35,7 @@ class ReformerParams(Params):
         high=512,
         scale="log",
         help="Number of tokens per chunk, and approximate size of a bucket. In one round, a query can attend to at "
-        "most twice as many tokens.",
+        "most twice this number of tokens.",
     )
     rounds: int = param(
         2,

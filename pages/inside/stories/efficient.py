@@ -37,7 +37,7 @@ def _gather(seen: Seen) -> Step:
     if seen.causal:
         message = paragraph(
             message,
-            _("The maps belong to the last query, because each query has its own maps when the causal mask is on."),
+            _("With the causal mask on, each query has its own maps. The maps shown are those of the last query."),
         )
 
     def draw(key: str) -> None:

@@ -84,12 +84,12 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     question = asked("local", "linear", "topk")
     found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     assert words.against_budget(question, found) == (
-        "Compared with softmax, the error is at most 0.4, half that of the mean-of-values baseline, "
-        "with **Local · window "
+        "These settings have an error of at most 0.4 against softmax, half that of the mean-of-values baseline: "
+        "**Local · window "
         "8**. Linear, Top-k do not reach this error."
     )
     assert words.against_budget(question, found[:5]).endswith("Linear does not reach this error.")
-    assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("baseline, with **Local · window 8**.")
+    assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("baseline: **Local · window 8**.")
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
         "Compared with softmax, no setting reduces the error to 0.4, half that of the mean-of-values baseline."
     )

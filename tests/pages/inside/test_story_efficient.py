@@ -49,7 +49,10 @@ def test_maps_are_told_by_their_width_and_the_sharpest_by_its_token():
         "The median map spreads its weight over the equivalent of 24 equally weighted tokens out of 24. "
         "The narrowest map is feature 1. It gives 75% of its weight to “t5”."
     )
-    assert "The maps belong to the last query" in efficient.steps(seen(ac.get("efficient"), causal=True))[0].findings
+    assert (
+        "The maps shown are those of the last query"
+        in efficient.steps(seen(ac.get("efficient"), causal=True))[0].findings
+    )
 
 
 def test_mixtures_are_told_by_their_width_and_by_the_features_nobody_prefers():

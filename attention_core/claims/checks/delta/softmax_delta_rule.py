@@ -100,9 +100,9 @@ CLAIM = Claim(
     ),
     quantities=(
         Quantity("near", "heads with an error of at most 0.5", "%"),
-        Quantity("closer", "heads closer than series and mean", "%"),
+        Quantity("closer", "heads where the delta rule beats series and mean", "%"),
         Quantity("free", "error, steps of 1/t"),
-        Quantity("first", "error, first-order series"),
+        Quantity("first", "error of the first-order series"),
         Quantity("mean", "error, mean of the values"),
         Quantity("capped", "error, capped steps"),
         Quantity("capped_near", "heads with an error of at most 0.5, capped steps", "%"),

@@ -130,8 +130,8 @@ CLAIM = Claim(
     "plain sums and {softmax_fall} with softmax. At the end, this weight is {early}% with plain sums and {softmax}% "
     "with softmax. With decay, {kept}% of the heaviest quarter of the tokens stay the same.",
     quantities=(
-        Quantity("fall", "exponent of the fall, plain sums"),
-        Quantity("softmax_fall", "exponent of the fall, softmax"),
+        Quantity("fall", "decay exponent, plain sums"),
+        Quantity("softmax_fall", "decay exponent, softmax"),
         Quantity("kept", "heaviest quarter unchanged by decay", "%"),
         Quantity("early", "first tokens, plain sums", "%"),
         Quantity("softmax", "first tokens, softmax", "%"),

@@ -59,7 +59,7 @@ CLAIM = Claim(
     statement="Linear attention is less sparse than softmax, because positive features separate keys less sharply.",
     source=articles.CONCENTRATE,
     place=Place("entropy", options={"h_measure": "sparsity"}, variants=("softmax", "linear", "hedgehog", "cosformer")),
-    experiment="For every row of weights a, the number S = E|a| / √E a² is computed, where E is the mean over the "
+    experiment="For every row of weights a, the number S = E[|a|] / √(E[a²]) is computed, where E is the mean over the "
     "allowed keys. S is 1 if all keys have the same weight, and falls to 1/√n if one of n keys has all the weight. A "
     "smaller S therefore means a sparser row. Softmax is compared with linear attention, Hedgehog and cosFormer.",
     rule="A smaller S means a sparser row. Two conditions: (1) In at least {less}% of the heads, all three linear "

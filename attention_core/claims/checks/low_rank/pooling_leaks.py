@@ -197,7 +197,7 @@ CLAIM = Claim(
     ),
     quantities=(
         Quantity("leaking", "pooled variants that leak, weights masked"),
-        Quantity("left", "pooled variants that leak, pools masked"),
+        Quantity("left", "pooled variants that still leak when pools are masked"),
         Quantity("pooled", "pooled variants"),
         Quantity("back", "farthest change, weights masked", "tokens"),
         Quantity("inverted", "farthest change in Nyström, pools masked", "tokens"),

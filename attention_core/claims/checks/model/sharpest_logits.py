@@ -63,7 +63,7 @@ CLAIM = Claim(
     "the replacements that keep the largest logits, and in {others_copying} of the others. The kept weight and "
     "perplexity have a rank correlation of {rho}.",
     quantities=(
-        Quantity("alive", "keep the largest logits and work"),
+        Quantity("alive", "variants that keep the largest logits and pass"),
         Quantity("keepers", "keep the largest logits"),
         Quantity("spared", "others that work"),
         Quantity("others", "others"),

@@ -122,9 +122,9 @@ CLAIM = Claim(
     source=articles.STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
     experiment="Local, sparse and atrous attention with their default settings are timed on this machine's "
-    "processor. They run on random numbers of this input's shape, and on longer ones. Full attention is timed in "
-    "three ways: fused, with its score matrix, and with this matrix masked to the local window. Each time is divided "
-    "by the time of fused full attention in the same round.",
+    "processor. The inputs are random numbers, first with this input's shape, then with more tokens. Full attention is "
+    "timed in three ways: (1) as a fused kernel, (2) with an explicit score matrix, (3) with this matrix masked to the "
+    "local window. Each time is divided by the time of the fused kernel in the same round.",
     rule="Three conditions at the longest length: (1) Local and sparse attention both take more than {even}× the "
     "time of fused full attention. (2) Atrous attention takes less time than fused full attention. (3) The unmasked "
     "matrix takes at most {even}× the time of the masked matrix. The claim holds if all three conditions are met. It "
