@@ -22,6 +22,8 @@ from pages.claims.options import VERDICTS, ClaimsOptions, draw_heads, is_request
 
 SEVERAL = 2
 """Minimum number of claims of an article that gets its own heading."""
+SUMMARY = 132
+"""Height in pixels of the counts of the verdicts and two rows of pills, as many as fit a projector's screen."""
 
 
 def by_article(every: Iterable[Claim]) -> dict[Paper | None, list[Claim]]:
@@ -181,7 +183,7 @@ def show(chosen: ChosenInput) -> None:
         board.summarize(f"{key}.strip")
 
     with top:
-        runs.run_immediately("claims", tasks, draw, key="claims.all", refuse=board.refuse)
+        runs.run_immediately("claims", tasks, draw, key="claims.all", refuse=board.refuse, height=SUMMARY)
     if only is not None:
         with place:
             board.lay_out([o.claim for o in board.found if only is o.verdict or o.key == opened], every)
