@@ -154,7 +154,7 @@ def show(chosen: ChosenInput) -> None:
     known = {task: found for task in every if (found := dispatch.known("claims", task)) is not None}
     waiting = {task.key: task for task in every if task not in known and not is_requested(task)}
     tasks = tuple(task for task in every if task.key not in waiting)
-    top = st.container()
+    top = st.container(key="claims-summary")
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="claims-controls"
     ):
