@@ -80,16 +80,16 @@ def _captions(at):
 
 
 def _leak(at, attention):
-    share = re.search(r"leaks in (\d+)%", _captions(at)[attention.key])
+    share = re.search(r"leaks: (\d+)% of earlier outputs", _captions(at)[attention.key])
     return float(share[1]) if share else 0.0
 
 
 def _leaking(at, attention):
-    return float(sum("leaks in" in caption for caption in _captions(at).values()))
+    return float(sum("leaks:" in caption for caption in _captions(at).values()))
 
 
 def _moved(at, attention):
-    found = re.search(re.escape(label(attention)) + r" \((\d+) change\)", spoken(at))
+    found = re.search(re.escape(label(attention)) + r" \(changed outputs: (\d+)\)", spoken(at))
     return float(found[1]) if found else 0.0
 
 
