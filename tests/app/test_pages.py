@@ -212,12 +212,12 @@ def test_a_causal_model_read_without_its_mask_is_said_to_be(page):
     qkv = ac.inputs.from_text(SMOL["text"], model="smollm2", layer=12)
     later = ac.get("softmax").weights(qkv.q, qkv.k)[3].double().triu(1).sum(-1).mean()
     [words] = told(causal=False)
-    assert f"{float(later):.0%} of softmax's weight in head 3" in words
+    assert f"{float(later):.0%} of the softmax weight in head 3" in words
     assert "Switch **Causal** on" in words
     assert not told(model="minilm", layer=2, causal=False)
     if page == "inside":  # Nyström stays unmasked with the switch on or off
         [words] = told(causal=True)
-        assert f"{float(later):.0%} of softmax's " in words
+        assert f"{float(later):.0%} of the softmax weight" in words
     else:
         assert not told(causal=True)
 
