@@ -207,7 +207,7 @@ def test_a_causal_model_read_without_its_mask_is_said_to_be(page):
     def told(**state):
         at = open_app(page, **(SMOL | state))
         assert not at.exception
-        return [c.value for c in at.caption if "later tokens" in c.value]
+        return [c.value for c in at.caption if "model masks later tokens" in c.value]
 
     qkv = ac.inputs.from_text(SMOL["text"], model="smollm2", layer=12)
     later = ac.get("softmax").weights(qkv.q, qkv.k)[3].double().triu(1).sum(-1).mean()

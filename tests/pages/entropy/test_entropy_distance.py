@@ -177,7 +177,7 @@ def test_where_each_form_comes_from_is_told(monkeypatch):
     known = ac.inputs.models.load("smollm2")
     unknown = replace(known, info=replace(known.info, rotary_base=None))
     monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
-    assert "its angles are not known" in origin(TextSource("a", "smollm2", 0))
+    assert "the angles of its RoPE are not known" in origin(TextSource("a", "smollm2", 0))
 
 
 def test_a_model_with_rope_is_shown_with_it_and_turned_back():
