@@ -200,6 +200,17 @@ def test_the_controls_of_a_page_appear_with_the_answer(page, server):
     expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible()
 
 
+def test_the_numbers_of_panels_appear_with_the_answer(page, server):
+    step = shipped()["flat"].steps[0]
+    visit(page, f"{server}/{step.at}&lesson=flat")
+    caption = board(page, "matrices.board").locator(".caption").last
+    expect(caption).to_contain_text("nats")
+    expect(caption).to_be_hidden()
+    card(page).get_by_role("button", name="Show answer").click()
+    assert answered(page)
+    expect(caption).to_be_visible()
+
+
 def test_a_lesson_is_made_by_hand_saved_and_taken_by_another_browser(page, elsewhere, server):
     visit(page, f"{server}/masks?input=synthetic&n=24&variants=softmax&variants=local~window~3")
     page.get_by_role("button", name="Share").click()
