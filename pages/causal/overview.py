@@ -46,6 +46,7 @@ def show(chosen: ChosenInput) -> None:
                     "softmax. Only lengths that are powers of two are tried."
                 ),
             ),
+            _("Obstacle"): column.TextColumn(width=540),
         },
     )
     st.caption(
