@@ -115,7 +115,7 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         if reached:
             sentences.append(
                 _(
-                    "These settings have an error of at most {half:.2g} against {reference}, half that of the "
+                    "Compared with {reference}, these settings have an error of at most {half:.2g}, half that of the "
                     "mean-of-values baseline: {names}.",
                     **values,
                 )

@@ -84,7 +84,7 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     question = asked("local", "linear", "topk")
     found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     assert words.against_budget(question, found) == (
-        "These settings have an error of at most 0.4 against softmax, half that of the mean-of-values baseline: "
+        "Compared with softmax, these settings have an error of at most 0.4, half that of the mean-of-values baseline: "
         "**Local · window "
         "8**. Linear, Top-k do not reach this error."
     )
@@ -235,7 +235,7 @@ def test_a_band_is_explained_only_where_there_is_one(heads, begins):
 )
 def test_floors_are_explained_where_one_is_above_nothing(measure, floor, said):
     told = budget.notes(asked("local", measure=measure), [point(0.2, floor=floor)])
-    assert any("lower bounds on the matrix error" in each for each in told) == said
+    assert any("lower bounds on a variant's matrix error" in each for each in told) == said
 
 
 @pytest.mark.parametrize(("floor", "drawn"), [(0.004, False), (0.006, True)])

@@ -348,7 +348,7 @@ def test_a_link_from_the_time_of_one_coloured_text_unfolds_that_variant():
 def test_without_a_row_its_bars_say_what_to_do():
     at = open_matrices(input="synthetic", n=12, row=None, more="row")
     assert not at.get("plotly_chart")
-    assert "to draw the row of that query as bars" in at.info[0].value
+    assert "to draw the row of its query as bars" in at.info[0].value
 
 
 def test_all_heads_stand_with_their_scores_in_the_order_asked_for_and_one_is_chosen():
