@@ -1,7 +1,6 @@
 """Middleware that puts the app's styles into the HTML page, so that content does not move after the first paint.
 
-Styles sent by a rerun arrive after the content that they move. Layout shift on load at 1280 × 720, without and with
-this module: Masks 0.93 and 0.01, Timing 0.52 and 0.03.
+Styles sent by a rerun arrive after the content that they move.
 """
 
 from functools import cache
