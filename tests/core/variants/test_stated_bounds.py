@@ -118,7 +118,7 @@ def test_a_bigbird_query_draws_no_more_keys_than_it_says(causal):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("size", [3, 8])
 def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
-    assert "at most twice as many" in help_of("reformer", "bucket_size")
+    assert "at most twice this number of tokens" in help_of("reformer", "bucket_size")
     attention = ac.get("reformer", bucket_size=size, rounds=1)
     seen = attention.variant.pattern(numbers(150, 6), numbers(150, 6), attention.params, causal=causal)
     assert seen.sum(-1).max() <= 2 * size
