@@ -1,4 +1,4 @@
-"""Command line of the library: ``python -m attention_core list``, ``bench``, ``claims`` and ``swap``."""
+"""Command line of the library: ``python -m attention_core list``, ``bench``, ``claims``, ``swap`` and ``learn``."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import mean
 
@@ -22,8 +22,10 @@ from attention_core.benchmarking.run_records import Skipped, gather
 from attention_core.benchmarking.timing import DTYPES, SIZES, TimingSpec
 from attention_core.claims import survey
 from attention_core.errors import InputError, LabError
-from attention_core.experiments import swap, timing_length
+from attention_core.experiments import learning, swap, timing_length
 from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource, UploadSource, models
+from attention_core.learning.model import POSITIONS
+from attention_core.learning.tasks import TASKS
 from attention_core.model_patching import from_word, layer_range
 
 WIDEST = 100
@@ -124,6 +126,24 @@ def _parser() -> argparse.ArgumentParser:
     change.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the text")
     change.add_argument("--json", action="store_true", help="the file to which the rows are written as JSON")
     change.set_defaults(command=_swap)
+    learn = commands.add_parser("learn", help="train tiny models, one per variant, on a small task")
+    learn.add_argument("--task", default="recall", metavar="KEY", help=f"the default: {', '.join(TASKS)}")
+    learn.add_argument("--variants", nargs="+", required=True, metavar="WORD", help="such as softmax deltanet")
+    learn.add_argument("--seed", type=int, default=0, help="the first seed")
+    learn.add_argument("--seeds", type=int, default=1, help="number of seeds; each trains one model per variant")
+    learn.add_argument("--steps", type=int, default=400, help="optimiser steps")
+    learn.add_argument("--every", type=int, default=learning.EVERY, help="steps between two measurements")
+    learn.add_argument("--length", type=int, help="tokens of a training sequence")
+    learn.add_argument("--items", type=int, help="pairs or symbols to remember")
+    learn.add_argument("--test-lengths", nargs="+", type=int, default=[], metavar="N", help="lengths to test on")
+    learn.add_argument("--test-items", nargs="+", type=int, default=[], metavar="N", help="numbers of items to test on")
+    learn.add_argument("--rate", type=float, help="learning rate of all variants; by default, the tuned rate of each")
+    learn.add_argument("--layers", type=int, default=2)
+    learn.add_argument("--heads", type=int, default=1)
+    learn.add_argument("--convolution", type=int, default=3, help="tokens of the short convolution; 0: none")
+    learn.add_argument("--positions", choices=POSITIONS, help="position encoding; by default, that of the task")
+    learn.add_argument("--json", action="store_true", help="print the rows as JSON")
+    learn.set_defaults(command=_learn)
     return parser
 
 
@@ -278,6 +298,41 @@ def _swap(args: argparse.Namespace) -> None:
             print(form.format(width=width, **rows[-1]), flush=True)
     if args.json:
         print(json.dumps(rows, indent=2))
+
+
+def _learn(args: argparse.Namespace) -> None:
+    use_threads()
+    plan = learning.plan(
+        args.variants,
+        task=args.task,
+        length=args.length,
+        items=args.items,
+        steps=args.steps,
+        rates=None if args.rate is None else [args.rate] * len(args.variants),
+        seeds=range(args.seed, args.seed + args.seeds),
+        lengths=args.test_lengths,
+        more_items=args.test_items,
+        every=args.every,
+        layers=args.layers,
+        heads=args.heads,
+        convolution=args.convolution,
+        **({} if args.positions is None else {"positions": args.positions}),
+    )
+    found: list[learning.LearnRow] = []
+    width = max(8, *map(len, args.variants))
+    if not args.json:
+        print(f"{'variant':<{width}} seed  step length items    loss accuracy seconds")
+    while (task := learning.next_task(plan, found)) is not None:
+        rows = learning.run(task)
+        found += rows
+        for each in () if args.json else rows:
+            line = (
+                "{variant:<{width}} {seed:>4} {step:>5} {length:>6} {items:>5} {loss:>7.3f} {accuracy:>8.3f} "
+                "{seconds:>7.2f}"
+            )
+            print(line.format(width=width, **asdict(each.row)), flush=True)
+    if args.json:
+        print(json.dumps([asdict(each.row) for each in found], indent=2))
 
 
 def _check_folder(out: Path) -> None:

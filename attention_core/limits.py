@@ -59,6 +59,10 @@ class Limits:
     """Maximum tokens read by a model with replaced layers: 512 take 1 to 2 s, and some variants take time n²."""
     swap_variants: int
     """Maximum variants that replace softmax on one page: a map of layers runs each variant about sixty times."""
+    learn_steps: int
+    """Maximum optimiser steps of a tiny model: a step takes 10 to 100 ms."""
+    learn_models: int
+    """Maximum tiny models of one run, variants times seeds: each keeps about 200 kB for each measurement."""
     hub_models: bool
     """True if visitors may name any model on the hub, which is then downloaded (up to gigabytes)."""
     hub_seconds: float
@@ -99,6 +103,8 @@ OWN_MACHINE = Limits(
     run_points=2048,
     swap_tokens=1024,
     swap_variants=8,
+    learn_steps=20_000,
+    learn_models=60,
     hub_models=True,
     hub_seconds=10.0,
     model_parameters=3_000_000_000,
@@ -131,6 +137,8 @@ HOSTED = Limits(
     run_points=2048,
     swap_tokens=512,
     swap_variants=5,
+    learn_steps=800,
+    learn_models=9,
     hub_models=False,
     hub_seconds=10.0,
     model_parameters=3_000_000_000,

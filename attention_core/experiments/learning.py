@@ -1,0 +1,220 @@
+"""Training of tiny models with different attention variants, and tests of the trained models on other sequences.
+
+A run trains several models in turn, a few steps at a time, so that all curves grow together. A trained model is then
+tested on longer sequences and on sequences with more items. Each task continues from the checkpoint of the one before,
+so a run can stop after any task and continue with the same numbers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from attention_core.errors import InputError
+from attention_core.experiments.task import Load, load
+from attention_core.learning.learning_task import LearningTask
+from attention_core.learning.model import ModelSpec
+from attention_core.learning.rates import rate
+from attention_core.learning.tasks import task as task_of
+from attention_core.learning.train import Checkpoint, Row, TrainSpec, measured, model_of
+from attention_core.learning.train import steps as train_steps
+from attention_core.limits import current
+from attention_core.runtime.progress import check
+
+EVERY = 25
+"""Training steps of a task, after which the model is measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A run: the models to train and what to test them on afterwards.
+
+    Attributes:
+        specs: the training runs.
+        lengths: lengths of the tests; the number of items is then that of training.
+        items: numbers of items of the tests, at the length of training or the shortest at which they are possible.
+        every: training steps between two measurements.
+    """
+
+    specs: tuple[TrainSpec, ...]
+    lengths: tuple[int, ...] = ()
+    items: tuple[int, ...] = ()
+    every: int = EVERY
+
+    @property
+    def tests(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of length and items to test on."""
+        first = self.specs[0]
+        wanted = task_of(first.model.task)
+        longer = [(length, first.items) for length in self.lengths]
+        fuller = [(length_for(wanted, first.length, items), items) for items in self.items]
+        return tuple(dict.fromkeys([*longer, *fuller]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainTask:
+    """A task that trains a model for some steps and measures it.
+
+    Attributes:
+        spec: the training run.
+        start: where it continues; None for the beginning.
+        until: the step to train up to; 0 to measure the untrained model.
+    """
+
+    spec: TrainSpec
+    start: Checkpoint | None
+    until: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestTask:
+    """A task that measures a trained model on other sequences.
+
+    Attributes:
+        spec: the training run.
+        end: its last checkpoint.
+        tests: pairs of length and items.
+    """
+
+    spec: TrainSpec
+    end: Checkpoint
+    tests: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnRow:
+    """A measurement during training, or of the trained model on other sequences.
+
+    Attributes:
+        spec: the training run.
+        row: what was measured.
+        checkpoint: the state of training; None for a test of the trained model.
+    """
+
+    spec: TrainSpec
+    row: Row
+    checkpoint: Checkpoint | None = field(default=None, repr=False)
+
+
+def plan(
+    words: Sequence[str],
+    *,
+    task: str = "recall",
+    length: int | None = None,
+    items: int | None = None,
+    steps: int = 400,
+    rates: Sequence[float] | None = None,
+    seeds: Sequence[int] = (0,),
+    lengths: Sequence[int] = (),
+    more_items: Sequence[int] = (),
+    every: int = EVERY,
+    **model: Any,  # noqa: ANN401 - the fields of ModelSpec
+) -> Plan:
+    """Return the plan of a run: every variant with every seed, all other things equal.
+
+    Args:
+        words: the variants and their settings.
+        task: key of the task.
+        length: tokens of a training sequence; the task's default for None.
+        items: pairs or symbols to remember; the task's default for None.
+        steps: optimiser steps.
+        rates: learning rate of each variant; None for the recorded rates.
+        seeds: seeds; each gives one model per variant.
+        lengths: lengths to test on afterwards.
+        more_items: numbers of items to test on afterwards.
+        every: training steps between two measurements.
+        **model: other fields of ``ModelSpec``.
+
+    Raises:
+        LabError: if the task, a variant or a sequence that the plan needs does not exist.
+    """
+    wanted = task_of(task)
+    length = wanted.length if length is None else length
+    items = wanted.items if items is None else items
+    wanted.check(length, items)
+    _check(steps=steps, every=every, models=len(words) * len(seeds))
+    for each in lengths:
+        wanted.check(each, items)
+    for each in more_items:
+        wanted.check(length_for(wanted, length, each), each)
+    settings: dict[str, Any] = {"positions": wanted.positions, "tokens": max((length, *lengths))} | model
+    found = rates or [rate(task, word) for word in words]
+    return Plan(
+        specs=tuple(
+            TrainSpec(
+                model=ModelSpec(task=task, word=word, **settings),
+                length=length,
+                items=items,
+                steps=steps,
+                rate=own,
+                seed=seed,
+            )
+            for seed in seeds
+            for word, own in zip(words, found, strict=True)
+        ),
+        lengths=tuple(lengths),
+        items=tuple(more_items),
+        every=every,
+    )
+
+
+def _check(*, steps: int, every: int, models: int) -> None:
+    """Check a plan's numbers against the profile.
+
+    Raises:
+        InputError: if a number is out of bounds.
+    """
+    limits = current()
+    for name, value, most in (
+        ("steps", steps, limits.learn_steps),
+        ("every", every, limits.learn_steps),
+        ("variants × seeds", models, limits.learn_models),
+    ):
+        if not 1 <= value <= most:
+            raise InputError("{name} is {value}. Choose a number from 1 to {most}.", name=name, value=value, most=most)
+
+
+def length_for(task: LearningTask, length: int, items: int) -> int:
+    """Return a length at which a task can have this many items: the given one, doubled until it is long enough."""
+    while task.most_items(length) < items and length < task.longest:
+        length *= 2
+    return min(length, task.longest)
+
+
+def next_task(plan: Plan, rows: Sequence[LearnRow]) -> TrainTask | TestTask | None:
+    """Return the task that follows these rows, for the model with the fewest steps; None after the last task."""
+    latest: dict[TrainSpec, Checkpoint] = {}
+    tested = set()
+    for found in rows:
+        if found.checkpoint is None:
+            tested.add(found.spec)
+        else:
+            latest[found.spec] = found.checkpoint
+    behind = min(plan.specs, key=lambda spec: latest[spec].step if spec in latest else -1)
+    if behind not in latest:
+        return TrainTask(spec=behind, start=None, until=0)
+    if (at := latest[behind]).step < behind.steps:
+        return TrainTask(spec=behind, start=at, until=min(at.step + plan.every, behind.steps))
+    left = [spec for spec in plan.specs if spec not in tested] if plan.tests else []
+    return TestTask(spec=left[0], end=latest[left[0]], tests=plan.tests) if left else None
+
+
+def total(plan: Plan) -> int:
+    """Return the number of tasks of a run."""
+    return sum(1 + -(-spec.steps // plan.every) + bool(plan.tests) for spec in plan.specs)
+
+
+def run(task: TrainTask | TestTask, *, load: Load = load) -> tuple[LearnRow, ...]:
+    """Train and measure, or test a trained model.
+
+    Raises:
+        LabError: if the variant cannot be trained on the task.
+    """
+    check()
+    if isinstance(task, TrainTask):
+        model, at = train_steps(task.spec, task.until, task.start)
+        return (LearnRow(spec=task.spec, row=measured(task.spec, model, at), checkpoint=at),)
+    model = model_of(task.spec, task.end.weights)
+    return tuple(
+        LearnRow(spec=task.spec, row=measured(task.spec, model, task.end, length=length, items=items))
+        for length, items in task.tests
+    )

@@ -1,0 +1,190 @@
+"""Tiny transformers whose attention is any registered variant, small enough to train on a CPU in seconds.
+
+A layer is ``x + W_o attend(W_q y, W_k y, W_v y)`` with ``y = LayerNorm(x)``. There is no feed-forward part. An optional
+short convolution over neighbouring tokens follows the projections, as in models with linear attention.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attention_core import registry
+from attention_core.errors import InputError
+from attention_core.inputs.positions import rotary
+from attention_core.learning.tasks import task
+from attention_core.variant import Attention
+
+Positions = Literal["none", "learned", "rotary"]
+POSITIONS: tuple[Positions, ...] = ("none", "learned", "rotary")
+"""Choices of position encoding: none, a learned vector added to each token, and rotation of queries and keys."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """The architecture of a tiny model.
+
+    Raises:
+        InputError: if a number is out of bounds.
+
+    Attributes:
+        task: key of the task, which determines the inputs, the classes and whether attention is causal.
+        word: the attention variant and its settings, such as ``local~window~16``.
+        layers: number of layers.
+        heads: number of heads; it divides ``width``.
+        width: size of a token's vector.
+        convolution: tokens that the short convolution covers; 0 for no convolution.
+        positions: one of ``POSITIONS``.
+        tokens: largest number of tokens if positions are learned.
+    """
+
+    task: str
+    word: str
+    layers: int = 2
+    heads: int = 1
+    width: int = 64
+    convolution: int = 3
+    positions: Positions = "none"
+    tokens: int = 64
+
+    def __post_init__(self) -> None:
+        for name, value, low, high in (
+            ("layers", self.layers, 1, 8),
+            ("heads", self.heads, 1, 8),
+            ("width", self.width, 8, 256),
+            ("convolution", self.convolution, 0, 15),
+        ):
+            if not low <= value <= high:
+                raise InputError(
+                    "{name} is {value}. Choose a number from {low} to {high}.",
+                    name=name,
+                    value=value,
+                    low=low,
+                    high=high,
+                )
+        if self.width % self.heads:
+            raise InputError(
+                "{heads} heads cannot divide a width of {width}. Choose 1, 2, 4 or 8 heads.",
+                heads=self.heads,
+                width=self.width,
+            )
+
+
+class ShortConvolution(nn.Module):
+    """A convolution over neighbouring tokens, separately for each channel; it starts as the identity.
+
+    Args:
+        channels: number of channels.
+        width: tokens that are covered: the token itself and earlier ones if causal, otherwise those on both sides.
+        causal: whether later tokens are excluded.
+    """
+
+    def __init__(self, channels: int, width: int, *, causal: bool) -> None:
+        super().__init__()
+        before = width - 1 if causal else width // 2
+        self.padding = (before, width - 1 - before)
+        self.weight = nn.Parameter(torch.zeros(channels, 1, width))
+        with torch.no_grad():
+            self.weight[:, :, before] = 1.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Mix neighbouring tokens of ``[B, n, channels]``."""
+        return F.conv1d(F.pad(x.mT, self.padding), self.weight, groups=self.weight.shape[0]).mT
+
+
+class Layer(nn.Module):
+    """One attention layer with a residual connection."""
+
+    def __init__(self, spec: ModelSpec, attention: Attention, *, causal: bool) -> None:
+        super().__init__()
+        self.attention, self.heads, self.causal = attention, spec.heads, causal
+        self.is_rotary = spec.positions == "rotary"
+        self.norm = nn.LayerNorm(spec.width)
+        self.project = nn.Linear(spec.width, 3 * spec.width, bias=False)
+        self.mix: nn.Module = nn.Identity()
+        if spec.convolution:
+            self.mix = ShortConvolution(3 * spec.width, spec.convolution, causal=causal)
+        self.out = nn.Linear(spec.width, spec.width, bias=False)
+
+    def qkv(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the queries, keys and values of tokens ``[B, n, D]``, each ``[B, H, n, D / H]``."""
+        mixed = self.mix(self.project(self.norm(x)))
+        q, k, v = mixed.unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        return (rotary(q), rotary(k), v) if self.is_rotary else (q, k, v)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the tokens after this layer, ``[B, n, D]``."""
+        outputs = self.attention.attend(*self.qkv(x), causal=self.causal)
+        return x + self.out(outputs.transpose(1, 2).flatten(2))
+
+
+class TinyModel(nn.Module):
+    """A transformer of attention layers alone, for one task.
+
+    Args:
+        spec: the architecture.
+
+    Raises:
+        LabError: if the task or the variant does not exist, or the variant cannot be trained on the task.
+    """
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__()
+        wanted, attention = task(spec.task), registry.from_word(spec.word)
+        if reason := refusal(spec):
+            raise InputError("{title} cannot be trained on this task: {reason}", title=attention.title, reason=reason)
+        self.spec = spec
+        self.embed: nn.Module = (
+            nn.Linear(wanted.inputs, spec.width) if wanted.vectors else nn.Embedding(wanted.inputs, spec.width)
+        )
+        self.places = nn.Parameter(0.02 * torch.randn(spec.tokens, spec.width)) if spec.positions == "learned" else None
+        self.layers = nn.ModuleList(Layer(spec, attention, causal=wanted.causal) for _ in range(spec.layers))
+        self.norm = nn.LayerNorm(spec.width)
+        self.head = nn.Linear(spec.width, wanted.classes)
+
+    def embedded(self, inputs: Tensor) -> Tensor:
+        """Return the vectors of the tokens before the first layer, ``[B, n, D]``.
+
+        Raises:
+            InputError: if there are more tokens than learned positions.
+        """
+        x = cast("Tensor", self.embed(inputs))
+        if self.places is None:
+            return x
+        if x.shape[1] > len(self.places):
+            raise InputError(
+                "This model has learned positions for {most} tokens only. Choose at most {most} tokens, or train it "
+                "without positions.",
+                most=len(self.places),
+            )
+        return x + self.places[: x.shape[1]]
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return the logits of the classes at each position, ``[B, n, classes]``.
+
+        Args:
+            inputs: the task's symbols, ``[B, n]``, or vectors, ``[B, n, features]``.
+        """
+        x = self.embedded(inputs)
+        for layer in self.layers:
+            x = layer(x)
+        return cast("Tensor", self.head(self.norm(x)))
+
+    @torch.no_grad()
+    def recorded(self, inputs: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Return the queries, keys and values of each layer, each ``[B, H, n, D / H]``."""
+        x, found = self.embedded(inputs), []
+        for layer in self.layers:
+            found.append(cast("Layer", layer).qkv(x))
+            x = layer(x)
+        return found
+
+
+def refusal(spec: ModelSpec) -> str:
+    """Return why a variant cannot be trained on a task; empty if it can."""
+    variant = registry.from_word(spec.word).variant
+    if task(spec.task).causal and variant.causal_reason is not None:
+        return variant.causal_reason
+    return ""

@@ -1,0 +1,21 @@
+"""The learning tasks, one file each."""
+
+from attention_core.errors import InputError, nearest
+from attention_core.learning.learning_task import LearningTask
+from attention_core.learning.tasks import characters, copying, digits, induction, maximum, parity, recall
+
+TASKS: dict[str, LearningTask] = {
+    each.TASK.key: each.TASK for each in (recall, copying, induction, maximum, parity, characters, digits)
+}
+"""All tasks by key, in display order."""
+
+
+def task(key: str) -> LearningTask:
+    """Return a task by its key.
+
+    Raises:
+        InputError: if the key is unknown.
+    """
+    if key not in TASKS:
+        raise InputError("There is no task {key!r}. {hint}", key=key, hint=nearest(key, TASKS))
+    return TASKS[key]

@@ -1,0 +1,226 @@
+"""Training of a tiny model: seeded, in parts that can be stopped and continued, with the same result.
+
+The batch of a step depends on the seed and the step alone, so that a run continued from a checkpoint gives the same
+numbers as a run without a pause.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load, save
+from torch import Tensor
+
+from attention_core.learning.learning_task import IGNORED, Batch
+from attention_core.learning.model import ModelSpec, TinyModel
+from attention_core.learning.tasks import task
+from attention_core.ops.random import generator
+
+EVALUATED = 256
+"""Sequences on which accuracy is measured."""
+CLIP = 1.0
+"""Largest norm of the gradient; a longer one is scaled down."""
+WARM_UP = 20
+"""Steps over which the learning rate rises linearly."""
+
+_INIT, _BATCH, _LENGTH, _TEST = range(4)  # streams of random numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSpec:
+    """A training run.
+
+    Attributes:
+        model: the architecture, the task and the variant.
+        length: tokens of a training sequence; the largest if the task varies it.
+        items: pairs or symbols to remember; 0 if the task has none.
+        steps: number of optimiser steps.
+        batch: sequences per step.
+        rate: learning rate of AdamW.
+        seed: seed of the initial weights and of all sequences.
+    """
+
+    model: ModelSpec
+    length: int
+    items: int
+    steps: int = 400
+    batch: int = 64
+    rate: float = 3e-3
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """The state of a run after some steps, measured on sequences that training does not use.
+
+    Attributes:
+        variant: the variant and its settings.
+        task: key of the task.
+        seed: seed of the run.
+        step: steps so far.
+        length: tokens of the sequences measured on.
+        items: pairs or symbols to remember in them.
+        loss: mean cross-entropy in nats; not finite if training failed.
+        accuracy: share of correct predictions.
+        seconds: CPU seconds of training so far.
+        tokens: training tokens so far.
+    """
+
+    variant: str
+    task: str
+    seed: int
+    step: int
+    length: int
+    items: int
+    loss: float
+    accuracy: float
+    seconds: float
+    tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A model and its optimiser after some steps.
+
+    Attributes:
+        step: steps so far.
+        seconds: CPU seconds of training so far.
+        tokens: training tokens so far.
+        weights: the model's parameters as safetensors.
+        moments: the optimiser's two moments of each parameter as safetensors.
+    """
+
+    step: int
+    seconds: float
+    tokens: int
+    weights: bytes = field(repr=False)
+    moments: bytes = field(repr=False)
+
+
+def initial(spec: TrainSpec) -> TinyModel:
+    """Return the untrained model; its weights depend on the seed and the architecture alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(generator(spec.seed, _INIT).initial_seed())
+        return TinyModel(spec.model)
+
+
+def batch_at(spec: TrainSpec, step: int) -> Batch:
+    """Return the training batch of a step."""
+    wanted, length = task(spec.model.task), spec.length
+    if wanted.varied:
+        length = int(torch.randint(wanted.shortest, length + 1, (), generator=generator(spec.seed, _LENGTH, step)))
+    return wanted.sample(generator(spec.seed, _BATCH, step), spec.batch, length, spec.items)
+
+
+def evaluation_batch(spec: TrainSpec, length: int, items: int, sequences: int = EVALUATED) -> Batch:
+    """Return sequences that training does not use; they depend on the length, the items and the seed alone.
+
+    Raises:
+        InputError: if the task has no such sequences.
+    """
+    wanted = task(spec.model.task)
+    wanted.check(length, items)
+    kept = {"held_out": True} if wanted.held_out else {}
+    return wanted.sample(generator(spec.seed, _TEST, length, items), sequences, length, items, **kept)
+
+
+def loss_of(model: TinyModel, batch: Batch) -> Tensor:
+    """Return the mean cross-entropy in nats over all positions with a target."""
+    return F.cross_entropy(model(batch.inputs).flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORED)
+
+
+@torch.no_grad()
+def evaluate(model: TinyModel, batch: Batch) -> tuple[float, float]:
+    """Return the loss in nats and the accuracy on a batch; the accuracy is 0 if the logits are not finite."""
+    logits, asked = model(batch.inputs), batch.targets != IGNORED
+    right = (logits.argmax(-1) == batch.targets) & logits.isfinite().all(-1)
+    loss = F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORED)
+    return float(loss), float(right[asked].float().mean())
+
+
+def steps(spec: TrainSpec, until: int, start: Checkpoint | None = None) -> tuple[TinyModel, Checkpoint]:
+    """Train up to a step, from the beginning or from a checkpoint.
+
+    Raises:
+        LabError: if the variant cannot be trained on the task.
+    """
+    model = initial(spec)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=spec.rate, weight_decay=0.0)
+    done, seconds, tokens = 0, 0.0, 0
+    if start is not None:
+        model.load_state_dict(load(start.weights))
+        _restore(optimizer, model, start)
+        done, seconds, tokens = start.step, start.seconds, start.tokens
+    began = time.thread_time()
+    for step in range(done, min(until, spec.steps)):
+        batch = batch_at(spec, step)
+        tokens += batch.targets.numel()
+        for group in optimizer.param_groups:
+            group["lr"] = spec.rate * min(1.0, (step + 1) / WARM_UP)
+        optimizer.zero_grad(set_to_none=True)
+        loss_of(model, batch).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        optimizer.step()
+        done = step + 1
+    seconds += time.thread_time() - began
+    return model, Checkpoint(
+        step=done, seconds=seconds, tokens=tokens, weights=save(model.state_dict()), moments=_moments(optimizer, model)
+    )
+
+
+def measured(spec: TrainSpec, model: TinyModel, at: Checkpoint, *, length: int = 0, items: int = 0) -> Row:
+    """Return the row of a checkpoint, at the spec's own length and items by default."""
+    length, items = length or spec.length, items or spec.items
+    loss, accuracy = evaluate(model, evaluation_batch(spec, length, items))
+    return Row(
+        variant=spec.model.word,
+        task=spec.model.task,
+        seed=spec.seed,
+        step=at.step,
+        length=length,
+        items=items,
+        loss=loss,
+        accuracy=accuracy,
+        seconds=at.seconds,
+        tokens=at.tokens,
+    )
+
+
+def train(spec: TrainSpec, *, every: int = 25) -> Iterator[tuple[Row, Checkpoint]]:
+    """Train a model and yield its row and checkpoint each ``every`` steps, at last after the last step."""
+    at: Checkpoint | None = None
+    while at is None or at.step < spec.steps:
+        model, at = steps(spec, (0 if at is None else at.step) + every, at)
+        yield measured(spec, model, at), at
+
+
+def model_of(spec: TrainSpec, weights: bytes) -> TinyModel:
+    """Return the model with these weights, given as safetensors."""
+    model = initial(spec)
+    model.load_state_dict(load(weights))
+    return model
+
+
+def _moments(optimizer: torch.optim.Optimizer, model: TinyModel) -> bytes:
+    state = optimizer.state
+    return save(
+        {
+            f"{name}.{moment}": state[parameter][moment]
+            for name, parameter in model.named_parameters()
+            if parameter in state
+            for moment in ("exp_avg", "exp_avg_sq")
+        }
+    )
+
+
+def _restore(optimizer: torch.optim.Optimizer, model: TinyModel, start: Checkpoint) -> None:
+    moments = load(start.moments)
+    for name, parameter in model.named_parameters():
+        if f"{name}.exp_avg" in moments:
+            optimizer.state[parameter] = {
+                "step": torch.tensor(float(start.step)),
+                "exp_avg": moments[f"{name}.exp_avg"],
+                "exp_avg_sq": moments[f"{name}.exp_avg_sq"],
+            }

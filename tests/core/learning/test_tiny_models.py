@@ -1,0 +1,223 @@
+"""Tests of the tiny models: equal to a plain transformer, trainable with every variant, seeded, and resumable."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import attention_core as ac
+from attention_core.errors import InputError
+from attention_core.inputs.positions import rotary
+from attention_core.learning.learning_task import IGNORED
+from attention_core.learning.model import ModelSpec, ShortConvolution, TinyModel, refusal
+from attention_core.learning.tasks import TASKS
+from attention_core.learning.train import (
+    TrainSpec,
+    batch_at,
+    evaluate,
+    evaluation_batch,
+    initial,
+    loss_of,
+    measured,
+    model_of,
+    steps,
+    train,
+)
+
+
+def spec_of(word="softmax", *, task="recall", length=16, items=2, count=20, batch=16, seed=0, **model):
+    model = ModelSpec(task=task, word=word, **{"tokens": 80, "positions": TASKS[task].positions} | model)
+    return TrainSpec(model=model, length=length, items=items, steps=count, batch=batch, seed=seed)
+
+
+def plain_logits(model, spec, inputs):
+    """Compute the model with torch's own attention layer and hand-written convolutions."""
+    weights = dict(model.named_parameters())
+    x = F.embedding(inputs, weights["embed.weight"])
+    if spec.positions == "learned":
+        x = x + weights["places"][: inputs.shape[1]]
+    n, width = inputs.shape[1], spec.width
+    future = torch.ones(n, n, dtype=torch.bool).triu(1)
+    for i in range(spec.layers):
+        y = F.layer_norm(x, (width,), weights[f"layers.{i}.norm.weight"], weights[f"layers.{i}.norm.bias"])
+        parts = []
+        kernels = [None] * 3 if not spec.convolution else weights[f"layers.{i}.mix.weight"].chunk(3)
+        for W, kernel in zip(weights[f"layers.{i}.project.weight"].chunk(3), kernels, strict=True):
+            z = y @ W.T
+            if kernel is not None:
+                last = spec.convolution - 1
+                shifted = [F.pad(z, (0, 0, last - j, 0))[:, :n] for j in range(spec.convolution)]
+                z = sum(kernel[:, 0, j] * shifted[j] for j in range(spec.convolution))
+            parts.append(z)
+        plain = nn.MultiheadAttention(width, spec.heads, bias=False, batch_first=True)
+        unit = torch.eye(width)
+        with torch.no_grad():
+            plain.in_proj_weight.copy_(torch.cat([unit] * 3))
+            plain.out_proj.weight.copy_(unit)
+        out, _ = plain(*parts, attn_mask=future, need_weights=True)
+        x = x + out @ weights[f"layers.{i}.out.weight"].T
+    x = F.layer_norm(x, (width,), weights["norm.weight"], weights["norm.bias"])
+    return x @ weights["head.weight"].T + weights["head.bias"]
+
+
+@pytest.mark.parametrize("heads", [1, 4])
+@pytest.mark.parametrize("convolution", [0, 3])
+@pytest.mark.parametrize("positions", ["none", "learned"])
+def test_the_softmax_model_equals_a_plain_transformer_with_its_gradients(heads, convolution, positions):
+    spec = spec_of(heads=heads, convolution=convolution, positions=positions)
+    batch = batch_at(spec, 0)
+    model = initial(spec)
+    for parameter in model.parameters():  # a trained convolution is not the identity
+        nn.init.normal_(parameter, std=0.3, generator=torch.Generator().manual_seed(parameter.numel()))
+    torch.testing.assert_close(model(batch.inputs), plain_logits(model, spec.model, batch.inputs), atol=1e-5, rtol=1e-5)
+    loss_of(model, batch).backward()
+    found = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    model.zero_grad()
+    logits = plain_logits(model, spec.model, batch.inputs)
+    F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORED).backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(found[name], parameter.grad, atol=1e-5, rtol=1e-4)
+
+
+TRAINED = [
+    (variant.key, task)
+    for variant in ac.all_variants()
+    for task in ("recall", "digits")
+    if (variant.causal_reason is None) == (task == "recall")
+]
+
+
+@pytest.mark.parametrize(("key", "task"), TRAINED)
+def test_every_variant_trains_by_the_same_code_with_equal_numbers_for_equal_seeds(key, task):
+    sizes = {"length": 16, "items": 2} if task == "recall" else {"length": 64, "items": 0}
+    spec = spec_of(key, task=task, batch=8, **sizes)
+    model, at = steps(spec, 20)
+    again, _ = steps(spec, 20)
+    gradients = [parameter.grad for parameter in model.parameters()]
+    assert all(gradient is not None and gradient.isfinite().all() and gradient.any() for gradient in gradients)
+    batch = evaluation_batch(spec, spec.length, spec.items)
+    loss, _ = evaluate(model, batch)
+    assert math.isfinite(loss)
+    assert loss < evaluate(initial(spec), batch)[0]
+    assert evaluate(again, batch)[0] == loss
+    assert at.step == 20
+
+
+def test_a_variant_that_cannot_be_causal_names_its_reason_on_a_causal_task_alone():
+    spec = spec_of("nystrom")
+    assert refusal(spec.model) == ac.variant("nystrom").causal_reason
+    with pytest.raises(InputError, match="Nyström cannot be trained on this task: its landmarks"):
+        initial(spec)
+    assert not refusal(replace(spec.model, task="digits"))
+
+
+@pytest.mark.parametrize("pause", [1, 7, 19])
+@pytest.mark.parametrize("word", ["softmax", "deltanet"])
+def test_a_run_that_continues_from_a_checkpoint_gives_the_same_weights(pause, word):
+    spec = spec_of(word)
+    whole, end = steps(spec, 20)
+    _, start = steps(spec, pause)
+    continued, other = steps(spec, 20, start)
+    assert end.weights == other.weights
+    assert end.moments == other.moments
+    assert end.tokens == other.tokens == 20 * 16 * 16
+    assert other.seconds > 0
+    assert measured(spec, whole, end).loss == measured(spec, continued, other).loss
+
+
+def test_another_seed_gives_other_weights_and_other_sequences():
+    first, second = spec_of(), spec_of(seed=1)
+    assert not torch.equal(initial(first).head.weight, initial(second).head.weight)
+    assert not torch.equal(batch_at(first, 0).inputs, batch_at(second, 0).inputs)
+    assert not torch.equal(batch_at(first, 0).inputs, batch_at(first, 1).inputs)
+
+
+def test_training_leaves_the_global_random_numbers_alone():
+    torch.manual_seed(7)
+    wanted = torch.rand(3)
+    torch.manual_seed(7)
+    steps(spec_of(count=2), 2)
+    assert torch.equal(torch.rand(3), wanted)
+
+
+def test_train_measures_at_each_interval_and_after_the_last_step():
+    rows = list(train(spec_of(count=5), every=2))
+    assert [row.step for row, _ in rows] == [2, 4, 5]
+    assert rows[-1][0].tokens == 5 * 16 * 16
+    last, at = rows[-1]
+    again = measured(spec_of(count=5), model_of(spec_of(count=5), at.weights), at)
+    assert again == last
+
+
+def test_a_run_whose_loss_is_not_finite_reports_it():
+    spec = replace(spec_of(count=3), rate=1e30)
+    model, at = steps(spec, 3)
+    row = measured(spec, model, at)
+    assert not math.isfinite(row.loss)
+    assert row.accuracy == 0
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_a_short_convolution_starts_as_the_identity_and_sees_its_neighbours_alone(width, causal):
+    mix = ShortConvolution(4, width, causal=causal)
+    x = torch.randn(2, 9, 4)
+    torch.testing.assert_close(mix(x), x)
+    nn.init.ones_(mix.weight)
+    one = torch.zeros(1, 9, 4)
+    one[:, 4] = 1.0
+    touched = mix(one)[0, :, 0].nonzero().flatten().tolist()
+    assert len(touched) == width
+    assert 4 in touched
+    assert min(touched) == 4 if causal else max(abs(i - 4) for i in touched) == width // 2
+
+
+def test_rotary_positions_rotate_queries_and_keys_and_leave_values():
+    spec = spec_of(positions="rotary")
+    plain = replace(spec, model=replace(spec.model, positions="none"))
+    inputs = batch_at(spec, 0).inputs
+    (q, k, v), (own_q, own_k, own_v) = initial(spec).recorded(inputs)[0], initial(plain).recorded(inputs)[0]
+    torch.testing.assert_close(q, rotary(own_q))
+    torch.testing.assert_close(k, rotary(own_k))
+    torch.testing.assert_close(v, own_v)
+
+
+def test_recorded_queries_keys_and_values_are_those_that_the_model_uses():
+    spec = spec_of(heads=2)
+    model = initial(spec)
+    inputs = batch_at(spec, 0).inputs
+    x = model.embedded(inputs)
+    for layer, (q, k, v) in zip(model.layers, model.recorded(inputs), strict=True):
+        assert q.shape == k.shape == v.shape == (16, 2, 16, 32)
+        outputs = ac.get("softmax").weights(q, k, causal=True) @ v
+        x = x + outputs.transpose(1, 2).flatten(2) @ layer.out.weight.T
+    torch.testing.assert_close(x @ torch.eye(64), model_body(model, inputs), atol=1e-5, rtol=1e-5)
+
+
+def model_body(model, inputs):
+    x = model.embedded(inputs)
+    for layer in model.layers:
+        x = layer(x)
+    return x
+
+
+def test_more_tokens_than_learned_positions_are_refused():
+    spec = spec_of(positions="learned", tokens=8)
+    with pytest.raises(InputError, match="learned positions for 8 tokens only"):
+        initial(spec)(torch.zeros(1, 9, dtype=torch.long))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("layers", 0), ("layers", 9), ("heads", 0), ("heads", 3), ("convolution", -1), ("width", 4)]
+)
+def test_a_model_out_of_bounds_is_refused(name, value):
+    with pytest.raises(InputError, match="Choose"):
+        ModelSpec(task="recall", word="softmax", **{name: value})
+
+
+def test_the_default_model_is_tiny():
+    model = TinyModel(ModelSpec(task="recall", word="softmax"))
+    assert 35_000 < sum(parameter.numel() for parameter in model.parameters()) < 50_000
