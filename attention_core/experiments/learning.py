@@ -9,13 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import torch
+
+from attention_core import registry
 from attention_core.errors import InputError
 from attention_core.experiments.task import Load, load
-from attention_core.learning.learning_task import LearningTask
-from attention_core.learning.model import ModelSpec
+from attention_core.learning.learning_task import Batch, LearningTask
+from attention_core.learning.model import ModelSpec, TinyModel
 from attention_core.learning.rates import rate
 from attention_core.learning.tasks import task as task_of
-from attention_core.learning.train import Checkpoint, Row, TrainSpec, measured, model_of
+from attention_core.learning.train import Checkpoint, Row, TrainSpec, evaluation_batch, measured, model_of
 from attention_core.learning.train import steps as train_steps
 from attention_core.limits import current
 from attention_core.runtime.progress import check
@@ -87,11 +91,16 @@ class LearnRow:
     Attributes:
         spec: the training run.
         row: what was measured.
-        checkpoint: the state of training; None for a test of the trained model.
+        is_test: whether the trained model was tested on other sequences.
+        matrices: the attention matrices of every layer on ``example(spec)``, averaged over heads, ``[layers, n, n]``
+            float16; None for a test, and for recorded seeds other than the first.
+        checkpoint: the state of training; None for a test and for a recorded row.
     """
 
     spec: TrainSpec
     row: Row
+    is_test: bool = False
+    matrices: np.ndarray | None = field(default=None, repr=False)
     checkpoint: Checkpoint | None = field(default=None, repr=False)
 
 
@@ -185,9 +194,9 @@ def next_task(plan: Plan, rows: Sequence[LearnRow]) -> TrainTask | TestTask | No
     latest: dict[TrainSpec, Checkpoint] = {}
     tested = set()
     for found in rows:
-        if found.checkpoint is None:
+        if found.is_test:
             tested.add(found.spec)
-        else:
+        elif found.checkpoint is not None:
             latest[found.spec] = found.checkpoint
     behind = min(plan.specs, key=lambda spec: latest[spec].step if spec in latest else -1)
     if behind not in latest:
@@ -212,9 +221,33 @@ def run(task: TrainTask | TestTask, *, load: Load = load) -> tuple[LearnRow, ...
     check()
     if isinstance(task, TrainTask):
         model, at = train_steps(task.spec, task.until, task.start)
-        return (LearnRow(spec=task.spec, row=measured(task.spec, model, at), checkpoint=at),)
+        return (
+            LearnRow(
+                spec=task.spec, row=measured(task.spec, model, at), matrices=matrices(task.spec, model), checkpoint=at
+            ),
+        )
     model = model_of(task.spec, task.end.weights)
     return tuple(
-        LearnRow(spec=task.spec, row=measured(task.spec, model, task.end, length=length, items=items))
+        LearnRow(spec=task.spec, row=measured(task.spec, model, task.end, length=length, items=items), is_test=True)
         for length, items in task.tests
     )
+
+
+def example(spec: TrainSpec) -> Batch:
+    """Return one sequence of the evaluation, ``[1, n]``, which is the same for all variants of a plan with one seed."""
+    return evaluation_batch(spec, spec.length, spec.items, sequences=1)
+
+
+def example_labels(spec: TrainSpec) -> list[str]:
+    """Return the names of the example's tokens; their numbers for a task of vectors."""
+    label, batch = task_of(spec.model.task).label, example(spec)
+    if label is None:
+        return [str(i) for i in range(batch.inputs.shape[1])]
+    return [label(symbol) for symbol in batch.inputs[0].tolist()]
+
+
+def matrices(spec: TrainSpec, model: TinyModel) -> np.ndarray:
+    """Return the attention matrices of all layers on the example, averaged over heads, ``[layers, n, n]`` float16."""
+    attention, causal = registry.from_word(spec.model.word), task_of(spec.model.task).causal
+    layers = [attention.weights(q, k, causal=causal)[0].mean(0) for q, k, _ in model.recorded(example(spec).inputs)]
+    return torch.stack(layers).half().numpy()

@@ -2,8 +2,9 @@
 
 import json
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
+FILE = Path(__file__).parent / "recorded" / "rates.json"
 DEFAULT = 3e-3
 GRID = (1e-3, 3e-3, 1e-2)
 """The rates that ``python -m attention_core.learning.record`` compares."""
@@ -12,8 +13,7 @@ GRID = (1e-3, 3e-3, 1e-2)
 @cache
 def tuned() -> dict[str, dict[str, float]]:
     """Return the recorded best rates by task and variant; empty if none are recorded."""
-    file = resources.files("attention_core.learning").joinpath("recorded/rates.json")
-    return json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    return json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {}
 
 
 def rate(task: str, word: str) -> float:

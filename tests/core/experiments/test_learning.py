@@ -29,7 +29,7 @@ def test_models_train_in_turn_and_are_tested_at_the_end():
     plan = small(seeds=(0, 1), lengths=(24,), more_items=(3, 8))
     rows, tasks = finished(plan)
     assert len(tasks) == learning.total(plan) == 4 * (1 + 3 + 1)
-    trained = [row for row in rows if row.checkpoint]
+    trained = [row for row in rows if not row.is_test]
     assert [row.row.step for row in trained] == [0] * 4 + [2] * 4 + [4] * 4 + [5] * 4
     assert [(row.row.variant, row.row.seed) for row in trained[:4]] == [
         ("softmax", 0),
@@ -37,7 +37,7 @@ def test_models_train_in_turn_and_are_tested_at_the_end():
         ("softmax", 1),
         ("linear", 1),
     ]
-    tested = [(row.row.length, row.row.items) for row in rows if row.spec == plan.specs[0] and not row.checkpoint]
+    tested = [(row.row.length, row.row.items) for row in rows if row.spec == plan.specs[0] and row.is_test]
     assert tested == [(24, 2), (12, 3), (24, 8)]
     assert all(math.isfinite(row.row.loss) for row in rows)
 

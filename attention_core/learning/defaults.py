@@ -1,0 +1,48 @@
+"""The default selection of each task: the variants that are compared, and the sequences that they are tested on."""
+
+from collections.abc import Sequence
+
+from attention_core.experiments import learning
+
+VARIANTS = ("softmax", "local~window~16", "linear~feature_map~elu+1", "gla", "deltanet", "gated_deltanet")
+"""Variants compared by default: full attention, a window, and four whose state has a fixed size."""
+OTHERS: dict[str, tuple[str, ...]] = {
+    "parity": ("softmax", "linear~feature_map~elu+1", "gla", "deltanet", "deltanet~strength~2.0"),
+    "maximum": ("softmax", "softmax_log_n", "sigmoid", "relu2", "linear~feature_map~elu+1"),
+    "digits": ("softmax", "local~window~16", "linear~feature_map~elu+1", "nystrom", "linformer"),
+}
+"""Variants of tasks that ask another question."""
+SEEDS = (0, 1, 2)
+STEPS = 400
+LONGER = {
+    "recall": (32, 64, 128, 256),
+    "maximum": (17, 65, 257),
+    "parity": (32, 64, 128, 256),
+    "induction": (32, 64, 128),
+}
+"""Lengths that trained models are tested on."""
+MORE = {"recall": (4, 8, 12, 16, 24)}
+"""Numbers of items that trained models are tested on."""
+
+
+def default_plan(
+    task: str, *, rate: float | None = None, seeds: Sequence[int] = SEEDS, tests: bool = True
+) -> learning.Plan:
+    """Return the plan of a task's default selection.
+
+    Args:
+        task: key of the task.
+        rate: learning rate of all variants; None for the tuned rates.
+        seeds: seeds.
+        tests: whether the trained models are tested on other sequences.
+    """
+    words = OTHERS.get(task, VARIANTS)
+    return learning.plan(
+        words,
+        task=task,
+        steps=STEPS,
+        rates=None if rate is None else (rate,) * len(words),
+        seeds=seeds,
+        lengths=LONGER.get(task, ()) if tests else (),
+        more_items=MORE.get(task, ()) if tests else (),
+    )

@@ -1,0 +1,107 @@
+"""Recorded training runs, so that visitors see results before they train a model themselves.
+
+One file per task holds the rows of all its runs, and the attention matrices of the first seed as whole numbers from
+-127 to 127 relative to each matrix's largest entry.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
+
+import msgspec
+import numpy as np
+
+from attention_core.benchmarking.device import Stamp
+from attention_core.experiments.learning import LearnRow, Plan
+from attention_core.learning.train import Row, TrainSpec
+
+LEVELS = 127
+"""Number by which the largest entry of a matrix is stored."""
+
+
+class Recorded(msgspec.Struct, frozen=True, array_like=True):
+    """The numbers of one ``LearnRow``; ``scales`` and ``levels`` are empty if its matrices are not stored."""
+
+    step: int
+    length: int
+    items: int
+    loss: float
+    accuracy: float
+    seconds: float
+    tokens: int
+    is_test: bool
+    scales: tuple[float, ...]
+    levels: bytes
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A recorded file: the machine, and the rows by the repr of their training runs."""
+
+    stamp: Stamp
+    runs: dict[str, tuple[Recorded, ...]]
+
+
+def known(plan: Plan) -> list[LearnRow]:
+    """Return the recorded rows of a plan's runs; empty if one of the runs is not recorded."""
+    found = recorded(plan.specs[0].model.task)
+    if found is None or not all(repr(spec) in found.runs for spec in plan.specs):
+        return []
+    return [_row(spec, each) for spec in plan.specs for each in found.runs[repr(spec)]]
+
+
+@cache
+def recorded(task: str) -> Document | None:
+    """Return the recorded runs of a task; None if there are none."""
+    file = resources.files("attention_core.learning").joinpath(f"recorded/{task}.msgpack")
+    return msgspec.msgpack.decode(file.read_bytes(), type=Document) if file.is_file() else None
+
+
+def encode(stamp: Stamp, rows: Iterable[LearnRow], *, with_matrices: Sequence[int]) -> bytes:
+    """Return the content of a recorded file.
+
+    Args:
+        stamp: the machine and the date.
+        rows: the rows.
+        with_matrices: the seeds whose matrices are stored.
+    """
+    runs: dict[str, list[Recorded]] = {}
+    for found in rows:
+        kept = found.matrices if found.spec.seed in with_matrices else None
+        runs.setdefault(repr(found.spec), []).append(_numbers(found, kept))
+    return msgspec.msgpack.encode(Document(stamp, {name: tuple(own) for name, own in runs.items()}))
+
+
+def _numbers(found: LearnRow, matrices: np.ndarray | None) -> Recorded:
+    row, levels = found.row, b""
+    scales: tuple[float, ...] = ()
+    if matrices is not None:
+        scales = tuple(float(np.abs(each).max()) or 1.0 for each in matrices.astype(np.float32))
+        shares = matrices.astype(np.float32) / np.array(scales)[:, None, None]
+        levels = np.rint(shares * LEVELS).astype(np.int8).tobytes()
+    return Recorded(
+        row.step, row.length, row.items, row.loss, row.accuracy, row.seconds, row.tokens, found.is_test, scales, levels
+    )
+
+
+def _row(spec: TrainSpec, found: Recorded) -> LearnRow:
+    matrices = None
+    if found.levels:
+        levels = np.frombuffer(found.levels, np.int8).reshape(spec.model.layers, spec.length, spec.length)
+        matrices = levels / np.float32(LEVELS) * np.array(found.scales, np.float32)[:, None, None]
+    return LearnRow(
+        spec=spec,
+        row=Row(
+            variant=spec.model.word,
+            task=spec.model.task,
+            seed=spec.seed,
+            step=found.step,
+            length=found.length,
+            items=found.items,
+            loss=found.loss,
+            accuracy=found.accuracy,
+            seconds=found.seconds,
+            tokens=found.tokens,
+        ),
+        is_test=found.is_test,
+        matrices=matrices,
+    )
