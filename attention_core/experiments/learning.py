@@ -145,7 +145,8 @@ def plan(
         wanted.check(each, items)
     for each in more_items:
         wanted.check(length_for(wanted, length, each), each)
-    settings: dict[str, Any] = {"positions": wanted.positions, "tokens": max((length, *lengths))} | model
+    settings: dict[str, Any] = {"positions": wanted.positions} | model
+    settings["tokens"] = max((length, *lengths)) if settings["positions"] == "learned" else 0
     found = rates or [rate(task, word) for word in words]
     return Plan(
         specs=tuple(

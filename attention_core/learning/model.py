@@ -37,7 +37,7 @@ class ModelSpec:
         width: size of a token's vector.
         convolution: tokens that the short convolution covers; 0 for no convolution.
         positions: one of ``POSITIONS``.
-        tokens: largest number of tokens if positions are learned.
+        tokens: largest number of tokens if positions are learned, else 0.
     """
 
     task: str
@@ -47,7 +47,7 @@ class ModelSpec:
     width: int = 64
     convolution: int = 3
     positions: Positions = "none"
-    tokens: int = 64
+    tokens: int = 0
 
     def __post_init__(self) -> None:
         for name, value, low, high in (

@@ -26,8 +26,8 @@ def rows_of(plan: learning.Plan) -> list[learning.LearnRow]:
     while (task := learning.next_task(plan, rows)) is not None:
         rows += learning.run(task)
         tasks += 1
-        print(f"\r{tasks}/{learning.total(plan)}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+        sys.stderr.write(f"\r{tasks}/{learning.total(plan)}")
+    sys.stderr.write("\n")
     return rows
 
 

@@ -64,6 +64,7 @@ def test_defaults_come_from_the_task():
     assert (spec.length, spec.items) == (TASKS["copying"].length, TASKS["copying"].items)
     assert spec.model.positions == "learned"
     assert spec.model.tokens == spec.length
+    assert learning.plan(["softmax"], lengths=[64]).specs[0].model.tokens == 0
     assert learning.plan(["softmax"], task="copying", lengths=[64]).specs[0].model.tokens == 64
 
 
