@@ -1,6 +1,10 @@
 """A small matrix as a picture for cards, without axes or tooltips; each entry is a block of pixels."""
 
+import base64
+import io
+
 import numpy as np
+from PIL import Image
 
 from app.figures.theme import DARK, LIGHT, sample_ramp
 
@@ -25,3 +29,10 @@ def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
     colours[masked] = ramps.masked
     block = np.ones((-(-side // len(values)),) * 2 + (1,), np.uint8)
     return np.kron(np.rint(colours).astype(np.uint8), block)
+
+
+def data_url(values: np.ndarray, *, dark: bool) -> str:
+    """Return the picture of a matrix as the data URL of a PNG, one pixel for each query–key pair."""
+    file = io.BytesIO()
+    Image.fromarray(picture(values, dark=dark, side=1)).save(file, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")

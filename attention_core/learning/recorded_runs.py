@@ -51,7 +51,7 @@ def known(plan: Plan) -> list[LearnRow]:
 
 @cache
 def recorded(task: str) -> Document | None:
-    """Return the recorded runs of a task; None if there are none."""
+    """Return the recorded runs of a task; None without a recorded file."""
     file = resources.files("attention_core.learning").joinpath(f"recorded/{task}.msgpack")
     return msgspec.msgpack.decode(file.read_bytes(), type=Document) if file.is_file() else None
 

@@ -1,0 +1,127 @@
+"""The options of the Learn page, and the plans of the live run and of the recorded runs that they describe."""
+
+import streamlit as st
+
+import attention_core as ac
+from app.state.controls import Options, choice, pills, selection, stops, whole
+from app.state.session import SharedOptions
+from app.ui.lazy import lazy_popover
+from app.words.i18n import N_, _
+from attention_core.experiments import learning
+from attention_core.experiments.learning import Plan
+from attention_core.learning.defaults import LONGER, MORE, OTHERS, SEEDS, STEPS, VARIANTS
+from attention_core.learning.model import ModelSpec, refusal
+from attention_core.learning.tasks import TASKS
+from attention_core.limits import current
+
+MOST_LAYERS = 4
+MOST_SEEDS = 5
+OWN = "own"
+"""Choice of the position encoding that the task uses by default."""
+TOKENS = 3
+"""Tokens of the short convolution when it is on."""
+
+
+class LearnOptions(Options, prefix="l_"):
+    """The options that a link to this page carries in addition to the variants."""
+
+    task = selection({task.key: task.title for task in TASKS.values()}, N_("Task"))
+    view = choice(
+        {
+            "race": N_("Accuracy during training"),
+            "attention": N_("Attention during training"),
+            "longer": N_("Longer sequences"),
+            "capacity": N_("More to remember"),
+        },
+        N_("View"),
+    )
+    steps = stops((50, 100, 200, 300, STEPS, 600, 800), STEPS, N_("Training steps"))
+    seeds = whole(
+        1,
+        1,
+        MOST_SEEDS,
+        N_("Seeds here"),
+        widget=st.slider,
+        help=N_("Number of models that “Train here” trains for each variant, with different initial weights and data."),
+    )
+    layers = whole(2, 1, MOST_LAYERS, N_("Layers"), widget=st.slider)
+    convolution = choice(
+        {"on": N_("on"), "off": N_("off")},
+        N_("Short convolution"),
+        help=N_("Mixes each query, key and value with those of the two tokens before it, in each channel separately."),
+    )
+    positions = selection(
+        {OWN: N_("as usual for the task"), "none": N_("none"), "learned": N_("learned"), "rotary": N_("RoPE")},
+        N_("Positions"),
+        help=N_("Position encoding of the model. Without it, a model still knows the order from the causal mask."),
+    )
+    measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, N_("Measure"))
+    by = choice({"step": N_("Steps"), "seconds": N_("CPU seconds")}, N_("Horizontal axis"))
+    layer = pills({i: str(i) for i in range(MOST_LAYERS)}, N_("Layer"))
+    checkpoint = whole(STEPS, 0, 800, N_("Training step"))
+
+
+def opening() -> dict[str, object]:
+    """Return the variants that an empty address opens with: those of the recorded runs."""
+    return {"variants": tuple(map(ac.from_word, default_words("recall")))}
+
+
+def default_words(task: str) -> tuple[str, ...]:
+    """Return the words of the variants whose runs on a task are recorded."""
+    return OTHERS.get(task, VARIANTS)
+
+
+def show() -> None:
+    """Draw the controls of the task and of the models."""
+    LearnOptions.task.draw(width=240)
+    lazy_popover(_("Model and training"), _set_up, key="learn.set_up", icon=":material/tune:", type="tertiary")
+
+
+def _set_up() -> None:
+    left, right = st.columns(2)
+    with left:
+        LearnOptions.layers.draw()
+        LearnOptions.convolution.draw()
+        LearnOptions.positions.draw()
+    with right:
+        LearnOptions.steps.draw()
+        LearnOptions.seeds.draw()
+
+
+def trainable() -> tuple[list[ac.Attention], dict[str, str]]:
+    """Return the chosen variants that can be trained on the task, and for the others the reason by title."""
+    task, left, refused = LearnOptions.task.value, [], {}
+    for attention in SharedOptions.variants.value:
+        if reason := refusal(ModelSpec(task=task, word=attention.word)):
+            refused[attention.title] = reason
+        else:
+            left.append(attention)
+    return left, refused
+
+
+def plan(seeds: tuple[int, ...]) -> Plan:
+    """Return the plan of the chosen variants with these seeds."""
+    options, task = LearnOptions.now(), LearnOptions.task.value
+    found = [attention.word for attention in trainable()[0]]
+    most = current().learn_models // len(seeds)
+    return learning.plan(
+        found[:most],
+        task=task,
+        steps=min(options.steps, current().learn_steps),
+        seeds=seeds,
+        lengths=LONGER.get(task, ()),
+        more_items=MORE.get(task, ()),
+        layers=options.layers,
+        convolution=TOKENS if options.convolution == "on" else 0,
+        positions=TASKS[task].positions if options.positions == OWN else options.positions,
+    )
+
+
+def live_plan() -> Plan:
+    """Return the plan that a press of the button runs."""
+    return plan(tuple(range(LearnOptions.seeds.value)))
+
+
+def recorded_plan() -> Plan:
+    """Return the plan whose recorded runs are shown until a visitor trains."""
+    return plan(SEEDS)

@@ -1,0 +1,95 @@
+"""The rows of a run gathered for display: one line of measurements for each variant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+
+import attention_core as ac
+from app.ui import palette
+from app.words.i18n import _
+from app.words.labels import label
+from attention_core.experiments.learning import LearnRow
+
+LEARNED = 0.95
+"""Accuracy from which a variant counts as having learned the task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The measurements of a variant's models.
+
+    Attributes:
+        word: the variant and its settings.
+        name: name on screen.
+        title: name at the end of a line.
+        colour: index in the series of colours.
+        rows: rows of training, all seeds.
+        tests: rows of the trained models on other sequences, all seeds.
+    """
+
+    word: str
+    name: str
+    title: str
+    colour: int
+    rows: tuple[LearnRow, ...]
+    tests: tuple[LearnRow, ...]
+
+    @property
+    def step(self) -> int:
+        """The last step that all seeds have reached."""
+        return min(max(each.row.step for each in own) for own in self._by_seed)
+
+    @property
+    def accuracy(self) -> float:
+        """The median accuracy over the seeds at ``step``."""
+        return median(each.row.accuracy for each in self.rows if each.row.step == self.step)
+
+    @property
+    def learned(self) -> tuple[int, float] | None:
+        """Steps and CPU seconds until at least half of the seeds had learned the task; None if they have not."""
+        first = [
+            next(((each.row.step, each.row.seconds) for each in own if each.row.accuracy >= LEARNED), None)
+            for own in self._by_seed
+        ]
+        reached = sorted(each for each in first if each is not None)
+        return reached[(len(first) - 1) // 2] if 2 * len(reached) > len(first) - 1 and reached else None
+
+    @property
+    def diverged(self) -> bool:
+        """True if a loss of any seed is not finite."""
+        return not np.isfinite([each.row.loss for each in self.rows]).all()
+
+    @property
+    def jump(self) -> tuple[int, int] | None:
+        """The two measured steps of the first seed between which the accuracy rises most; None without a rise."""
+        own = self._by_seed[0]
+        rises = [(b.row.accuracy - a.row.accuracy, a.row.step, b.row.step) for a, b in pairwise(own)]
+        rise, low, high = max(rises, default=(0.0, 0, 0), key=lambda each: each[0])
+        return (low, high) if rise > 0 else None
+
+    @property
+    def _by_seed(self) -> list[list[LearnRow]]:
+        seeds = sorted({each.row.seed for each in self.rows})
+        return [sorted((r for r in self.rows if r.row.seed == s), key=lambda r: r.row.step) for s in seeds]
+
+
+def outcomes(rows: Sequence[LearnRow]) -> list[Outcome]:
+    """Return one outcome for each variant in the order of its first row."""
+    words = list(dict.fromkeys(each.row.variant for each in rows if not each.is_test))
+    found = []
+    for word, colour in zip(words, palette.places(words), strict=True):
+        attention, own = ac.from_word(word), [each for each in rows if each.row.variant == word]
+        found.append(
+            Outcome(
+                word=word,
+                name=label(attention),
+                title=_(attention.title),
+                colour=colour,
+                rows=tuple(each for each in own if not each.is_test),
+                tests=tuple(each for each in own if each.is_test),
+            )
+        )
+    return found

@@ -1,0 +1,92 @@
+"""The views of the Learn page that are line charts: accuracy during training, longer sequences, more to remember."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app.figures.lines.curves import Curve, curves, guide
+from app.figures.lines.spread import spread
+from app.ui import chart
+from app.words.i18n import N_, _
+from attention_core.experiments.learning import LearnRow
+from attention_core.learning.tasks import task as task_of
+from pages.learn import words
+from pages.learn.options import LearnOptions
+from pages.learn.outcomes import Outcome, outcomes
+
+HEIGHT = 380
+AXES = {
+    "accuracy": N_("share of correct answers"),
+    "loss": N_("loss in nats per answer"),
+    "step": N_("training steps"),
+    "seconds": N_("CPU seconds of training"),
+    "length": N_("tokens in a sequence"),
+    "items": N_("items to remember"),
+}
+"""Titles of the axes by what they show."""
+
+
+def show_race(rows: Sequence[LearnRow], key: str) -> None:
+    """Draw each variant's accuracy or loss during training."""
+    measure, by = LearnOptions.measure.value, LearnOptions.by.value
+    found = outcomes(rows)
+    spec = rows[0].spec
+    chance = task_of(spec.model.task).chance(spec.length, spec.items)
+    lines = [_line(each, measure, by) for each in found]
+    if measure == "accuracy":
+        last = max((x for line in lines for x in line.x), default=0.0) or 1.0
+        lines.append(guide(_("guessing"), (0.0, last), (chance, chance)))
+    _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
+
+
+def _line(outcome: Outcome, measure: str, by: str) -> Curve:
+    """Return a variant's curve; with several seeds, the seconds of a step are their mean."""
+    steps = sorted({each.row.step for each in outcome.rows})
+    summary = spread((each.row.step, getattr(each.row, measure)) for each in outcome.rows)
+    seconds = {
+        step: sum(own) / len(own)
+        for step in steps
+        for own in [[each.row.seconds for each in outcome.rows if each.row.step == step]]
+    }
+    line = summary.curve(outcome.title, outcome.colour, band=len({each.row.seed for each in outcome.rows}) > 1)
+    x = line.x if by == "step" else [seconds[int(step)] for step in line.x]
+    return Curve(
+        outcome.name, x, line.y, low=line.low, high=line.high, colour=outcome.colour, label=outcome.title, marks=False
+    )
+
+
+def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
+    """Draw the accuracy of the trained models on longer sequences, or with more items to remember."""
+    found = [each for each in outcomes(rows) if words.points_of(each, by)]
+    if not found:
+        st.info(_("The trained models are tested when training is complete."), icon=":material/timer:")
+        return
+    spec = rows[0].spec
+    wanted = task_of(spec.model.task)
+    lines = [
+        Curve(each.name, line.x, line.y, low=line.low, high=line.high, colour=each.colour, label=each.title)
+        for each in found
+        for line in [spread(words.points_of(each, by)).curve(each.title, each.colour)]
+    ]
+    x = sorted({place for line in lines for place in line.x})
+    if by == "length":
+        lines.append(guide(_("guessing"), x, [wanted.chance(int(n), spec.items) for n in x]))
+    else:
+        lines.append(guide(_("guessing"), x, [wanted.chance(spec.length, int(n)) for n in x]))
+    _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")
+
+
+def _draw(
+    lines: Sequence[Curve], *, x: str, y: str, key: str, name: str, ticks: Sequence[float] = (), log_x: bool = False
+) -> None:
+    figure = curves(
+        lines,
+        x_title=_(AXES[x]),
+        y_title=_(AXES[y]),
+        height=HEIGHT,
+        top=1.03 if y == "accuracy" else None,
+        x_ticks=ticks,
+        log_x=log_x,
+    )
+    alt = _("Lines: {y} against {x}", y=_(AXES[y]), x=_(AXES[x]))
+    chart.show(figure, key=key, name=name, alt=alt)

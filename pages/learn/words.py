@@ -1,0 +1,118 @@
+"""The sentences of the Learn page, each made from measured numbers."""
+
+from collections.abc import Sequence
+
+from app.words.i18n import _, escape_markdown, paragraph
+from attention_core.formatting import percent
+from pages.learn.outcomes import LEARNED, Outcome
+
+
+def headline(found: Sequence[Outcome], chance: float) -> str:
+    """Return which variants learned the task, after how many steps, and how far the others came.
+
+    Args:
+        found: the variants; at least one.
+        chance: accuracy of guessing.
+    """
+    learned, others, untrained = [], [], []
+    for outcome in found:
+        name = f"**{escape_markdown(outcome.name)}**"
+        if outcome.step == 0:
+            untrained.append(name)
+        elif (reached := outcome.learned) is not None:
+            learned.append((reached[0], _("{name} after {steps} steps", name=name, steps=reached[0])))
+        else:
+            others.append((-outcome.accuracy, _("{name} reached {share}", name=name, share=percent(outcome.accuracy))))
+    sentences = []
+    if learned:
+        sentences.append(
+            _(
+                "These variants answer at least {most} correctly: {names}.",
+                most=percent(LEARNED),
+                names=", ".join(text for _steps, text in sorted(learned)),
+            )
+        )
+    if others:
+        sentences.append(
+            _(
+                "These have not reached {most}: {names}.",
+                most=percent(LEARNED),
+                names=", ".join(text for _share, text in sorted(others)),
+            )
+        )
+    if untrained:
+        sentences.append(_("Not trained yet: {names}.", names=", ".join(untrained)))
+    return paragraph(*sentences, _("Guessing gives {share}.", share=percent(chance)))
+
+
+def diverged(found: Sequence[Outcome]) -> str:
+    """Return which variants have a loss that is not finite; empty if all losses are finite."""
+    names = [escape_markdown(outcome.name) for outcome in found if outcome.diverged]
+    if not names:
+        return ""
+    return _("The loss of {names} is no longer finite, so training has failed.", names=", ".join(names))
+
+
+def jump_text(found: Sequence[Outcome]) -> str:
+    """Return between which steps each variant's accuracy rises most; empty if none rises."""
+    rises = [
+        _("{name}: {low} to {high}", name=f"**{escape_markdown(outcome.name)}**", low=jump[0], high=jump[1])
+        for outcome in found
+        if (jump := outcome.jump) is not None
+    ]
+    return _("Steps between which the accuracy rises most: {names}.", names=", ".join(rises)) if rises else ""
+
+
+def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
+    """Return each variant's accuracy at the largest tested length or number of items, next to that of training.
+
+    Args:
+        found: the variants; those without tests are left out.
+        by: ``"length"`` or ``"items"``.
+        trained_at: length or number of items of training.
+    """
+    ends = {outcome.name: end for outcome in found if (end := _at_end(outcome, by)) is not None}
+    if not ends:
+        return ""
+    largest = max(x for x, _share in ends.values())
+    names = ", ".join(
+        f"**{escape_markdown(name)}** {percent(share)}"
+        for name, (x, share) in sorted(ends.items(), key=lambda each: -each[1][1])
+        if x == largest
+    )
+    if by == "length":
+        return _(
+            "The models were trained on sequences of {own} tokens. Accuracy at {n} tokens: {names}.",
+            own=trained_at,
+            n=largest,
+            names=names,
+        )
+    return _(
+        "The models were trained with {own} items to remember. Accuracy with {n} items: {names}.",
+        own=trained_at,
+        n=largest,
+        names=names,
+    )
+
+
+def _at_end(outcome: Outcome, by: str) -> tuple[int, float] | None:
+    points = points_of(outcome, by)
+    if not points:
+        return None
+    largest = max(x for x, _share in points)
+    shares = sorted(share for x, share in points if x == largest)
+    return largest, shares[len(shares) // 2]
+
+
+def points_of(outcome: Outcome, by: str) -> list[tuple[int, float]]:
+    """Return the accuracies of a variant's trained models by length, or by number of items at the training items.
+
+    Args:
+        outcome: the variant.
+        by: ``"length"``: tests with as many items as in training; ``"items"``: tests with other numbers of items.
+    """
+    own = outcome.rows[0].spec
+    if by == "length":
+        return [(each.row.length, each.row.accuracy) for each in outcome.tests if each.row.items == own.items]
+    same = [each for each in outcome.tests if each.row.items != own.items or each.row.length == own.length]
+    return [(each.row.items, each.row.accuracy) for each in same]
