@@ -10,10 +10,11 @@ from app.ui import variant_picker
 from app.ui.lazy import lazy_popover
 from app.words.i18n import _
 from attention_core import registry
+from attention_core.experiments import embedding, swap
 from attention_core.limits import current
 from attention_core.model_patching import UNIFORM
 from attention_core.variant import Value
-from pages.model.options import ModelOptions, called
+from pages.model.options import ModelOptions, called, model_title
 
 OPENED = "model.opened"
 """Session state key of the index of the variant whose settings are open."""
@@ -42,7 +43,8 @@ def show(*, causal: bool) -> None:
     words = _now(causal)
     opened = st.session_state.get(OPENED)
     with st.container(horizontal=True, gap="xsmall", key="model.chips", vertical_alignment="center"):
-        st.markdown(_("Replace softmax with:"), width="content")
+        model = model_title(swap.MODEL if causal else embedding.ENCODER)
+        st.markdown(_("Replace softmax in **{model}** with:", model=model), width="content")
         for place, word in enumerate(words):
             st.button(
                 called(word),
