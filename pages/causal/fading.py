@@ -95,11 +95,17 @@ def show(chosen: ChosenInput) -> None:
         lines += _gated_lines(gate, gated, token)
     st.markdown(sentence(lines, token, labels))
     _controls(labels)
+    name = escape_markdown(labels[token])
+    st.markdown("## " + _("Weight of token {token} “{name}” in later rows", token=token, name=name), anchors=False)
     _weights(lines, token, log=options.log)
+    st.markdown("## " + _("Weight of the first quarter of the tokens"), anchors=False)
+    st.caption(_("A falling line means that the beginning of the text counts less and less."))
     _quarters(lines)
     if gate is not None and n > 1:
+        st.markdown("## " + _("Untrained gate"), anchors=False)
         st.markdown(gates.sentence(gated, gate, token, labels))
         gates.draw(gated, token, labels, colour=lines[-1].colour)
+    st.markdown("## " + _("Fitted decay of each variant"), anchors=False)
     _table(lines)
     averaged = _("Weights are averaged over all heads.") if chosen.head is None else ""
     st.caption(paragraph(_("All variants are causal here."), averaged))
@@ -116,10 +122,6 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(input_panel.scope(chosen), variants=tuple(words))
 
 
-def _colours() -> dict[str, int]:
-    return {key: palette.place(key) for key in ("softmax", "linear", "retention", gates.KEY)}
-
-
 def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
     """Return the lines of softmax, linear attention and retention at each chosen decay."""
     strokes, lines = iter(STROKES), []
@@ -133,7 +135,7 @@ def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
                 weights=weights,
                 found=fade(weights, options.early, decay=_decay(attention)),
                 law={"linear": "power", "retention": "factor"}.get(attention.key, ""),
-                colour=_colours()[attention.key],
+                colour=palette.place(attention.key),
                 dash=next(strokes) if attention.key == "retention" else "solid",
             )
         )
@@ -148,7 +150,7 @@ def _gated_lines(gate: Gate, gated: Gated, token: int) -> list[Line]:
             word=word,
             weights=weights,
             law="factor",
-            colour=_colours()[gates.KEY],
+            colour=palette.place(gates.COLOUR),
             dash=dash,
             found=fade(weights, token, decay=min(gated.mean, gates.MOST)),
         )

@@ -11,8 +11,8 @@ from attention_core.analysis.state.gating import Gate, Gated
 from attention_core.analysis.state.token_weight import DECAYS
 from pages.causal.shared import show_lines
 
-KEY = "gated"
-"""Key of the gate's colour."""
+COLOUR = "gla"
+"""Variant whose colour the gate has: gated linear attention."""
 NONE, DRAWN = "none", "drawn"
 GATES = {"surprise": N_("by surprise"), DRAWN: N_("random")}
 """Names of the kinds of gates on screen."""

@@ -61,7 +61,7 @@ def show(chosen: ChosenInput) -> None:
     st.caption(_("Each state stays below the key-value cache to the right of its marker."))
     _memory_chart(chosen, states, "causal.generation.bytes")
     st.markdown("## " + _("Memory of smaller caches"), anchors=False)
-    st.caption(_("A smaller cache keeps fewer or shorter keys and values than the key-value cache."))
+    st.caption(_("These caches grow more slowly than the key-value cache, or not at all."))
     _memory_chart(chosen, caches, "causal.generation.caches")
     st.markdown("## " + _("Time per new token"), anchors=False)
     run_here(spec, st.container(horizontal=True, vertical_alignment="center"), draw)

@@ -32,6 +32,8 @@ from pages.causal.shared import export_panel
 
 PICTURES = 40
 """Maximum pictures of one animation; longer texts advance in larger steps, so that it lasts at most half a minute."""
+WIDTH = 1320
+"""Width in pixels that the pictures of a token share, so that all of them fit next to each other."""
 FORM = ("mode",)
 """The setting that is not offered here: the causal form, because this view always uses the decoder."""
 SUMS = (
@@ -203,7 +205,7 @@ def _draw(
                 args=(i + 1,),
             )
             i = StateOptions.last.draw(label_visibility="collapsed", **tokens(labels))
-    place.markdown(paragraph(sentence(grown, i, labels, name), change(grown, i)))
+    place.markdown("  \n".join(filter(None, (sentence(grown, i, labels, name), change(grown, i)))))
     _board(grown, labels, i)
     _figure(grown, i)
     if not ticking:
@@ -220,7 +222,7 @@ def sentence(grown: StateHistory, i: int, labels: Sequence[str], name: str) -> s
         labels: labels of the tokens.
         name: name of the variant.
     """
-    return paragraph(
+    memory = paragraph(
         _n(
             "{n} token read: “{token}”.", "{n} tokens read, up to “{token}”.", n=i + 1, token=escape_markdown(labels[i])
         ),
@@ -229,6 +231,8 @@ def sentence(grown: StateHistory, i: int, labels: Sequence[str], name: str) -> s
             size=grown.held,
             cached=(i + 1) * grown.cache.shape[1],
         ),
+    )
+    output = paragraph(
         _("The output differs from the output of softmax by {lost:.0%} (relative norm).", lost=grown.lost(i)),
         _(
             "It matches the output of the full matrix of {name} to within {difference}.",
@@ -236,6 +240,7 @@ def sentence(grown: StateHistory, i: int, labels: Sequence[str], name: str) -> s
             name=name,
         ),
     )
+    return f"{memory}  \n{output}"
 
 
 def change(grown: StateHistory, i: int) -> str:
@@ -290,21 +295,23 @@ def fading(shares: np.ndarray) -> str:
 def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
     cache = np.where(np.arange(len(grown.cache))[:, None] <= i, grown.cache, np.nan)
     rows = _("feature") if grown.changes is None else _("channel")
+    panels = [
+        *_states(grown, labels[i], i),
+        Panel(
+            "cache",
+            _("Key-value cache"),
+            _("{size:,} numbers so far", size=(i + 1) * cache.shape[1]),
+            cache,
+            row_labels=labels,
+            row_title=_("token"),
+            col_title=_("entries of key and value"),
+            top=float(abs(grown.cache).max()),
+        ),
+    ]
     matrix_board(
-        [
-            *_states(grown, labels[i], i),
-            Panel(
-                "cache",
-                "K, V",
-                _("KV cache so far: {size:,} numbers", size=(i + 1) * cache.shape[1]),
-                cache,
-                row_labels=labels,
-                row_title=_("token"),
-                col_title=_("entries of key and value"),
-                top=float(abs(grown.cache).max()),
-            ),
-        ],
+        panels,
         key="causal.state",
+        panel_size=WIDTH // max(4, len(panels)),
         transform="sqrt",
         diverging=True,
         masked=_("later token"),
@@ -321,9 +328,9 @@ def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
 def _states(grown: StateHistory, token: str, i: int) -> Iterator[Panel]:
     """Yield the panels of the state after a token, and of the changes that the token makes."""
     top = float(abs(grown.sums).max())  # One scale for all tokens makes growth visible.
-    yield Panel("state", "S", _("sum over {count} tokens", count=i + 1), grown.sums[i], top=top)
+    yield Panel("state", _("State S"), _("sum over {count} tokens", count=i + 1), grown.sums[i], top=top)
     if grown.changes is None:
-        yield Panel("added", "φ(k) vᵀ", _("added by “{token}”", token=token), grown.added[i], top=top)
+        yield Panel("added", _("Added: φ(k) vᵀ"), _("by “{token}”", token=token), grown.added[i], top=top)
         return
     if grown.changes.fades.any():
         yield Panel("faded", _("Decayed"), _("from the previous state"), grown.faded(i), top=top)
