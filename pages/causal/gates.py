@@ -11,8 +11,8 @@ from attention_core.analysis.state.gating import Gate, Gated
 from attention_core.analysis.state.token_weight import DECAYS
 from pages.causal.shared import show_lines
 
-COLOUR = "gla"
-"""Variant whose colour the gate has: gated linear attention."""
+COLOUR = "fox"
+"""Variant whose colour the gate has: the forgetting transformer, which also has a gate per token."""
 NONE, DRAWN = "none", "drawn"
 GATES = {"surprise": N_("by surprise"), DRAWN: N_("random")}
 """Names of the kinds of gates on screen."""

@@ -39,9 +39,9 @@ def show(chosen: ChosenInput) -> None:
         hide_index=True,
         height=430,
         column_config={
-            _("Variant"): column.TextColumn(width=210),
+            _("Variant"): column.TextColumn(width=165),
             bar: column.ProgressColumn(
-                width=260,
+                width=190,
                 format="%.0f KiB",
                 min_value=0,
                 max_value=max(line[bar] for line in found),

@@ -14,7 +14,7 @@ from app.matrix_board import Panel, matrix_board
 from app.state import url
 from app.state.controls import Options, link_only_option, listed_whole
 from app.state.session import SharedOptions, set_text, variant_field, with_chosen_settings
-from app.ui import chart, export, input_panel, variant_picker
+from app.ui import chart, export, input_forms, input_panel, variant_picker
 from app.ui.animation import Animation
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander, lazy_popover
@@ -32,7 +32,7 @@ from pages.causal.shared import export_panel
 
 PICTURES = 40
 """Maximum pictures of one animation; longer texts advance in larger steps, so that it lasts at most half a minute."""
-WIDTH = 1320
+WIDTH = 1150
 """Width in pixels that the pictures of a token share, so that all of them fit next to each other."""
 FORM = ("mode",)
 """The setting that is not offered here: the causal form, because this view always uses the decoder."""
@@ -163,7 +163,7 @@ def _last_word() -> int:
 
     If the text cannot be read, return the current index.
     """
-    source = input_panel.forms()["text"].source(SharedOptions.now())
+    source = input_forms.forms()["text"].source(SharedOptions.now())
     try:
         record = cached.record(source) if source else None
     except ac.LabError:

@@ -7,7 +7,7 @@ import pytest
 from driver import visit
 
 import attention_core as ac
-from app.ui.input_panel import UPLOAD
+from app.ui.input_forms import UPLOAD
 from pages.causal.page import CHAPTERS, PAGE, CausalOptions, following
 
 SLIDERS = {"leak": "c_token", "state": "c_at", "fading": "c_early"}
