@@ -11,7 +11,7 @@ import attention_core as ac
 from app.ui import animation
 from attention_core.analysis.state.recurrent_state import Changes, StateHistory, grow
 from attention_core.registry import matrix_states
-from pages.causal.state import change, notes, sentence
+from pages.causal.state_words import change, notes, sentence
 
 
 def grown(n=3, log_unit=0.0):
