@@ -48,7 +48,7 @@ def forms() -> dict[str, Form]:
             _("Synthetic"), _synthetic, _synthetic_source, lambda: kinds()[SharedOptions.kind.value]
         ),
         UploadSource.key: Form(
-            _("Upload"),
+            _("File"),
             _upload,
             _uploaded,
             lambda: escape_markdown(st.session_state[UPLOAD].name),

@@ -30,8 +30,11 @@ def show(question: Question, original: ReadingRow, changed: ReadingRow | None) -
     if changed is None:
         return
     if token is None or not 0 < token < original.tokens:
-        st.caption(_("Tokens with the largest increase in loss (nats)"))
-        st.dataframe(increases(original, changed), hide_index=True)
+        if worse := increases(original, changed):
+            st.caption(_("Tokens with the largest increase in loss (nats)"))
+            st.dataframe(worse, hide_index=True)
+        else:
+            st.caption(_("No token has a higher loss than in the original model."))
     else:
         _predictions(question, changed.word, token)
 

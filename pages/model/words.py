@@ -55,9 +55,10 @@ def verdict(original: Score, each: Score) -> str:
         reads = _("perplexity falls")
     elif each.covered:
         reads = _n(
-            "this variant attends to the only token of the text, as softmax does",
-            "this variant attends to all {n} tokens of the text, as softmax does",
+            "perplexity changes by at most {same:.0%} because this variant attends to the only token",
+            "perplexity changes by at most {same:.0%} because this variant attends to all {n} tokens",
             n=each.covered,
+            same=SAME - 1,
         )
     else:
         reads = _("perplexity changes by at most {same:.0%}", same=SAME - 1)

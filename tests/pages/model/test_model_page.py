@@ -105,6 +105,13 @@ def test_without_a_selected_token_the_largest_increases_are_listed(token):
     assert not open_model(m_words=()).dataframe
 
 
+def test_without_an_increase_the_page_says_so(monkeypatch):
+    monkeypatch.setattr("pages.model.glance.increases", lambda *_: [])
+    at = open_model()
+    assert not at.dataframe
+    assert "No token has a higher loss than in the original model." in spoken(at, "caption")
+
+
 def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
     at = open_model(m_view="copying")
     drawn = traces(at)
@@ -273,6 +280,7 @@ def test_an_empty_text_gets_a_sentence(monkeypatch):
     at = open_model(m_text="own", text="  ")
     assert not at.exception
     assert any("The text is empty" in i.value for i in at.info)
+    assert "Reading the text …" not in spoken(at)
 
 
 def test_words_that_were_typed_are_never_markup():
