@@ -207,17 +207,11 @@ def read_input(visit: SharedOptions) -> ChosenInput | None:
 
 def future_share_message(share: float, head: int | None) -> str:
     """Return a sentence on the attention of a causal model to later tokens while its mask is off."""
-    if head is None:
-        return _(
-            "This model masks later tokens, but **Causal** is switched off. Later tokens now receive {share:.0%} of "
-            "the softmax weight, averaged over heads. Switch **Causal** on to see the model's own attention.",
-            share=share,
-        )
     return _(
         "This model masks later tokens, but **Causal** is switched off. Later tokens now receive {share:.0%} of the "
-        "softmax weight in head {head}. Switch **Causal** on to see the model's own attention.",
+        "softmax weight{where}. Switch **Causal** on to see the model's own attention.",
         share=share,
-        head=head,
+        where=_(", averaged over heads") if head is None else _(" in head {head}", head=head),
     )
 
 
