@@ -102,7 +102,8 @@ def span(layers: Sequence[int]) -> str:
 
 
 def _row(task: SwapTask, name: str, found: Document) -> SwapRow | None:
-    same: dict[str, Any] = {"word": task.word, "layers": task.layers, "recorded": f"{found.stamp.date[:10]}, {found.stamp.cpu}"}
+    when = f"{found.stamp.date[:10]}, {found.stamp.cpu}"
+    same: dict[str, Any] = {"word": task.word, "layers": task.layers, "recorded": when}
     if isinstance(task, OutputErrorTask):
         output = found.strays.get(name)
         return None if output is None else OutputErrorRow(**same, output=output)
