@@ -32,7 +32,7 @@ from pages.causal.state_words import FAST_WEIGHTS, SUMS, change, notes, sentence
 
 PICTURES = 40
 """Maximum pictures of one animation; longer texts advance in larger steps, so that it lasts at most half a minute."""
-WIDTH = 1150
+WIDTH = 1100
 """Width in pixels that the pictures of a token share, so that all of them fit next to each other."""
 FORM = ("mode",)
 """The setting that is not offered here: the causal form, because this view always uses the decoder."""
