@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, dataclass_transform
 
 from attention_core.errors import SettingError, nearest
 
@@ -137,9 +137,13 @@ def param(
     return field(default=default, metadata={"setting": meta})
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Params:
-    """The base class of the settings of a variant: a frozen dataclass whose fields are made by ``param``."""
+    """The base class of a variant's settings. Every subclass becomes a frozen dataclass, with ``param`` fields."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         for setting in self.settings():

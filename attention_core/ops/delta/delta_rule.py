@@ -1,7 +1,5 @@
 """Settings and inputs of the delta rule, which erases what a key reads before a value is written under that key."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -10,7 +8,6 @@ from attention_core.ops.softmax.masked import nonzero
 from attention_core.settings import Params, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class DeltaParams(Params):
     """Settings of the delta rule."""
 

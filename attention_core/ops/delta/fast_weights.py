@@ -230,6 +230,7 @@ def cost(n: int, d: int, *, causal: bool, erases: bool, gates: int, along: bool 
 
 
 def variant(
+    module: str,
     rule: Rule,
     *,
     erases: bool,
@@ -240,6 +241,7 @@ def variant(
     """Return the variant of the gated family that a rule defines.
 
     Args:
+        module: the ``__name__`` of the variant's module.
         rule: returns the inputs of the recurrence.
         erases: whether the rule erases.
         gates: for settings p, whether there is no gate, one gate for all channels, or one gate for each channel.
@@ -278,7 +280,7 @@ def variant(
         return {**named, "kept": tokens.gates.exp().expand_as(tokens.k), **parts}
 
     return Variant(
-        family="gated",
+        module,
         complexity="n d²",
         weights=weights,
         attend=attend,

@@ -1,7 +1,6 @@
 """Gates: the share of a state that is kept at each token, as logarithms. Models learn gates; here a rule sets them."""
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -23,7 +22,6 @@ def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class GateParams(Params):
     """Settings of a gate."""
 

@@ -4,8 +4,6 @@ A model designed for it learns one key and one value for each group. Other model
 heads, as in the article, which then continues training. One group for all heads is multi-query attention.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -15,7 +13,6 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class GqaParams(Params):
     """Settings of grouped-query attention."""
 
@@ -68,19 +65,13 @@ def cache(heads: int, d: int, d_v: int, p: GqaParams) -> Cache:
 
 
 VARIANT = Variant(
-    key="gqa",
+    __name__,
     title="Grouped queries",
-    family="cache",
     summary="Groups of heads share one key and one value per token, so the cache holds one pair per group.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} \bar K^{(g(h))\top}}{\sqrt d}\right),\quad "
     r"\bar K^{(g)} = \frac{1}{|g|} \sum_{h \in g} K^{(h)},\quad O^{(h)} = A^{(h)} \bar V^{(g(h))}",
     complexity="n² d",
     params=GqaParams,
-    weights=weights,
-    values=values,
-    attend=attend,
-    cost=cost,
-    cache=cache,
     approximates="softmax",
     couples_heads=True,
     source=Paper(

@@ -6,7 +6,6 @@ Future tokens play no part. Without a causal mask the text is read once in order
 cache.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -19,7 +18,6 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import TOKENS, Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class HeavyHittersParams(Params):
     """Settings of heavy hitters."""
 
@@ -218,21 +216,14 @@ def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="heavy_hitters",
+    __name__,
     title="Heavy hitters",
-    family="cache",
     summary="A cache of fixed size: the most recent tokens and the earlier tokens that received the most attention.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : 0 \le i - l < w\} \cup H_i,\; H_{i+1} = \text{the } s \text{ of } H_i \cup \{i + 1 - w\} "
     r"\text{ with the largest } \textstyle\sum_{t \le i} A_{tl}",
     complexity="n (w + s) d",
     params=HeavyHittersParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     approximates="softmax",
     decoder=Decoder(init_state, step, normalised=False),
     source=Paper(

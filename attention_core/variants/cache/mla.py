@@ -6,7 +6,6 @@ weights depend on queries and keys alone; models learn one latent for both.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,7 +22,6 @@ SAMPLES = 16
 """Ranks at which the anatomy computes the error."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MlaParams(Params):
     """Settings of multi-head latent attention."""
 
@@ -158,9 +156,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> d
 
 
 VARIANT = Variant(
-    key="mla",
+    __name__,
     title="Latent attention",
-    family="cache",
     summary="Caches short vectors (latents) for each token and reconstructs the keys and values of all heads from "
     "them.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W^{(h)})^\top}{\sqrt d}\right),\quad "
@@ -168,15 +165,8 @@ VARIANT = Variant(
     r"[V^{(1)} \cdots V^{(H)}] \approx C' W'",
     complexity="n² d + n d²",
     params=MlaParams,
-    weights=weights,
-    values=values,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    cache=cache,
     approximates="softmax",
     causal_reason="its latents are computed from the whole text, including later tokens.",
-    anatomy=anatomy,
     couples_heads=True,
     source=Paper(
         "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model",

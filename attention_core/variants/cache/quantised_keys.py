@@ -6,8 +6,6 @@ codes drawn before, and moved a fixed number of times. If there are at most as m
 its own code.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -20,7 +18,6 @@ ROUNDS = 8
 """How often k-means moves the codes to the mean of their keys."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class QuantisedKeysParams(Params):
     """Settings of quantised keys."""
 
@@ -111,19 +108,14 @@ def cache(heads: int, d: int, d_v: int, p: QuantisedKeysParams) -> Cache:
 
 
 VARIANT = Variant(
-    key="quantised_keys",
+    __name__,
     title="Quantised keys",
-    family="cache",
     summary="Replaces each key by the nearest of a few code vectors, so the logit is computed once for all tokens "
     "with the same code.",
     formula=r"A_{ij} = \frac{e^{q_i^\top c_{z_j} / \sqrt d}}{\sum_l e^{q_i^\top c_{z_l} / \sqrt d}},\quad "
     r"z_j = \operatorname{argmin}_z \lVert k_j - c_z \rVert",
     complexity="n c d",
     params=QuantisedKeysParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    cache=cache,
     approximates="softmax",
     causal_reason="its codes are computed from all keys of the text, including later keys.",
     random=True,

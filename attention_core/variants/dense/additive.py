@@ -1,7 +1,5 @@
 """Additive attention: a one-layer tanh network scores each pair of query and key, instead of a dot product."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -11,7 +9,6 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class AdditiveParams(Params):
     """Settings of additive attention."""
 
@@ -66,18 +63,13 @@ def cost(n: int, d: int, p: AdditiveParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="additive",
+    __name__,
     title="Additive",
-    family="dense",
     summary="Scores each query-key pair with a one-layer tanh network, followed by softmax.",
     formula=r"A_{ij} = \operatorname{softmax}_j\left(w^\top \tanh(q_i + k_j)\right),"
     r"\quad w \sim \mathcal{N}\left(0, \tfrac{1}{d} I\right)",
     complexity="n² d",
     params=AdditiveParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
     source=Paper(
         "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"
     ),

@@ -4,8 +4,6 @@ Weight that both halves give to a key is noise and cancels. Weight of the first 
 half alone becomes negative.
 """
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import pairs
@@ -14,7 +12,6 @@ from attention_core.ops.softmax.masked import masked_softmax, visible
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class DifferentialParams(Params):
     """Settings of differential attention."""
 
@@ -55,18 +52,14 @@ def cost(n: int, d: int, p: DifferentialParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="differential",
+    __name__,
     title="Differential",
-    family="dense",
     summary="Softmax weights from the first half of the head's dimensions, minus λ times the weights from the "
     "second half.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q_1 K_1^\top}{\sqrt{d/2}}\right)"
     r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
     complexity="n² d",
     params=DifferentialParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),

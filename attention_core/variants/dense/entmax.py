@@ -5,7 +5,6 @@ form for most α. Newton's method finds it from below, since the sum of a row is
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -19,7 +18,6 @@ STEPS = 200
 """Most steps of Newton's method; α = 1.5 takes about ten, α = 1.1 about fifty."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class EntmaxParams(Params):
     """Settings of entmax."""
 
@@ -123,19 +121,13 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -
 
 
 VARIANT = Variant(
-    key="entmax",
+    __name__,
     title="Entmax",
-    family="dense",
     summary="Sparse generalisation of softmax: keys whose logit is below the row's threshold get weight zero.",
     formula=r"A_{ij} = \left[(\alpha - 1)\, \frac{q_i^\top k_j}{\sqrt d} - \tau_i\right]_+^{1/(\alpha-1)},"
     r"\quad \textstyle\sum_j A_{ij} = 1",
     complexity="n² d",
     params=EntmaxParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="logits",

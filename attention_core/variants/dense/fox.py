@@ -3,8 +3,6 @@
 A constant gate γ gives ALiBi with the slope -log γ, and a gate of 1 gives softmax.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -14,7 +12,6 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import Cost, Paper, SpecialCase, Variant
 
 
-@dataclass(frozen=True, kw_only=True)
 class FoxParams(GateParams):
     """Settings of the forgetting transformer."""
 
@@ -50,17 +47,13 @@ def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="fox",
+    __name__,
     title="Forgetting",
-    family="dense",
     summary="Softmax with each logit reduced by the accumulated decay of the tokens between key and query.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",
     params=FoxParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),

@@ -1,7 +1,5 @@
 """Non-local neural networks: attention without the scale of softmax, or without softmax."""  # noqa: N999 - a keyword, but a module is named after its key
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import CHUNK, causal_attention
@@ -13,7 +11,6 @@ from attention_core.ops.softmax.masked import at_least_float32, causal_mask, key
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class NonlocalParams(Params):
     """Settings of the non-local block."""
 
@@ -79,17 +76,13 @@ def cost(n: int, d: int, p: NonlocalParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="nonlocal",
+    __name__,
     title="Non-local",
-    family="dense",
     summary="Attention with a choice of similarity: unscaled softmax, plain dot product, or ReLU of two projections.",
     formula=r"A_{ij} = \operatorname{softmax}_j(q_i \cdot k_j) \quad\text{or}\quad \frac{q_i \cdot k_j}{n_i}"
     r"\quad\text{or}\quad \frac{\operatorname{relu}(w_q^\top q_i + w_k^\top k_j)}{n_i}",
     complexity="n² d",
     params=NonlocalParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper("Non-local Neural Networks", 2017, "https://arxiv.org/abs/1711.07971"),
     rows_sum_to_one=False,
     signed=True,

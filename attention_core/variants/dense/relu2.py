@@ -1,6 +1,5 @@
 """Squared ReLU in place of the exponential: keys with a negative logit get weight zero."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -11,7 +10,6 @@ from attention_core.ops.softmax.masked import causal_mask, keys_seen, nonzero, r
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class Relu2Params(Params):
     """Settings of squared ReLU."""
 
@@ -83,18 +81,13 @@ def cost(n: int, d: int, p: Relu2Params, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="relu2",
+    __name__,
     title="Squared ReLU",
-    family="dense",
     summary="Squared ReLU instead of the exponential: keys with negative logits get weight zero.",
     formula=r"A_{ij} = \frac{1}{Z_i}\operatorname{relu}^2\left(\frac{q_i \cdot k_j}{\sqrt{d}}\right),"
     r"\quad Z_i = n_i,\; n_i^2,\; n_0 \text{ or } \textstyle\sum_l \operatorname{relu}^2(\cdot)",
     complexity="n² d",
     params=Relu2Params,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    anatomy=anatomy,
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
     rows_sum_to_one=False,
     note='The weights of a row sum to one only with the normalizer "sum". If no logit of a row is positive, all '

@@ -71,18 +71,14 @@ def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
 
 
 VARIANT = Variant(
-    key="selective",
+    __name__,
     title="Selective",
-    family="dense",
     summary="Each token can mask keys for all later tokens: positive logits of the first head accumulate and are "
     "subtracted from the logits of all heads.",
     formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
     params=Params,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     couples_heads=True,
     source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
     note="No token masks its own key or the first key of the text. In trained models, the first head has learned to "

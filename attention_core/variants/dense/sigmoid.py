@@ -5,7 +5,6 @@ that, as an untrained model needs it.
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 from torch import Tensor
@@ -15,7 +14,6 @@ from attention_core.ops.softmax.masked import causal_mask, keys_seen, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class SigmoidParams(Params):
     """Settings of sigmoid attention."""
 
@@ -62,18 +60,14 @@ def cost(n: int, d: int, p: SigmoidParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="sigmoid",
+    __name__,
     title="Sigmoid",
-    family="dense",
     summary="Each weight is the sigmoid of a shifted logit and independent of the other keys, so rows need not sum "
     "to one.",
     formula=r"A_{ij} = \sigma\left(\frac{q_i \cdot k_j}{\sqrt{d}} - \log m_i\right),\quad "
     r"m_i = n_i = \text{number of keys query } i \text{ sees} \quad\text{or}\quad m_i = n_0",
     complexity="n² d",
     params=SigmoidParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     rows_sum_to_one=False,
     source=Paper(
         "Theory, Analysis, and Best Practices for Sigmoid Self-Attention", 2024, "https://arxiv.org/abs/2409.04431"

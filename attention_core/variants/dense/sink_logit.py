@@ -5,8 +5,6 @@ the weight that models otherwise put on the first token. The result equals softm
 ``σ(log Σ_l e^S - s)``, computed from the query's own logits.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -16,7 +14,6 @@ from attention_core.ops.softmax.partial import partial_attention
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class SinkLogitParams(Params):
     """Settings of the sink logit."""
 
@@ -51,16 +48,12 @@ def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="sink_logit",
+    __name__,
     title="Sink logit",
-    family="dense",
     summary="Softmax with an extra constant logit in the denominator, so the weights of a row sum to less than one.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{e^{s} + \sum_l e^{q_i^\top k_l / \sqrt d}}",
     complexity="n² d",
     params=SinkLogitParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates=None,
     rows_sum_to_one=False,
     source=Paper("gpt-oss-120b & gpt-oss-20b Model Card", 2025, "https://arxiv.org/abs/2508.10925"),

@@ -34,11 +34,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: DeltaParams, *, causal: bool)
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=True,
     gates=lambda p: "none",
-    key="deltanet",
     title="DeltaNet",
     summary="Linear attention in which each token writes the difference between its value and the value that its "
     "key retrieves.",

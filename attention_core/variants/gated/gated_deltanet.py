@@ -1,7 +1,5 @@
 """Gated DeltaNet: the delta rule on a state that decays by one factor per token before each update."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -13,7 +11,6 @@ from attention_core.ops.delta.gates import GateParams, log_gates, one
 from attention_core.variant import Paper, SpecialCase
 
 
-@dataclass(frozen=True, kw_only=True)
 class GatedDeltaNetParams(GateParams, DeltaParams):
     """Settings of the delta rule with a gate."""
 
@@ -38,11 +35,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams, *, causa
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=True,
     gates=one,
-    key="gated_deltanet",
     title="Gated DeltaNet",
     summary="DeltaNet whose state is multiplied by one decay factor per token before each update.",
     formula=r"A = (\hat Q \hat K^\top \odot \Gamma)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "

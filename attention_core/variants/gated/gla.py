@@ -1,7 +1,6 @@
 """Gated linear attention: linear attention on a state in which each channel decays by its own gate."""
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -12,7 +11,6 @@ from attention_core.ops.delta.gates import GateParams, each, gate, log_gates
 from attention_core.variant import Intermediate, Paper, SpecialCase
 
 
-@dataclass(frozen=True, kw_only=True)
 class GlaParams(GateParams):
     """Settings of gated linear attention."""
 
@@ -37,11 +35,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: GlaParams, *, causal: bool) -
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=False,
     gates=each,
-    key="gla",
     title="Gated linear",
     summary="Linear attention whose state decays at each token, with a separate gate (decay factor) for each "
     "component of the keys.",

@@ -1,7 +1,5 @@
 """Kimi delta attention: the delta rule on a state in which each channel decays by its own gate."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -13,7 +11,6 @@ from attention_core.ops.delta.gates import GateParams, each, gate, log_gates
 from attention_core.variant import Paper, SpecialCase
 
 
-@dataclass(frozen=True, kw_only=True)
 class KdaParams(GateParams, DeltaParams):
     """Settings of Kimi delta attention."""
 
@@ -40,11 +37,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: KdaParams, *, causal: bool) -
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=True,
     gates=each,
-    key="kda",
     title="Kimi delta",
     summary="DeltaNet whose state decays at each token, with a separate gate (decay factor) for each component of "
     "the keys.",

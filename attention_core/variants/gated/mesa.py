@@ -5,7 +5,6 @@ The delta rule takes one step towards this map. Mesa minimises ``Σ_l Γ_il ‖v
 constant size, H and S.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -25,7 +24,6 @@ CHUNK, GATED_CHUNK = 64, 16
 """Tokens per chunk; fewer with gates, where each token of a chunk has its own system in memory."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MesaParams(GateParams):
     """Settings of mesa."""
 
@@ -191,9 +189,8 @@ def cost(n: int, d: int, p: MesaParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="mesa",
+    __name__,
     title="Mesa",
-    family="gated",
     summary="At each token, ridge regression computes the state that best maps all keys so far to their values.",
     formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
     r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
@@ -201,14 +198,9 @@ VARIANT = Variant(
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     complexity="n d²",
     params=MesaParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     rows_sum_to_one=False,
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="solved",

@@ -6,8 +6,6 @@ depends on the distance alone. The matrix of all these entries is that of fast w
 token erases along w, and queries read.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -20,7 +18,6 @@ from attention_core.variant import Intermediate, Paper, SpecialCase
 KEYS, TURNED, FIXED = RULES = ("keys", "turned keys", "fixed")
 
 
-@dataclass(frozen=True, kw_only=True)
 class PathParams(Params):
     """Settings of PaTH."""
 
@@ -69,12 +66,11 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: PathParams, *, causal: bool) 
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=True,
     gates=lambda p: "none",
     along=True,
-    key="path",
     title="PaTH",
     summary="Each token between key and query removes β times the key's component along the token's own direction w.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"

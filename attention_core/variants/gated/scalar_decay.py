@@ -6,7 +6,6 @@ token. With a gate of 1 it is linear attention without feature map and normalise
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,7 +17,6 @@ from attention_core.settings import param
 from attention_core.variant import Intermediate, Paper
 
 
-@dataclass(frozen=True, kw_only=True)
 class ScalarDecayParams(GateParams):
     """Settings of scalar decay."""
 
@@ -50,11 +48,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: ScalarDecayParams, *, causal:
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=False,
     gates=one,
-    key="scalar_decay",
     title="Scalar decay",
     summary="Linear attention whose state decays by one factor per token, as in Mamba-2 and Lightning attention.",
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "

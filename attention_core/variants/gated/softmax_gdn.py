@@ -7,7 +7,6 @@ step is stable only for small ``‖c‖²/t``. Keys of real models exceed that b
 here.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -23,7 +22,6 @@ from attention_core.settings import Params, param
 from attention_core.variant import Cost, Decoder, Intermediate, Variant
 
 
-@dataclass(frozen=True, kw_only=True)
 class SoftmaxGdnParams(Params):
     """Settings of the step from softmax to a gated delta rule."""
 
@@ -169,9 +167,8 @@ def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="softmax_gdn",
+    __name__,
     title="Softmax as delta rule",
-    family="gated",
     summary="First-order expansion of softmax attention, computed with a delta rule: the mean of the value vectors "
     "plus a correction read from a decaying state.",
     formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
@@ -179,14 +176,9 @@ VARIANT = Variant(
     r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",
     complexity="n d²",
     params=SoftmaxGdnParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     approximates="softmax",
     signed=True,
     decoder=Decoder(init_state, step, normalised=False, tokens=taken),
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="strength",

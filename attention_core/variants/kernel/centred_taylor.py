@@ -8,7 +8,6 @@ its entries may be negative. In the causal form, means are over the keys that th
 The fast form needs only sums over keys of 1, x and x²/2, times the values and times ones, as products of features.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -23,7 +22,6 @@ from attention_core.ops.softmax.masked import at_least_float32, keys_seen, score
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class CentredTaylorParams(Params):
     """Settings of the centred series."""
 
@@ -170,17 +168,13 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="centred_taylor",
+    __name__,
     title="Centred Taylor",
-    family="kernel",
     summary="Taylor expansion of the softmax weights around equal logits. Rows sum to one without a normaliser.",
     formula=r"A_{ij} = \frac{1}{n_i}\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
     r"\quad c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
     complexity="n d³",
     params=CentredTaylorParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),

@@ -6,7 +6,6 @@ of the text. Its right angle is at the ``length`` setting, and all later tokens 
 """
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -20,7 +19,6 @@ from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class CosformerParams(Params):
     """Settings of cosFormer."""
 
@@ -107,18 +105,13 @@ def cost(n: int, d: int, p: CosformerParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="cosformer",
+    __name__,
     title="cosFormer",
-    family="kernel",
     summary="Linear attention with ReLU features, multiplied by a cosine so that weights decrease with distance.",
     formula=r"A_{ij} \propto \operatorname{relu}(q_i)^\top \operatorname{relu}(k_j)\,"
     r"\cos\left(\frac{\pi}{2}\,\frac{i - j}{n}\right)",
     complexity="n d²",
     params=CosformerParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="All weights of a row are zero if no component is positive both in the query and in one of the keys. The "

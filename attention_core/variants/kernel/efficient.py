@@ -113,18 +113,12 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict
 
 
 VARIANT = Variant(
-    key="efficient",
+    __name__,
     title="Efficient",
-    family="kernel",
     summary="For each key component, a softmax over positions averages the values. Each query mixes these averages.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
-    anatomy=anatomy,
     note="With a causal mask, each key component is normalised by a running sum. The matrix is then no longer the "
     "product of two softmax matrices.",
     source=Paper("Efficient Attention: Attention with Linear Complexities", 2018, "https://arxiv.org/abs/1812.01243"),

@@ -10,7 +10,6 @@ with keys do not grow with d as products of queries and keys do; a scale of 1/âˆ
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -22,7 +21,6 @@ from attention_core.ops.softmax.masked import at_least_float32, nonzero
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class EmanetParams(Params):
     """Settings of expectation-maximisation attention."""
 
@@ -142,9 +140,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -
 
 
 VARIANT = Variant(
-    key="emanet",
+    __name__,
     title="Expectation maximisation",
-    family="kernel",
     summary="Groups the keys into soft clusters, the bases. Each basis averages the values, and each query mixes "
     "these averages.",
     formula=r"A = \operatorname{softmax}_{\text{bases}}(\lambda Q \mu^\top)\,\hat Z^\top,\quad "
@@ -152,13 +149,8 @@ VARIANT = Variant(
     r" \mu \leftarrow \frac{\hat Z^\top K}{\|\hat Z^\top K\|}",
     complexity="T n b d",
     params=EmanetParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     causal_reason="its bases are computed from all tokens, so every output depends on later tokens.",
     random=True,
-    anatomy=anatomy,
     source=Paper(
         "Expectation-Maximization Attention Networks for Semantic Segmentation",
         2019,

@@ -54,19 +54,14 @@ def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="hedgehog",
+    __name__,
     title="Hedgehog",
-    family="kernel",
     summary="Linear attention with the features softmax(x) and softmax(-x), which preserve the peaks in a token's "
     "vector.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(x) = [\operatorname{softmax}(x), \operatorname{softmax}(-x)]",
     complexity="n d²",
     params=Params,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="In trained models, a linear map before the two softmaxes is learned so that the weights imitate softmax "

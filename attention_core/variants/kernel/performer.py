@@ -16,7 +16,6 @@ would hide two failures. A row of ``relu`` is zero if no feature is positive in 
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -35,7 +34,6 @@ from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 KINDS = ("positive", "hyperbolic", "trig", "relu")
 
 
-@dataclass(frozen=True, kw_only=True)
 class PerformerParams(Params):
     """Settings of the random features."""
 
@@ -232,24 +230,18 @@ def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> 
 
 
 VARIANT = Variant(
-    key="performer",
+    __name__,
     title="Performer",
-    family="kernel",
     summary="Linear attention with random features whose dot products estimate a kernel, by default the exponential "
     "of softmax.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(q) = \tfrac{1}{\sqrt m} \exp\!\left(W x - \tfrac{\|x\|^2}{2}\right),\; x = q / d^{1/4}",
     complexity="n m d",
     params=PerformerParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     approximates="softmax",
     signed=True,
     random=True,
     decoder=Decoder(init_state, step),
-    anatomy=anatomy,
     note='With row norms "chi" of the random projections, the estimated similarities are unbiased, but the normalised '
     "weights are not. Fixed row norms bias the similarities for all features except relu, which estimates a different "
     "kernel from that of softmax. With trig, weights can be negative. They can also be very large if the "

@@ -7,7 +7,6 @@ and a backward pass add up, and the token itself counts once.
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -22,7 +21,6 @@ from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class RetentionParams(Params):
     """Settings of retention."""
 
@@ -225,18 +223,13 @@ def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="retention",
+    __name__,
     title="Retention",
-    family="kernel",
     summary="Linear attention with exponential decay: a similarity is multiplied by γ per token of distance.",
     formula=r"A_{ij} = \frac{\gamma^{|i-j|}\, \varphi(q_i)^\top \varphi(k_j)}"
     r"{\sum_l \gamma^{|i-l|}\, \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=RetentionParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="All weights of a row are zero if all products of its features are zero. With relu, this happens if no "

@@ -4,7 +4,6 @@ It equals softmax to second order and approximates it while logits are small. Th
 symmetric around it, so logits x and -2 - x have the same weight.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 from torch import Tensor
@@ -17,7 +16,6 @@ from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum, s
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class Taylor2Params(Params):
     """Settings of the Taylor series."""
 
@@ -102,17 +100,13 @@ def cost(n: int, d: int, p: Taylor2Params, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="taylor2",
+    __name__,
     title="Second-order Taylor",
-    family="kernel",
     summary="Replaces the exponential by its second-order Taylor polynomial, which is always positive, at linear cost.",
     formula=r"A_{ij} = \frac{1 + x_{ij} + x_{ij}^2 / 2}{\sum_l \left(1 + x_{il} + x_{il}^2 / 2\right)},"
     r"\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n d³",
     params=Taylor2Params,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     decoder=Decoder(init_state, step),
     note="The weights are close to those of softmax if the logits are small. Below a logit of -1 the polynomial "

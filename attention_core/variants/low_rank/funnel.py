@@ -5,8 +5,6 @@ result goes on to the next layer and is repeated to full length after the last o
 that there is an n x n matrix. Funnel approximates softmax, with the stride as its budget: at stride 1 it is softmax.
 """
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from attention_core.ops.low_rank.pooling import (
@@ -23,7 +21,6 @@ from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class FunnelParams(Params):
     """Settings of funnel attention."""
 
@@ -77,18 +74,14 @@ def cost(n: int, d: int, p: FunnelParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="funnel",
+    __name__,
     title="Funnel",
-    family="low_rank",
     summary="Averages neighbouring queries in groups. The output of each group is computed once and shared by its "
     "tokens.",
     formula=r"A = R\, \operatorname{softmax}\left(\frac{(P Q) K^\top}{\sqrt{d}}\right),"
     r"\quad R \text{ repeats each row for the } s \text{ tokens averaged}",
     complexity="n² d / s",
     params=FunnelParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper(
         "Funnel-Transformer: Filtering out Sequential Redundancy for Efficient Language Processing",
         2020,
@@ -97,7 +90,6 @@ VARIANT = Variant(
     approximates="softmax",
     causal_reason="an averaged query contains later tokens, so the output of an earlier token would depend on later "
     "tokens.",
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="provenance",

@@ -5,8 +5,6 @@ factor it does not approximate softmax: with every token as its own landmark, th
 itself. More landmarks raise the rank of the matrix, but do not reduce its error against softmax.
 """
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from attention_core import articles
@@ -16,7 +14,6 @@ from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import Cost, Intermediate, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class LandmarkParams(Params):
     """Settings of the double softmax."""
 
@@ -71,21 +68,16 @@ def cost(n: int, d: int, p: LandmarkParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="landmark",
+    __name__,
     title="Landmarks",
-    family="low_rank",
     summary="A product of two softmaxes: queries attend to landmarks, and landmarks attend to all keys.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q \tilde{K}^\top}{\sqrt{d}}\right)"
     r"\operatorname{softmax}\left(\frac{\tilde{Q} K^\top}{\sqrt{d}}\right),"
     r"\quad \tilde{Q}, \tilde{K} \in \mathbb{R}^{m \times d}",
     complexity="n m d",
     params=LandmarkParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=articles.NYSTROMFORMER,
     causal_reason="each landmark is a mean of several tokens, including later tokens.",
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="left",

@@ -8,8 +8,6 @@ Linformer approximates softmax, with the rank m as its budget: with either kind 
 With the Gaussian projection it is not softmax at any m.
 """
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from attention_core.ops.low_rank.pooling import even_segments, pool, pooling_matrix
@@ -19,7 +17,6 @@ from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class LinformerParams(Params):
     """Settings of Linformer."""
 
@@ -85,24 +82,19 @@ def cost(n: int, d: int, p: LinformerParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="linformer",
+    __name__,
     title="Linformer",
-    family="low_rank",
     summary="Projects the n keys and values to m mixtures. Every query attends to these mixtures.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (E K)^\top}{\sqrt{d}}\right) F,"
     r"\quad E, F \in \mathbb{R}^{m \times n}",
     complexity="n m d",
     params=LinformerParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     approximates="softmax",
     causal_reason="each projected key is a mixture of tokens from the whole text, including later tokens.",
     rows_sum_to_one=False,
     signed=True,
     random=True,
-    anatomy=anatomy,
     note="The projections are not trained here. In the paper they are learned, so a trained Linformer may have a "
     "much smaller error.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),

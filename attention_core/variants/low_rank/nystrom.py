@@ -7,7 +7,6 @@ output.
 import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -20,7 +19,6 @@ from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class NystromParams(Params):
     """Settings of Nyström attention."""
 
@@ -130,9 +128,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 
 
 VARIANT = Variant(
-    key="nystrom",
+    __name__,
     title="Nyström",
-    family="low_rank",
     summary="Approximates softmax by a product of three matrices: queries to landmarks, a pseudo-inverse, and "
     "landmarks to keys.",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
@@ -140,14 +137,10 @@ VARIANT = Variant(
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",
     complexity="n m d + m³",
     params=NystromParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     causal_reason="its landmarks are means of many tokens, including later tokens.",
     rows_sum_to_one=False,
     signed=True,
-    anatomy=anatomy,
     source=Paper(
         "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
         2021,

@@ -12,8 +12,6 @@ first; the last may be short, and no query attends to it as a pool. With even po
 bounds of earlier pools and change earlier outputs.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -26,7 +24,6 @@ from attention_core.ops.softmax.partial import merged
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class PooledParams(Params):
     """Settings of attention to pooled keys."""
 
@@ -116,21 +113,16 @@ def cost(n: int, d: int, p: PooledParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="pooled",
+    __name__,
     title="Pooled keys",
-    family="low_rank",
     summary="Combines neighbouring keys and values into pools. Every query attends to the pools.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q\, R(K)^\top}{\sqrt{d}}\right) R,"
     r"\quad R = P \in \mathbb{R}^{\lceil n/s \rceil \times n},"
     r"\quad \text{causal: } R = \begin{bmatrix} P \\ I \end{bmatrix}",
     complexity="n² d / s",
     params=PooledParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper("Generating Wikipedia by Summarizing Long Sequences", 2018, "https://arxiv.org/abs/1801.10198"),
     approximates="softmax",
-    anatomy=anatomy,
     note='The tokens of a pool get equal weights, except with "conv", where the middle of the pool gets more '
     "weight. With a causal mask, a query attends to the pools before its own. In its own pool, it attends to the "
     "individual tokens up to itself.",

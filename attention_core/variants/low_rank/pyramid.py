@@ -5,8 +5,6 @@ has one dimension. Pyramid pooling approximates softmax, with the level of detai
 as n, and equal levels are used once: with ``levels >= n`` only the single tokens remain, and it is softmax.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -19,7 +17,6 @@ SIZES = (1, 3, 6, 8)
 """Pools in each level of the paper's pyramid."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class PyramidParams(Params):
     """Settings of pyramid pooling."""
 
@@ -73,23 +70,18 @@ def cost(n: int, d: int, p: PyramidParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="pyramid",
+    __name__,
     title="Pyramid pooling",
-    family="low_rank",
     summary="Every query attends to means of the text at up to four resolutions.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (P K)^\top}{\sqrt{d}}\right) P,"
     r"\quad P = \begin{bmatrix} P_{\ell} \\ P_{3\ell} \\ P_{6\ell} \\ P_{8\ell} \end{bmatrix}",
     complexity="n S d",
     params=PyramidParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper(
         "Asymmetric Non-local Neural Networks for Semantic Segmentation", 2019, "https://arxiv.org/abs/1908.07678"
     ),
     approximates="softmax",
     causal_reason="each pool is a mean over a segment of the text, including later tokens.",
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="provenance",

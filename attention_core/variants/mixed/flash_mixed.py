@@ -6,7 +6,6 @@ itself, and to earlier chunks by ``x / n_i``. There n_i counts the tokens up to 
 total number is not known during generation.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -23,7 +22,6 @@ STEP = 2**16
 """Numbers in one block of several chunks: 256 KiB of float32, which halves the calls of a smaller block."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class FlashMixedParams(Params):
     """Settings of mixed chunk attention."""
 
@@ -117,17 +115,13 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="flash_mixed",
+    __name__,
     title="Mixed chunks",
-    family="mixed",
     summary="Squared ReLU attention within each chunk plus linear attention across chunks.",
     formula=r"A_{ij} = \frac{x_{ij}}{n_i} + \frac{\operatorname{relu}^2(x_{ij})}{c}"
     r"\left[\lfloor i/c \rfloor = \lfloor j/c \rfloor\right],\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n c d + n d²",
     params=FlashMixedParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     rows_sum_to_one=False,
     signed=True,
     note="Rows are not normalised. n_i is the number of tokens that query i can attend to: all tokens, or with a "

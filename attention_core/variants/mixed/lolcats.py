@@ -5,7 +5,6 @@ as in softmax. The window slides with the query; tokens that leave it are added 
 """
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -22,7 +21,6 @@ ROWS = 64
 """Queries whose windows are computed in one step."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class LolcatsParams(Params):
     """Settings of the window and what is beyond."""
 
@@ -148,18 +146,14 @@ def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="lolcats",
+    __name__,
     title="LoLCATs",
-    family="mixed",
     summary="Softmax within a window and linear attention with Hedgehog's features beyond it, normalised together "
     "so that rows sum to one.",
     formula=r"A_{ij} \propto \begin{cases} e^{s_{ij} - \max_{|i-l| < w} s_{il}} & |i-j| < w \\"
     r" \varphi(q_i)^\top \varphi(k_j) & \text{beyond} \end{cases},\quad s = \frac{Q K^\top}{\sqrt d}",
     complexity="n (w + d) d",
     params=LolcatsParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     zero_rows=True,
     decoder=Decoder(init_state, step, normalised=False),

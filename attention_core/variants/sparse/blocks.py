@@ -5,8 +5,6 @@ made of all its keys. If causal, a query scores only the blocks before its own, 
 itself. A short block at the end is therefore never scored by a causal query.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -25,7 +23,6 @@ from attention_core.ops.softmax.masked import (
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class BlocksParams(Params):
     """Settings of block selection."""
 
@@ -115,24 +112,16 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -
 
 
 VARIANT = Variant(
-    key="blocks",
+    __name__,
     title="Block selection",
-    family="sparse",
     summary="Each query attends to its own block and to the m best-scoring other blocks.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = b(i) \cup \text{the } m \text{ best of } \{b \ne b(i)\} \text{ by } s(q_i, b)",
     complexity="n (m + 1) b d + n² d / b",
     params=BlocksParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     pairs="n (m + 1) b",
     approximates="softmax",
     random=lambda p: p.score == key_blocks.INDEXER,
-    anatomy=anatomy,
     source=Paper("MoBA: Mixture of Block Attention for Long-Context LLMs", 2025, "https://arxiv.org/abs/2502.13189"),
     further=(
         Paper(

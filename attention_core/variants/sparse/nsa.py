@@ -7,7 +7,6 @@ token on, and the queries of later blocks may select the block, so that later to
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -30,7 +29,6 @@ from attention_core.ops.softmax.masked import (
 from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class NsaParams(Params):
     """Settings of native sparse attention."""
 
@@ -187,23 +185,15 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="nsa",
+    __name__,
     title="Native sparse",
-    family="sparse",
     summary="Gated sum of three branches: block means, top-scoring blocks in full, and a local window.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",
     complexity="n² d / b + n (m + 1) b d + n w d",
     params=NsaParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     rows_sum_to_one=False,
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="outline",

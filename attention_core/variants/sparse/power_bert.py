@@ -7,7 +7,6 @@ over heads. The authors' code leaves out the token's attention to itself and nev
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,7 +17,6 @@ from attention_core.ops.softmax.masked import among_largest, masked_softmax, sco
 from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class PowerBertParams(Params):
     """Settings of PoWER-BERT."""
 
@@ -116,25 +114,17 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool
 
 
 VARIANT = Variant(
-    key="power_bert",
+    __name__,
     title="PoWER-BERT",
-    family="sparse",
     summary="Keeps the tokens that receive the most attention and drops the other tokens after this layer.",
     formula=r"A_{ij} = \begin{cases} P_{ij} & s_i \text{ among the } \lceil \kappa n \rfloor \text{ largest} \\ "
     r"0 & \text{otherwise} \end{cases},\quad P = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt d}\right),\quad "
     r"s_j = \sum_{\text{heads}} \sum_i P_{ij}",
     complexity="n² d",
     params=PowerBertParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     pairs="κ n²",
     approximates="softmax",
     causal_reason="a token is kept or dropped according to how much attention it receives from later tokens.",
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="significance",

@@ -14,7 +14,6 @@ to 32c, and so on. Appending tokens changes no earlier output.
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +24,6 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReformerParams(Params):
     """Settings of Reformer attention."""
 
@@ -194,9 +192,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
 
 
 VARIANT = Variant(
-    key="reformer",
+    __name__,
     title="Reformer",
-    family="sparse",
     summary="Sorts tokens by a random hash so that similar tokens come together. Each token attends only to tokens "
     "near it in this order.",
     formula=r"A_{ij} = \operatorname{softmax}_{j \in P_i} \frac{q_i^\top q_j}{\lVert q_j \rVert},\quad "
@@ -204,16 +201,8 @@ VARIANT = Variant(
     r"c_r = \text{chunk in the order of } \operatorname{argmax}\,[x R_r; -x R_r]",
     complexity="rounds n c d + n log n",
     params=ReformerParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
-    reference=reference,
     reference_name="shared-QK softmax",
     random=True,
-    anatomy=anatomy,
     note="Queries also serve as keys, and the given keys are ignored. Errors are therefore measured against "
     "shared-QK softmax. There, the logit of token i for token j is q_i·q_j/|q_j|, over all tokens except i. A token "
     "attends to itself only if there is no other token that it can attend to. With a causal mask, each bucket is "

@@ -6,7 +6,6 @@ halves of a pattern counts once; the halves are merged exactly by their log-sum-
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -30,7 +29,6 @@ from attention_core.ops.softmax.union import Piece, merging, union_attention, un
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class SparseParams(Params):
     """Settings of sparse attention."""
 
@@ -151,21 +149,15 @@ def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="sparse",
+    __name__,
     title="Sparse",
-    family="sparse",
     summary="Combines nearby keys with regularly spaced ones: a window and a stride, or blocks and summary columns.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| \le w\} \cup \{l : l \equiv i \pmod r\} \quad\text{or}\quad "
     r"\{l : \lfloor l/r \rfloor = \lfloor i/r \rfloor\} \cup \{l : l \bmod r \ge r - c\}",
     complexity="n (w + n / r) d",
     params=SparseParams,
-    mask=mask,
-    primitives=primitives,
     pairs="n (2 w + 1 + n / r)",
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     source=Paper("Generating Long Sequences with Sparse Transformers", 2019, "https://arxiv.org/abs/1904.10509"),
     special_cases=(

@@ -1,7 +1,6 @@
 """Top-k attention: each query attends only to the k keys with the largest logits."""
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -14,7 +13,6 @@ from attention_core.ops.softmax.masked import at_least_float32, causal_mask, mas
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class TopKParams(Params):
     """Settings of top-k attention."""
 
@@ -148,19 +146,13 @@ def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="topk",
+    __name__,
     title="Top-k",
-    family="sparse",
     summary="Each query attends only to the k keys with the largest logits.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in T_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"T_i = \text{the } k \text{ largest of } q_i^\top k_1, \dots, q_i^\top k_n",
     complexity="n² d",
     params=TopKParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     pairs="n k",
     approximates="softmax",
     note="Top-k attention saves no time, because all logits are computed before the largest are selected.",

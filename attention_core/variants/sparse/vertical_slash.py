@@ -4,8 +4,6 @@ Softmax of the last queries alone selects the columns and diagonals for all quer
 prompt, but not generation, where earlier queries must not depend on the end of the text.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -16,7 +14,6 @@ from attention_core.ops.softmax.partial import Part, merged, partial_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class VerticalSlashParams(Params):
     """Settings of vertical and slash."""
 
@@ -138,21 +135,14 @@ def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="vertical_slash",
+    __name__,
     title="Vertical and slash",
-    family="sparse",
     summary="All queries attend to the columns and diagonals that receive the most weight from the last queries.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = C \cup \{l : i - l \in D\},\; C, D = \text{the } c, s \text{ heaviest columns, diagonals of } "
     r"P_{n-m < i \le n}",
     complexity="n (c + s + m) d",
     params=VerticalSlashParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     approximates="softmax",
     causal_reason="the weights of the last queries determine the columns and diagonals, so every row depends on the "
     "end of the text.",
