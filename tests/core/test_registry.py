@@ -55,7 +55,10 @@ def test_finds_every_file(folder: Path):
     [
         ("", "alpha must define VARIANT"),
         ("VARIANT = 'softmax'", "alpha must define VARIANT"),
-        (f"{GOOD}\nfrom dataclasses import replace\nVARIANT = replace(VARIANT, module='a.b.c')", "alpha must define VARIANT"),
+        (
+            f"{GOOD}import dataclasses\nVARIANT = dataclasses.replace(VARIANT, module='a.b')",
+            "alpha must define VARIANT",
+        ),
         (GOOD.replace("def attend(", "def atend("), "alpha must define attend"),
     ],
 )
