@@ -109,12 +109,11 @@ def test_each_definition_is_independent_of_the_fast_algorithm(variant: Variant):
 def unused_functions(source: str) -> set[str]:
     """Return the functions of a variant's file that are neither hooks nor used in the file."""
     tree = ast.parse(source)
-    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    used = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     for node in tree.body:
         if isinstance(node, ast.Assign):  # mask, primitives = mask_and_primitives(parts)
-            functions |= {name.id for name in names if name in ast.walk(node) and name.id.islower()} - used
+            functions |= {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and name.id.islower()}
     return functions - used - {*hooks()}
 
 

@@ -16,9 +16,9 @@ def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of
     return param(
         default,
         choices=("constant", "harmonic", "keys"),
-        help="Rule that sets the gate, without training. constant: the setting decay; harmonic: 1 - 1/t at token t; "
-        "keys: σ(k)^(1/root), with the token's own key k and the sigmoid σ. With rotary positions (RoPE), a gate "
-        "from keys also depends on the position.",
+        help="Rule that sets the gates, without training. constant: the setting decay; harmonic: 1 - 1/t at token t; "
+        "keys: σ(k)^(1/root), where k is the token's own key and σ is the sigmoid. With rotary positions (RoPE), "
+        "gates from keys also depend on the position.",
     )
 
 
@@ -40,7 +40,7 @@ class GateParams(Params):
         high=64.0,
         step=1.0,
         scale="log",
-        help="Root in the formula of the gates from keys. The larger the root, the slower the decay.",
+        help='The root in σ(k)^(1/root), used only with the gate "keys". The larger the root, the slower the decay.',
     )
 
 

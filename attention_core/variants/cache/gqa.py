@@ -67,7 +67,8 @@ def cache(heads: int, d: int, d_v: int, p: GqaParams) -> Cache:
 VARIANT = Variant(
     __name__,
     title="Grouped queries",
-    summary="Groups of heads share one key and one value per token, so the cache holds one pair per group.",
+    summary="Groups of heads share one key and one value per token, so the cache holds one key-value pair per group "
+    "and token.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} \bar K^{(g(h))\top}}{\sqrt d}\right),\quad "
     r"\bar K^{(g)} = \frac{1}{|g|} \sum_{h \in g} K^{(h)},\quad O^{(h)} = A^{(h)} \bar V^{(g(h))}",
     complexity="n² d",

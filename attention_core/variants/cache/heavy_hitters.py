@@ -218,7 +218,8 @@ def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Heavy hitters",
-    summary="A cache of fixed size: the most recent tokens and the earlier tokens that received the most attention.",
+    summary="Each query attends only to a cache of fixed size: the most recent tokens, and the earlier tokens that "
+    "have received the most attention.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : 0 \le i - l < w\} \cup H_i,\; H_{i+1} = \text{the } s \text{ of } H_i \cup \{i + 1 - w\} "
     r"\text{ with the largest } \textstyle\sum_{t \le i} A_{tl}",
@@ -231,7 +232,8 @@ VARIANT = Variant(
         2023,
         "https://arxiv.org/abs/2306.14048",
     ),
-    note="More queries attend to earlier tokens, so earlier tokens accumulate more attention. Without a causal "
-    "mask, every query attends to the tokens in the final cache.",
+    note="The attention that a token receives is summed over all queries since it entered the cache. Early tokens are "
+    "attended to by more queries, so they accumulate more attention. Without a causal mask, every query attends to "
+    "the tokens in the final cache.",
     special_cases=(SpecialCase("softmax", {"recent": TOKENS}), SpecialCase("softmax", {"heavy": TOKENS})),
 )

@@ -158,8 +158,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> d
 VARIANT = Variant(
     __name__,
     title="Latent attention",
-    summary="Caches short vectors (latents) for each token and reconstructs the keys and values of all heads from "
-    "them.",
+    summary="Only short vectors (latents) are cached for each token, and the keys and values of all heads are "
+    "reconstructed from them.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W^{(h)})^\top}{\sqrt d}\right),\quad "
     r"[K^{(1)} \cdots K^{(H)}] \approx C W,\; C \in \mathbb R^{n \times r},\quad "
     r"[V^{(1)} \cdots V^{(H)}] \approx C' W'",
@@ -173,8 +173,8 @@ VARIANT = Variant(
         2024,
         "https://arxiv.org/abs/2405.04434",
     ),
-    note="Each token has one latent for its keys and one for its values. Both come from truncated singular value "
-    "decompositions over the whole text. Trained models learn a single latent for keys and values. They also cache "
-    "one key that carries the position.",
+    note="Here, each token has one latent for its keys and one for its values. The latents come from truncated "
+    "singular value decompositions of all keys and of all values. Trained models learn a single latent for both. They "
+    "also cache one separate key per token that carries the position.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

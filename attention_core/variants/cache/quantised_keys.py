@@ -110,7 +110,7 @@ def cache(heads: int, d: int, d_v: int, p: QuantisedKeysParams) -> Cache:
 VARIANT = Variant(
     __name__,
     title="Quantised keys",
-    summary="Replaces each key by the nearest of a few code vectors, so the logit is computed once for all tokens "
+    summary="Each key is replaced by the nearest of a few code vectors, so a query needs only one logit for all keys "
     "with the same code.",
     formula=r"A_{ij} = \frac{e^{q_i^\top c_{z_j} / \sqrt d}}{\sum_l e^{q_i^\top c_{z_l} / \sqrt d}},\quad "
     r"z_j = \operatorname{argmin}_z \lVert k_j - c_z \rVert",

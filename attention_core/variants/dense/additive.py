@@ -65,7 +65,8 @@ def cost(n: int, d: int, p: AdditiveParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Additive",
-    summary="Scores each query-key pair with a one-layer tanh network, followed by softmax.",
+    summary="A small tanh network computes the logit of each query-key pair, and softmax turns the logits into "
+    "weights.",
     formula=r"A_{ij} = \operatorname{softmax}_j\left(w^\top \tanh(q_i + k_j)\right),"
     r"\quad w \sim \mathcal{N}\left(0, \tfrac{1}{d} I\right)",
     complexity="n² d",
@@ -74,6 +75,7 @@ VARIANT = Variant(
         "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"
     ),
     random=True,
-    note="The vector w is random, not trained. The n² d evaluations of tanh are not counted as multiply-adds, so "
-    "additive attention is slower than its number of multiply-adds suggests.",
+    note="The logit of a query q and a key k is w · tanh(q + k). In the paper, the vector w is trained. Here, it is "
+    "random. The evaluations of tanh are not counted as multiply-adds, so additive attention is slower than its "
+    "number of multiply-adds suggests.",
 )

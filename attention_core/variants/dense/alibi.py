@@ -49,7 +49,8 @@ def cost(n: int, d: int, p: AlibiParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="ALiBi",
-    summary="Softmax with a linear distance penalty on the logits.",
+    summary="Softmax attention in which a penalty proportional to the distance between query and key is subtracted "
+    "from each logit.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - m\,|i - j|\right)",
     complexity="n² d",
     params=AlibiParams,
@@ -58,5 +59,6 @@ VARIANT = Variant(
         2021,
         "https://arxiv.org/abs/2108.12409",
     ),
-    note="The paper gives head h of H heads the slope 2^(-8h/H). Here all heads have the same slope.",
+    note="The slope is the penalty per token of distance. In the paper, head h of H heads has the slope 2^(-8h/H). "
+    "Here, all heads have the same slope.",
 )

@@ -54,8 +54,8 @@ def cost(n: int, d: int, p: DifferentialParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Differential",
-    summary="Softmax weights from the first half of the head's dimensions, minus λ times the weights from the "
-    "second half.",
+    summary="Softmax weights computed from the first half of the head's dimensions, minus λ times the weights "
+    "computed from the second half.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q_1 K_1^\top}{\sqrt{d/2}}\right)"
     r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
     complexity="n² d",
@@ -63,7 +63,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
-    note="Each half of the head gives one softmax matrix. Weight that a key receives in both matrices cancels in "
-    "proportion to λ. In the paper, λ is learned and the two halves are trained together. Here, they are the halves "
-    "of an ordinary head.",
+    note="If both halves give weight to the same key, these weights cancel in proportion to λ. In the paper, λ is "
+    "learned and the two halves are trained together. Here, λ is a setting, and the halves are those of an ordinary "
+    "head.",
 )

@@ -49,7 +49,8 @@ def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Forgetting",
-    summary="Softmax with each logit reduced by the accumulated decay of the tokens between key and query.",
+    summary="Softmax attention in which each logit is reduced by the decay accumulated over the tokens between key "
+    "and query.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",
@@ -57,8 +58,8 @@ VARIANT = Variant(
     source=Paper(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),
-    note="In the paper, the gate of each token is learned. Here, the gate follows a fixed rule, without training. "
-    "By default it is the geometric mean of σ(k)^(1/root) over the components of the token's key k, where σ is the "
-    "sigmoid. A constant gate gives ALiBi.",
+    note="Each token has a gate α between 0 and 1, and -log α is its decay. In the paper, gates are learned. Here, "
+    "they follow a fixed rule. By default, the gate of a token with key k is the geometric mean of σ(k)^(1/root) over "
+    "the components of k, where σ is the sigmoid and root is a setting. A constant gate gives ALiBi.",
     special_cases=(SpecialCase("softmax", {"gate": "constant", "decay": 1.0}),),
 )

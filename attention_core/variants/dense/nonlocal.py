@@ -78,7 +78,8 @@ def cost(n: int, d: int, p: NonlocalParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Non-local",
-    summary="Attention with a choice of similarity: unscaled softmax, plain dot product, or ReLU of two projections.",
+    summary="Attention with one of three similarities: softmax of unscaled dot products, plain dot products, or the "
+    "ReLU of a projected query plus a projected key.",
     formula=r"A_{ij} = \operatorname{softmax}_j(q_i \cdot k_j) \quad\text{or}\quad \frac{q_i \cdot k_j}{n_i}"
     r"\quad\text{or}\quad \frac{\operatorname{relu}(w_q^\top q_i + w_k^\top k_j)}{n_i}",
     complexity="n² d",
@@ -88,5 +89,6 @@ VARIANT = Variant(
     signed=True,
     random=lambda p: p.similarity == "concat",
     note='The weights of a row sum to one only with the similarity "gaussian". Only with "dot" can weights be '
-    'negative, and only then is the cost n d², linear in n. Random projections are used only with "concat".',
+    'negative, and only then is the cost linear in the number of tokens n. With "concat", the projections are random, '
+    "not trained.",
 )

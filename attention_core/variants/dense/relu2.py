@@ -16,8 +16,8 @@ class Relu2Params(Params):
     normalizer: str = param(
         "length",
         choices=("length", "squared", "fixed", "sum"),
-        help="Number by which each row is divided. length: the number of keys that the query can attend to; "
-        "squared: the square of this number; fixed: a fixed number; sum: the sum of the row.",
+        help="Number by which each row is divided. length: the number of keys that the query can attend to; squared: "
+        "the square of this number; fixed: the setting base length; sum: the sum of the row.",
     )
     base_length: int = param(
         512,
@@ -83,7 +83,7 @@ def cost(n: int, d: int, p: Relu2Params, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Squared ReLU",
-    summary="Squared ReLU instead of the exponential: keys with negative logits get weight zero.",
+    summary="The squared ReLU of the logit replaces the exponential, so keys with negative logits get weight zero.",
     formula=r"A_{ij} = \frac{1}{Z_i}\operatorname{relu}^2\left(\frac{q_i \cdot k_j}{\sqrt{d}}\right),"
     r"\quad Z_i = n_i,\; n_i^2,\; n_0 \text{ or } \textstyle\sum_l \operatorname{relu}^2(\cdot)",
     complexity="n² d",

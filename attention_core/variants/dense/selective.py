@@ -73,15 +73,15 @@ def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Selective",
-    summary="Each token can mask keys for all later tokens: positive logits of the first head accumulate and are "
-    "subtracted from the logits of all heads.",
+    summary="In all heads, the logit of a key is reduced by the sum of the first head's positive logits for that key "
+    "at earlier queries.",
     formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
     params=Params,
     couples_heads=True,
     source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
-    note="No token masks its own key or the first key of the text. In trained models, the first head has learned to "
-    "mask keys. Here, it is an ordinary head. Even without a causal mask, a key can be masked for a query only by "
-    "earlier tokens.",
+    note="In this way, each token can mask keys for later tokens. A token never masks its own key or the first key of "
+    "the text. In trained models, the first head has learned which keys to mask. Here, it is an ordinary head. Even "
+    "without a causal mask, a key can be masked for a query only by earlier tokens.",
 )

@@ -21,7 +21,7 @@ class SigmoidParams(Params):
         "length",
         choices=("length", "fixed"),
         help="Amount subtracted from every logit. length: the logarithm of the number of keys that the query can "
-        "attend to; fixed: the logarithm of a fixed number.",
+        "attend to; fixed: the logarithm of the setting base length.",
     )
     base_length: int = param(
         512,
@@ -62,8 +62,8 @@ def cost(n: int, d: int, p: SigmoidParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Sigmoid",
-    summary="Each weight is the sigmoid of a shifted logit and independent of the other keys, so rows need not sum "
-    "to one.",
+    summary="Each weight is the sigmoid of a shifted logit and does not depend on the other keys, so rows need not "
+    "sum to one.",
     formula=r"A_{ij} = \sigma\left(\frac{q_i \cdot k_j}{\sqrt{d}} - \log m_i\right),\quad "
     r"m_i = n_i = \text{number of keys query } i \text{ sees} \quad\text{or}\quad m_i = n_0",
     complexity="n² d",

@@ -50,7 +50,8 @@ def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Sink logit",
-    summary="Softmax with an extra constant logit in the denominator, so the weights of a row sum to less than one.",
+    summary="Softmax over the keys and one extra logit that belongs to no key, so the weights of the keys sum to less "
+    "than one.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{e^{s} + \sum_l e^{q_i^\top k_l / \sqrt d}}",
     complexity="n² d",
     params=SinkLogitParams,

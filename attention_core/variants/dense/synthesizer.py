@@ -14,8 +14,8 @@ class SynthesizerParams(Params):
     kind: str = param(
         "dense",
         choices=("dense", "random"),
-        help="dense: a network maps each query to a weight for every position; random: one random matrix for every "
-        "input.",
+        help="dense: a two-layer network computes a logit for every position from each query; random: all inputs "
+        "share one random matrix of logits.",
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the network or the matrix.")
 
@@ -66,7 +66,8 @@ def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Synthesizer",
-    summary="Computes weights without comparing tokens, either from the query alone or from its position alone.",
+    summary="Weights are computed without comparing queries and keys, either from the query alone or from its "
+    "position alone.",
     formula=r"A = \operatorname{softmax}\left(\operatorname{relu}(Q W_1)\, W_2^\top\right)"
     r"\quad\text{or}\quad \operatorname{softmax}(R)",
     complexity="n² d + n d²",
@@ -75,5 +76,6 @@ VARIANT = Variant(
         "Synthesizer: Rethinking Self-Attention in Transformer Models", 2020, "https://arxiv.org/abs/2005.00743"
     ),
     random=True,
-    note="The network and the matrix are random, not trained.",
+    note='The network of "dense" and the matrix of "random" are drawn at random here. In trained models, they are '
+    "learned.",
 )

@@ -68,8 +68,8 @@ VARIANT = fast_weights.variant(
     source=Paper(
         "Gated Linear Attention Transformers with Hardware-Efficient Training", 2023, "https://arxiv.org/abs/2312.06635"
     ),
-    note='In GLA, a learned projection computes the gates α. Here, the gate "keys" is computed from the token\'s own '
-    "key: α = σ(k)^(1/root), where σ is the sigmoid. The other gates are equal in all components, which gives "
-    "scalar decay. Without a causal mask, every query reads the final state.",
+    note='In GLA, a learned projection computes the gates α. Here, with the gate "keys", they are computed from the '
+    "token's own key k: α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. The other gates are equal in "
+    "all components, which gives scalar decay. Without a causal mask, every query reads the final state.",
     special_cases=(SpecialCase("scalar_decay", {"gate": "constant"}, {"gate": "constant"}, ("decay",)),),
 )

@@ -53,11 +53,12 @@ VARIANT = fast_weights.variant(
         "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
     ),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="In Kimi Linear, gates α and write strengths β are learned, and queries and keys first pass through a "
-    "short convolution. Here, there is no convolution. The gates follow a fixed rule, by default σ(k)^(1/root), "
-    'where σ is the sigmoid. With keys "unit", β is the setting strength. With keys "exact", q̂ and k̂ are q and k '
-    "divided by d^(1/4), and β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. Without a causal mask, "
-    "all tokens are written first, in order. Then every query reads the final state.",
+    note="In Kimi Linear, gates α and write strengths β are learned, and queries and keys first pass through a short "
+    "convolution. Here, there is no convolution. The gates follow a fixed rule, by default α = σ(k)^(1/root), where σ "
+    'is the sigmoid and root is a setting. With keys "unit", β is the setting strength. With keys "exact", q̂ and k̂ '
+    "are the query q and the key k divided by d^(1/4), where d is the head size. Then β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², "
+    "where η is the setting strength. Without a causal mask, all tokens are written first, in order. Then every query "
+    "reads the final state.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
         SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),

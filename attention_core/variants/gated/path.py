@@ -72,7 +72,8 @@ VARIANT = fast_weights.variant(
     gates=lambda p: "none",
     along=True,
     title="PaTH",
-    summary="Each token between key and query removes β times the key's component along the token's own direction w.",
+    summary="From each key, every later token up to the query's own subtracts β times the key's component along that "
+    "token's direction w.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -123,8 +124,8 @@ VARIANT = fast_weights.variant(
         "https://arxiv.org/abs/2505.16381",
     ),
     note="Queries and keys are scaled to length 1. In PaTH, w and β are learned, w passes through a short "
-    "convolution, and softmax is applied to this matrix. Here, w follows a fixed rule, and there is no convolution "
-    "and no softmax. Without a causal mask, all tokens are written first, in order. Then every query reads the "
-    "final state.",
+    "convolution, and the products of queries and changed keys pass through softmax. Here, w follows a fixed rule, "
+    "and there is no convolution and no softmax. Without a causal mask, all tokens are processed first, in order. "
+    "Then every query reads the final state.",
     special_cases=(SpecialCase("deltanet", {"along": KEYS, "strength": 1.0}),),
 )

@@ -23,7 +23,7 @@ class ScalarDecayParams(GateParams):
     write: str = param(
         "whole",
         choices=("whole", "rest"),
-        help="Factor of each value that is written. whole: 1; rest: 1 minus the gate, so the state does not grow "
+        help="Factor of each value when it is written. whole: 1; rest: 1 minus the gate, so the state does not grow "
         "with the number of tokens.",
     )
 
@@ -53,7 +53,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=one,
     title="Scalar decay",
-    summary="Linear attention whose state decays by one factor per token, as in Mamba-2 and Lightning attention.",
+    summary="Linear attention in which each token multiplies the whole state by a decay factor, as in Mamba-2 and "
+    "Lightning attention.",
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
     r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l,\quad \beta_j = 1 \text{ or } 1 - \alpha_j",
     params=ScalarDecayParams,

@@ -30,8 +30,8 @@ class SoftmaxGdnParams(Params):
         low=0.1,
         high=2.0,
         step=0.05,
-        help="Maximum share of the value stored under a centred key that a single step can erase. Larger steps are "
-        "shortened to this share.",
+        help="A centred key is a key minus the mean key. The cap is the largest share of the value stored under a "
+        "centred key that a single step can erase.",
     )
 
 
@@ -212,7 +212,7 @@ VARIANT = Variant(
         ),
     ),
     source=articles.SOFTMAX_TO_GDN,
-    note="The write strength β is not learned. At token t it is 1/t, or less where the key is so far from the mean "
-    "key that the cap would be exceeded. The matrix is the output for the identity matrix as values, V = I. Without "
-    "a causal mask, all tokens are written first, in order. Then every query reads the final state.",
+    note="The write strength β is not learned. At token t, it is 1/t. It is smaller if the key is so far from the "
+    "mean key that the cap would be exceeded. The matrix on screen is the output with the identity matrix as values. "
+    "Without a causal mask, all tokens are written first, in order. Then every query reads the final state.",
 )

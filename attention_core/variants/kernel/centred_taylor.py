@@ -29,7 +29,8 @@ class CentredTaylorParams(Params):
         2,
         low=1,
         high=2,
-        help="Order of the expansion. The state has about d rows at order 1 and about d²/2 rows at order 2.",
+        help="Order of the Taylor polynomial. The state has about d rows at order 1 and about d²/2 rows at order 2, "
+        "where d is the head size.",
     )
 
 
@@ -170,7 +171,8 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Centred Taylor",
-    summary="Taylor expansion of the softmax weights around equal logits. Rows sum to one without a normaliser.",
+    summary="The softmax weights are replaced by their Taylor polynomial at equal logits, whose rows sum to one "
+    "without a normaliser.",
     formula=r"A_{ij} = \frac{1}{n_i}\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
     r"\quad c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
     complexity="n d³",
@@ -178,8 +180,8 @@ VARIANT = Variant(
     approximates="softmax",
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="It is close to softmax in rows whose logits differ little. In other rows, weights may be negative. At "
-    "order 1, the time grows as n d². Each row sums to 1, except for rounding errors. In float32, these errors "
-    "become visible when single weights are in the millions.",
+    note="The weights are close to those of softmax in rows whose logits differ little. In other rows, weights may be "
+    "negative. At order 1, the time grows as n d² instead of n d³, for n tokens and head size d. Each row sums to 1, "
+    "except for rounding errors. In float32, these errors become visible when single weights are in the millions.",
     source=articles.TAYLOR_EXPANSIONS,
 )

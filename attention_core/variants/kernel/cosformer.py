@@ -27,8 +27,8 @@ class CosformerParams(Params):
         low=1,
         high=65_536,
         scale="log",
-        help="Distance at which weights reach zero, used only with a causal mask. Positions beyond this length are "
-        "not distinguished. Without a causal mask, the length of the text is used instead.",
+        help="Distance at which weights reach zero, used only with a causal mask. Positions beyond this length count "
+        "as equal. Without a causal mask, the length of the text is used instead.",
     )
 
 
@@ -114,7 +114,8 @@ VARIANT = Variant(
     params=CosformerParams,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="All weights of a row are zero if no component is positive both in the query and in one of the keys. The "
-    "causal form uses the setting length instead of the number of tokens n.",
+    note="The weight falls to zero at a distance of n tokens, the length of the text. With a causal mask, it falls to "
+    "zero at the setting length instead. All weights of a row are zero if no component is positive both in the query "
+    "and in one of the keys.",
     source=Paper("cosFormer: Rethinking Softmax in Attention", 2022, "https://arxiv.org/abs/2202.08791"),
 )

@@ -86,8 +86,8 @@ VARIANT = Variant(
     complexity="n d²",
     params=CosineParams,
     decoder=Decoder(init_state, step),
-    note="A weight is at most 2 / (1 + c) times the mean weight of its row, where c is the mean cosine of the row. "
-    "The result is unreliable if all keys point away from the query, because the sum of 1 + cos over the row is then "
-    "almost zero.",
+    note="A weight is at most 2 / (1 + c) times the mean weight of its row, where c is the mean of cos(q, k) over the "
+    "keys of the row. The result is unreliable if all keys point away from the query, because the sum of 1 + cos over "
+    "the row is then almost zero.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
 )

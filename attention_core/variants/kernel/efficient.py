@@ -115,11 +115,12 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict
 VARIANT = Variant(
     __name__,
     title="Efficient",
-    summary="For each key component, a softmax over positions averages the values. Each query mixes these averages.",
+    summary="Each key component averages the values with a softmax over positions, and each query mixes these "
+    "averages with a softmax over its own components.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,
-    note="With a causal mask, each key component is normalised by a running sum. The matrix is then no longer the "
-    "product of two softmax matrices.",
+    note="With a causal mask, the softmax over positions covers only the positions up to the query, so it is "
+    "different for each query. The matrix is then no longer the product of two softmax matrices.",
     source=Paper("Efficient Attention: Attention with Linear Complexities", 2018, "https://arxiv.org/abs/1812.01243"),
 )

@@ -30,7 +30,7 @@ class EmanetParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number of cluster centres. More centres give a finer clustering but cost more.",
+        help="Number of bases, the cluster centres. More bases give a finer clustering but cost more.",
     )
     iterations: int = param(
         3, low=1, high=20, help="Number of clustering rounds. The bases usually stop changing after a few rounds."
@@ -142,8 +142,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Expectation maximisation",
-    summary="Groups the keys into soft clusters, the bases. Each basis averages the values, and each query mixes "
-    "these averages.",
+    summary="Keys form soft clusters around a few centres (bases), each cluster averages its values, and each query "
+    "mixes these averages.",
     formula=r"A = \operatorname{softmax}_{\text{bases}}(\lambda Q \mu^\top)\,\hat Z^\top,\quad "
     r"Z = \operatorname{softmax}_{\text{bases}}(\lambda K \mu^\top),\; \hat Z_{jb} = \frac{Z_{jb}}{\sum_l Z_{lb}},\;"
     r" \mu \leftarrow \frac{\hat Z^\top K}{\|\hat Z^\top K\|}",

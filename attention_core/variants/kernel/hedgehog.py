@@ -56,8 +56,8 @@ def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Hedgehog",
-    summary="Linear attention with the features softmax(x) and softmax(-x), which preserve the peaks in a token's "
-    "vector.",
+    summary="Linear attention on softmax(x) and softmax(-x) of each query or key x, which emphasise its largest and "
+    "smallest components.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(x) = [\operatorname{softmax}(x), \operatorname{softmax}(-x)]",
     complexity="n d²",
@@ -65,8 +65,8 @@ VARIANT = Variant(
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="In trained models, a linear map before the two softmaxes is learned so that the weights imitate softmax "
-    "attention. Here, there is no such map. All weights of a row are zero if all products of its features are too "
-    "small for float32.",
+    "attention. Here, there is no such map. All weights of a row are zero if the dot products of the query's features "
+    "with those of all keys are too small for float32.",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,

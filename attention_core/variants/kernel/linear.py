@@ -102,15 +102,16 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Linear",
-    summary="Feature maps replace the exponential, so the products of keys and values are summed once for all queries.",
+    summary="A dot product of features replaces the exponential, so the products of keys and values are summed once "
+    "for all queries.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=LinearParams,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="All weights of a row are zero if all products of its features are zero. With relu, this happens if no "
-    "component is positive both in the query and in one of the keys. With other feature maps, it happens only if "
-    "exponentials are too small for float32.",
+    note="All weights of a row are zero if the dot products of the query's features with those of all keys are zero. "
+    "With relu, this happens if no component is positive both in the query and in one of the keys. With other feature "
+    "maps, it happens only if exponentials are too small for float32.",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,

@@ -43,7 +43,7 @@ class PerformerParams(Params):
         high=2048,
         scale="log",
         budget=True,
-        help="Number m of random directions. The random error of the similarities decreases roughly as 1/√m.",
+        help="Number m of random directions. The random error of the estimated kernel decreases roughly as 1/√m.",
     )
     kind: str = param(
         "positive",
@@ -54,14 +54,14 @@ class PerformerParams(Params):
     )
     orthogonal: bool = param(
         True,
-        help="Make the random directions orthogonal in groups of d. Orthogonal directions cover space more evenly "
-        "than independent ones.",
+        help="Make the random directions orthogonal in groups of d, the head size. Orthogonal directions cover space "
+        "more evenly than independent ones.",
     )
     row_norms: str = param(
         "chi",
         choices=("chi", "fixed"),
-        help="Lengths of the random directions. chi: random, as for Gaussian vectors, which makes the similarities "
-        "unbiased; fixed: always √d, which usually lowers the variance but introduces bias, except with relu.",
+        help="Lengths of the random directions. chi: random, as for Gaussian vectors, which makes the estimated "
+        "kernel unbiased; fixed: always √d, which usually lowers the variance but introduces bias, except with relu.",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the directions.")
     mode: str = param(
@@ -232,8 +232,8 @@ def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> 
 VARIANT = Variant(
     __name__,
     title="Performer",
-    summary="Linear attention with random features whose dot products estimate a kernel, by default the exponential "
-    "of softmax.",
+    summary="Linear attention with random features, whose dot products estimate a kernel: by default, the exponential "
+    "in softmax.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(q) = \tfrac{1}{\sqrt m} \exp\!\left(W x - \tfrac{\|x\|^2}{2}\right),\; x = q / d^{1/4}",
     complexity="n m d",
@@ -242,10 +242,11 @@ VARIANT = Variant(
     signed=True,
     random=True,
     decoder=Decoder(init_state, step),
-    note='With row norms "chi" of the random projections, the estimated similarities are unbiased, but the normalised '
-    "weights are not. Fixed row norms bias the similarities for all features except relu, which estimates a different "
-    "kernel from that of softmax. With trig, weights can be negative. They can also be very large if the "
-    "similarities of a query nearly sum to zero.",
+    note='The features are functions of random projections of queries and keys. With row norms "chi", their dot '
+    'products estimate the kernel without bias, but the normalised weights are biased. With row norms "fixed", the '
+    "dot products are biased for all features except relu. relu estimates a different kernel from that of softmax. "
+    "With trig, weights can be negative. They can also be very large if the dot products of a query nearly sum to "
+    "zero.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
     further=(articles.PERFORMER,),
 )

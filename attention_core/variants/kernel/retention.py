@@ -225,16 +225,16 @@ def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Retention",
-    summary="Linear attention with exponential decay: a similarity is multiplied by γ per token of distance.",
+    summary="Linear attention with exponential decay: each similarity is multiplied by γ for every token of distance.",
     formula=r"A_{ij} = \frac{\gamma^{|i-j|}\, \varphi(q_i)^\top \varphi(k_j)}"
     r"{\sum_l \gamma^{|i-l|}\, \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=RetentionParams,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="All weights of a row are zero if all products of its features are zero. With relu, this happens if no "
-    "component is positive both in the query and in one of the keys. With other feature maps, it happens only if "
-    "exponentials are too small for float32.",
+    note="All weights of a row are zero if the dot products of the query's features with those of all keys are zero. "
+    "With relu, this happens if no component is positive both in the query and in one of the keys. With other feature "
+    "maps, it happens only if exponentials are too small for float32.",
     source=Paper(
         "Retentive Network: A Successor to Transformer for Large Language Models",
         2023,

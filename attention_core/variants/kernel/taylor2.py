@@ -102,15 +102,16 @@ def cost(n: int, d: int, p: Taylor2Params, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Second-order Taylor",
-    summary="Replaces the exponential by its second-order Taylor polynomial, which is always positive, at linear cost.",
+    summary="The second-order Taylor polynomial, which is always positive, replaces the exponential of softmax and "
+    "makes the cost linear in n.",
     formula=r"A_{ij} = \frac{1 + x_{ij} + x_{ij}^2 / 2}{\sum_l \left(1 + x_{il} + x_{il}^2 / 2\right)},"
     r"\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n d³",
     params=Taylor2Params,
     approximates="softmax",
     decoder=Decoder(init_state, step),
-    note="The weights are close to those of softmax if the logits are small. Below a logit of -1 the polynomial "
-    "rises again, so a logit of -10 gets the same weight as a logit of 8.",
+    note="The weights are close to those of softmax if the logits are small. The polynomial is smallest at a logit of "
+    "-1 and rises again below it, so a logit of -10 gets the same weight as a logit of 8.",
     source=articles.EVEN_TAYLOR,
     # The series as a product of features: 1, x and x ⊗ x / √2.
     further=(articles.INFINITE_DIMENSION,),

@@ -76,8 +76,7 @@ def cost(n: int, d: int, p: FunnelParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Funnel",
-    summary="Averages neighbouring queries in groups. The output of each group is computed once and shared by its "
-    "tokens.",
+    summary="Neighbouring queries are averaged in groups, and all tokens of a group share one output.",
     formula=r"A = R\, \operatorname{softmax}\left(\frac{(P Q) K^\top}{\sqrt{d}}\right),"
     r"\quad R \text{ repeats each row for the } s \text{ tokens averaged}",
     complexity="n² d / s",
@@ -110,6 +109,6 @@ VARIANT = Variant(
             rows="pool",
         ),
     ),
-    note="The first token keeps its own query. The other tokens of a group share one row of weights.",
+    note="The first token is a group of its own. In the other groups, all tokens have the same row of weights.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

@@ -23,8 +23,8 @@ class LandmarkParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number m of landmarks for the queries, with as many again for the keys. More landmarks give finer "
-        "detail but cost more. At most n are used.",
+        help="Number m of query landmarks. There are equally many key landmarks. More landmarks give finer detail but "
+        "cost more. At most n are used, one per token.",
     )
     method: str = param(
         "segment_means",
@@ -70,7 +70,8 @@ def cost(n: int, d: int, p: LandmarkParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Landmarks",
-    summary="A product of two softmaxes: queries attend to landmarks, and landmarks attend to all keys.",
+    summary="Queries attend to landmarks, which are means of tokens, and landmarks attend to all keys: a product of "
+    "two softmax matrices.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q \tilde{K}^\top}{\sqrt{d}}\right)"
     r"\operatorname{softmax}\left(\frac{\tilde{Q} K^\top}{\sqrt{d}}\right),"
     r"\quad \tilde{Q}, \tilde{K} \in \mathbb{R}^{m \times d}",

@@ -27,7 +27,7 @@ class LinformerParams(Params):
         scale="log",
         budget=True,
         help="Number m of projected keys and values. Larger values come closer to softmax but cost more. At most n "
-        "are used.",
+        "are used, one per token.",
     )
     projection: str = param(
         "mean",
@@ -84,7 +84,7 @@ def cost(n: int, d: int, p: LinformerParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Linformer",
-    summary="Projects the n keys and values to m mixtures. Every query attends to these mixtures.",
+    summary="The n keys and n values are mixed into m keys and m values, and every query attends to these m mixtures.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (E K)^\top}{\sqrt{d}}\right) F,"
     r"\quad E, F \in \mathbb{R}^{m \times n}",
     complexity="n m d",
@@ -95,7 +95,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     random=True,
-    note="The projections are not trained here. In the paper they are learned, so a trained Linformer may have a "
-    "much smaller error.",
+    note="In the paper, the mixing matrices (projections) are learned. Here, they are not trained, so a trained "
+    "Linformer may have a much smaller error.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

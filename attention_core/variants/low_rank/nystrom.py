@@ -27,7 +27,8 @@ class NystromParams(Params):
         low=1,
         high=1024,
         scale="log",
-        help="Number of landmarks. With as many landmarks as tokens, each token is its own landmark.",
+        help="Number of landmarks, which are means of tokens. With as many landmarks as tokens, each token is its own "
+        "landmark.",
         budget=True,
     )
     method: str = param(
@@ -38,8 +39,8 @@ class NystromParams(Params):
     inverse: str = param(
         "iterative",
         choices=("iterative", "exact"),
-        help="Method for the pseudo-inverse of the landmarks' matrix. iterative: a few matrix products; exact: from "
-        "the singular values.",
+        help="Method for the pseudo-inverse of the matrix of landmarks to landmarks. iterative: a few matrix "
+        "products; exact: from the singular values.",
     )
     iterations: int = param(
         6,
@@ -130,8 +131,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 VARIANT = Variant(
     __name__,
     title="Nyström",
-    summary="Approximates softmax by a product of three matrices: queries to landmarks, a pseudo-inverse, and "
-    "landmarks to keys.",
+    summary="Approximates the softmax matrix by a product of three matrices: queries to landmarks, the pseudo-inverse "
+    "of landmarks to landmarks, and landmarks to keys.",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",

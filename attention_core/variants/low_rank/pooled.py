@@ -115,7 +115,7 @@ def cost(n: int, d: int, p: PooledParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Pooled keys",
-    summary="Combines neighbouring keys and values into pools. Every query attends to the pools.",
+    summary="Neighbouring keys and values are combined into pools, and every query attends to the pools.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q\, R(K)^\top}{\sqrt{d}}\right) R,"
     r"\quad R = P \in \mathbb{R}^{\lceil n/s \rceil \times n},"
     r"\quad \text{causal: } R = \begin{bmatrix} P \\ I \end{bmatrix}",

@@ -26,8 +26,9 @@ class PyramidParams(Params):
         high=128,
         scale="log",
         budget=True,
-        help="Level of detail. The four resolutions have 1, 3, 6 and 8 times this many pools, but at most n. More "
-        "pools give finer detail but cost more. Resolutions with the same number of pools are used only once.",
+        help="Level of detail. The four resolutions have 1, 3, 6 and 8 times this many pools, but at most one pool "
+        "per token. More pools give finer detail but cost more. Resolutions with the same number of pools are used "
+        "only once.",
     )
 
 
@@ -72,7 +73,7 @@ def cost(n: int, d: int, p: PyramidParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Pyramid pooling",
-    summary="Every query attends to means of the text at up to four resolutions.",
+    summary="Every query attends to means over segments of the text, at up to four resolutions from coarse to fine.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (P K)^\top}{\sqrt{d}}\right) P,"
     r"\quad P = \begin{bmatrix} P_{\ell} \\ P_{3\ell} \\ P_{6\ell} \\ P_{8\ell} \end{bmatrix}",
     complexity="n S d",
@@ -102,6 +103,7 @@ VARIANT = Variant(
             columns="pool",
         ),
     ),
-    note="S is the total number of pools, at most 18 times the level of detail. No resolution has more pools than "
-    "there are tokens. All tokens of a pool get the same weight, so long pools flatten every row.",
+    note="Each mean is a pool. S is the total number of pools, at most 18 times the level of detail. No resolution "
+    "has more pools than there are tokens. A pool spreads its weight evenly over its tokens, so long pools flatten "
+    "every row.",
 )

@@ -31,8 +31,8 @@ class FlashMixedParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Tokens per chunk: attention is quadratic within a chunk and linear across chunks. Larger chunks cost "
-        "more.",
+        help="Number of tokens per chunk. Attention is quadratic within a chunk and linear across chunks. Larger "
+        "chunks cost more.",
     )
 
 
@@ -124,8 +124,8 @@ VARIANT = Variant(
     params=FlashMixedParams,
     rows_sum_to_one=False,
     signed=True,
-    note="Rows are not normalised. n_i is the number of tokens that query i can attend to: all tokens, or with a "
-    "causal mask the tokens up to its own. With a causal mask, the linear part covers only the chunks before the "
-    "query's own chunk.",
+    note="Rows are not normalised. In the formula, c is the number of tokens per chunk, and n_i is the number of "
+    "tokens that query i can attend to. With a causal mask, the linear part covers only the chunks before the query's "
+    "own chunk.",
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
 )

@@ -126,7 +126,8 @@ def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="BigBird",
-    summary="Each query attends to a local window, to the global tokens and to random keys.",
+    summary="Each query attends to a local window, to a few global tokens at the start of the text, and to random "
+    "keys.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff |i-j| \le w \text{ or } i < g \text{ or } j < g \text{ or } j \in R_i,\ |R_i| \le \rho",
     complexity="n (w + g + ρ) d",
@@ -134,8 +135,8 @@ VARIANT = Variant(
     pairs="n (2 w + 1 + 2 g + ρ)",
     approximates="softmax",
     random=lambda p: p.random_keys > 0,
-    note="In the paper, whole blocks of keys are drawn at random, which is faster on its hardware. Here, single "
-    "keys are drawn.",
+    note="Global tokens also attend to all tokens. In the paper, whole blocks of keys are drawn at random, because "
+    "accelerators process blocks faster. Here, single keys are drawn.",
     source=Paper("Big Bird: Transformers for Longer Sequences", 2020, "https://arxiv.org/abs/2007.14062"),
     special_cases=(
         SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}, ("window", "global_tokens")),

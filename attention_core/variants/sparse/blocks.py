@@ -40,10 +40,10 @@ class BlocksParams(Params):
     score: str = param(
         key_blocks.MEAN,
         choices=key_blocks.SCORES,
-        help="Score by which blocks are selected. mean key: q·k̄ with the mean k̄ of the block's keys (MoBA); "
-        "second order: q·k̄ + ½ qᵀΣq, with the covariance Σ of the block's keys; bound: an upper bound of q·k for "
-        "the block's keys (Quest); random indexer: the largest q·k of the block after a random projection (DSA "
-        "trains the projection and selects tokens); true mass: the block's softmax weight.",
+        help="Score of a block for a query q. mean key: q·k̄, where k̄ is the mean of the block's keys (MoBA). second "
+        "order: q·k̄ + ½ qᵀΣq, where Σ is the covariance of the keys. bound: an upper bound of q·k over the keys "
+        "(Quest). random indexer: the largest q·k after a random projection (DSA trains the projection and selects "
+        "tokens). true mass: the softmax weight of the whole block.",
     )
     rank: int = param(4, low=1, high=64, scale="log", help="Number of dimensions of the random indexer's projection.")
     seed: int = param(0, low=0, high=9999, help="Random seed of the random indexer.")
@@ -114,7 +114,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Block selection",
-    summary="Each query attends to its own block and to the m best-scoring other blocks.",
+    summary="The text is cut into blocks, and each query attends to its own block and to the m other blocks with the "
+    "highest scores.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = b(i) \cup \text{the } m \text{ best of } \{b \ne b(i)\} \text{ by } s(q_i, b)",
     complexity="n (m + 1) b d + n² d / b",
@@ -136,8 +137,8 @@ VARIANT = Variant(
         ),
         articles.TAYLOR_EXPANSIONS,
     ),
-    note="Published models are trained with block selection, and some also train an indexer that selects the "
-    'blocks. Here, nothing is trained. The score "second order" costs up to d times as much as "mean key". The '
-    'score "true mass" costs as much as computing all logits.',
+    note="Published models are trained with block selection. Some also train an indexer, a small network that scores "
+    'the keys. Here, nothing is trained. The score "second order" costs up to d times as much as "mean key", where d '
+    'is the head size. The score "true mass" costs as much as computing all logits.',
     special_cases=(SpecialCase("softmax", {"blocks": TOKENS}), SpecialCase("softmax", {"block": TOKENS})),
 )

@@ -45,13 +45,25 @@ class NsaParams(Params):
         "window extends equally far to both sides.",
     )
     gate_compressed: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to block means."
+        0.5,
+        low=0.0,
+        high=1.0,
+        step=0.05,
+        help="Gate of the branch that attends to block means: the constant factor of its output.",
     )
     gate_selected: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to selected blocks."
+        0.5,
+        low=0.0,
+        high=1.0,
+        step=0.05,
+        help="Gate of the branch that attends to selected blocks: the constant factor of its output.",
     )
     gate_window: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to the window."
+        0.5,
+        low=0.0,
+        high=1.0,
+        step=0.05,
+        help="Gate of the branch that attends to the window: the constant factor of its output.",
     )
 
 
@@ -187,7 +199,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Native sparse",
-    summary="Gated sum of three branches: block means, top-scoring blocks in full, and a local window.",
+    summary="Sum of three attention branches, each multiplied by a gate: one over block means, one over the "
+    "best-scoring blocks, and one over a local window.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",
@@ -232,9 +245,10 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2502.11089",
     ),
-    note="Here, the gates are constants and nothing is trained. In NSA, the gates and the compression are learned, "
-    "each branch has its own keys and values, and the first block is always selected. Each row sums to the sum of "
-    "the gates. With a causal mask, rows before the end of the first block sum to less.",
+    note="In NSA, the gates and the block summaries are learned, each branch has its own keys and values, and the "
+    "first block is always selected. Here, gates are constants, summaries are means, and nothing is trained. The "
+    "weights of a row sum to the sum of the gates. With a causal mask, rows before the last token of the first block "
+    "lack the first branch, because no block is complete yet.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

@@ -116,7 +116,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool
 VARIANT = Variant(
     __name__,
     title="PoWER-BERT",
-    summary="Keeps the tokens that receive the most attention and drops the other tokens after this layer.",
+    summary="All tokens take part in attention, but only the tokens that receive the most attention are kept for the "
+    "next layer.",
     formula=r"A_{ij} = \begin{cases} P_{ij} & s_i \text{ among the } \lceil \kappa n \rfloor \text{ largest} \\ "
     r"0 & \text{otherwise} \end{cases},\quad P = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt d}\right),\quad "
     r"s_j = \sum_{\text{heads}} \sum_i P_{ij}",

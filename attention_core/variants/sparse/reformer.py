@@ -32,8 +32,8 @@ class ReformerParams(Params):
         low=2,
         high=512,
         scale="log",
-        help="Number of tokens per chunk, and approximate size of a bucket. In one round, a query can attend to at "
-        "most twice this number of tokens.",
+        help="Number of tokens per chunk of the sorted tokens, and approximate number of tokens with the same hash. "
+        "In one round, a query can attend to at most twice this number of tokens.",
     )
     rounds: int = param(
         2,
@@ -194,8 +194,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
 VARIANT = Variant(
     __name__,
     title="Reformer",
-    summary="Sorts tokens by a random hash so that similar tokens come together. Each token attends only to tokens "
-    "near it in this order.",
+    summary="A random hash sorts similar tokens next to each other, and each token attends only to tokens near it in "
+    "this order.",
     formula=r"A_{ij} = \operatorname{softmax}_{j \in P_i} \frac{q_i^\top q_j}{\lVert q_j \rVert},\quad "
     r"P_i = \bigcup_r \{j \ne i : c_r(i) - c_r(j) \in \{0, 1\}\},\quad "
     r"c_r = \text{chunk in the order of } \operatorname{argmax}\,[x R_r; -x R_r]",
@@ -203,9 +203,9 @@ VARIANT = Variant(
     params=ReformerParams,
     reference_name="shared-QK softmax",
     random=True,
-    note="Queries also serve as keys, and the given keys are ignored. Errors are therefore measured against "
-    "shared-QK softmax. There, the logit of token i for token j is q_i·q_j/|q_j|, over all tokens except i. A token "
-    "attends to itself only if there is no other token that it can attend to. With a causal mask, each bucket is "
-    "split into chunks separately.",
+    note="The queries also serve as keys, and the given keys are ignored. Errors are therefore measured against "
+    "shared-QK softmax. There, the logit of token i for another token j is q_i·q_j/|q_j|, where q_i is the query of "
+    "token i. A token attends to itself only if there is no other token that it can attend to. Tokens with the same "
+    "hash form a bucket. With a causal mask, each bucket is split into chunks separately.",
     source=Paper("Reformer: The Efficient Transformer", 2020, "https://arxiv.org/abs/2001.04451"),
 )

@@ -87,8 +87,8 @@ VARIANT = Variant(
     params=SinkParams,
     pairs="n (2 w - 1 + s)",
     approximates="softmax",
-    note="StreamingLLM also renumbers the positions within its cache. Here, queries and keys keep their original "
-    "positions.",
+    note="StreamingLLM evicts the tokens between the sinks and the window and then renumbers the positions of the "
+    "cached tokens. Here, queries and keys keep their original positions.",
     source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     special_cases=(SpecialCase("softmax", {"window": TOKENS}),),
 )

@@ -51,8 +51,8 @@ class SparseParams(Params):
     pattern: str = param(
         "strided",
         choices=("strided", "fixed"),
-        help="strided: a window and every stride-th key; fixed: the query's own block and the summary columns of all "
-        "blocks.",
+        help="strided: a window and the keys whose distance is a multiple of the stride; fixed: the query's own block "
+        "and the last keys of every block, its summary.",
     )
     summary: int = param(
         1,
@@ -151,7 +151,8 @@ def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Sparse",
-    summary="Combines nearby keys with regularly spaced ones: a window and a stride, or blocks and summary columns.",
+    summary="Each query attends to nearby keys and to regularly spaced keys: a window and a stride, or its own block "
+    "and the last keys of every block.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| \le w\} \cup \{l : l \equiv i \pmod r\} \quad\text{or}\quad "
     r"\{l : \lfloor l/r \rfloor = \lfloor i/r \rfloor\} \cup \{l : l \bmod r \ge r - c\}",

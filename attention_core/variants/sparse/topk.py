@@ -155,7 +155,7 @@ VARIANT = Variant(
     params=TopKParams,
     pairs="n k",
     approximates="softmax",
-    note="Top-k attention saves no time, because all logits are computed before the largest are selected.",
+    note="Top-k attention saves no time, because all logits must be computed before the largest can be selected.",
     source=Paper(
         "Explicit Sparse Transformer: Concentrated Attention Through Explicit Selection",
         2019,

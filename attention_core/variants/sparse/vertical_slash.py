@@ -22,16 +22,16 @@ class VerticalSlashParams(Params):
         low=0,
         high=4096,
         budget=True,
-        help="Number of columns: the tokens with the most weight, to which all queries attend. With all columns, "
-        "the result is softmax attention.",
+        help="Number of columns. A column is a token to which all queries attend, selected by the weight that it "
+        "receives. With all columns, the result is softmax attention.",
     )
     diagonals: int = param(
         8,
         low=1,
         high=512,
         scale="log",
-        help="Number of diagonals that all queries attend to: the main diagonal and the diagonals with the most "
-        "weight.",
+        help="Number of diagonals. A diagonal is one distance between query and key. The main diagonal is always "
+        "included, followed by the diagonals with the most weight.",
     )
     judges: int = param(
         64,
@@ -137,7 +137,8 @@ def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Vertical and slash",
-    summary="All queries attend to the columns and diagonals that receive the most weight from the last queries.",
+    summary="All queries attend to the columns and diagonals of the matrix that receive the most weight from the last "
+    "queries.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = C \cup \{l : i - l \in D\},\; C, D = \text{the } c, s \text{ heaviest columns, diagonals of } "
     r"P_{n-m < i \le n}",
@@ -151,7 +152,7 @@ VARIANT = Variant(
         2024,
         "https://arxiv.org/abs/2407.02490",
     ),
-    note="In the paper, models use a causal mask, but columns and diagonals are selected from the whole text. Here, "
-    "such a selection does not count as causal.",
+    note="In the paper, models are causal, but columns and diagonals are selected when the whole text is known. Here, "
+    "this does not count as causal, because the selection depends on tokens after most queries.",
     special_cases=(SpecialCase("softmax", {"columns": TOKENS}),),
 )
