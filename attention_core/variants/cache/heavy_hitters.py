@@ -1,9 +1,9 @@
 """Heavy hitters: a cache of fixed size holds the last tokens and those that received most attention so far.
 
-A token that leaves the window of the last tokens competes with the heavy hitters by the attention that each has
-received since it was read. The token that received least is evicted, on a tie the later one, and never comes back.
-Future tokens play no part. Without a causal mask the text is read once in order, then every query reads the final
-cache.
+The cache holds a window of the last tokens, and the heavy hitters: earlier tokens that received the most attention.
+When a token leaves the window, it is compared with the heavy hitters by the attention that each has received since it
+entered the cache. The token that received the least is evicted permanently; on a tie, the later one. Without a causal
+mask, the text is read once in order, then every query attends to the final cache.
 """
 
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import by_token
+from attention_core.ops.pattern.primitives import union_of
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores
@@ -163,10 +164,7 @@ def primitives(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> 
     return {"window": seen[..., :n] & last, "heavy hitter": seen[..., :n] & ~last}
 
 
-def pattern(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
-    """Return the allowed pairs, ``bool [..., n, n]``."""
-    found = primitives(q, k, p, causal=causal)
-    return found["window"] | found["heavy hitter"]
+pattern = union_of(primitives)
 
 
 def weights(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
@@ -182,9 +180,9 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal
     for t in range(q.shape[-2]):
         cached[..., t] = True
         older = max(0, t + 1 - p.recent)  # tokens before the window
-        if older > p.heavy:  # one more than may stay
+        if older > p.heavy:  # one more token than there are heavy hitters
             rivals = received[..., :older].masked_fill(~cached[..., :older], torch.inf)
-            evicted = older - 1 - rivals.flip(-1).argmin(-1, keepdim=True)  # the least, on a tie the later one
+            evicted = older - 1 - rivals.flip(-1).argmin(-1, keepdim=True)  # the least; on a tie, the later one
             cached.scatter_(-1, evicted, False)
         caches.append(cached.clone())
         received += masked_softmax(logits[..., t, :], cached)

@@ -1,8 +1,8 @@
 """Block selection: each query attends to its own block and to the m best-scoring other blocks.
 
-The score estimates the softmax mass of a block; the last score to choose from is that mass itself. A block's summary is
-made of all its keys. If causal, a query scores only the blocks before its own, and in its own block attends up to
-itself. A short block at the end is therefore never scored by a causal query.
+A score estimates the softmax mass of a block; the score "true mass" is that mass itself. Every score depends on all
+keys of the block. If causal, a query therefore scores only the blocks before its own, and attends to the keys of its
+own block up to itself. The last block, which may be short, is then never scored.
 """
 
 import torch
@@ -12,6 +12,7 @@ from attention_core import articles
 from attention_core.ops.blocks import key_blocks
 from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count
+from attention_core.ops.pattern.primitives import union_of
 from attention_core.ops.softmax.masked import (
     among_largest,
     at_least_float32,
@@ -59,10 +60,7 @@ def primitives(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> dict[s
     return selection(p).primitives(q, k, causal=causal)
 
 
-def pattern(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
-    """Return the allowed pairs, ``bool [..., n, n]``."""
-    found = primitives(q, k, p, causal=causal)
-    return found["block"] | found["chosen"]
+pattern = union_of(primitives)
 
 
 def weights(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:

@@ -2,8 +2,9 @@
 
 The three branches share queries, keys and values. The compressed branch attends to the mean key of each block and gives
 all tokens of a block the same weight. The selected branch attends to the query's own block and to the blocks whose mean
-keys score best. The third branch attends to a window. If causal, a block's mean counts for the queries from its last
-token on, and the queries of later blocks may select the block, so that later tokens change no earlier output.
+keys score best. The third branch attends to a window. If causal, only queries from the last token of a block onwards
+attend to its mean, and only queries of later blocks may select the block. Later tokens therefore change no earlier
+output.
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count, cut, filled
 from attention_core.ops.pattern.parts import earlier_blocks
 from attention_core.ops.pattern.pieces import residue_pairs
+from attention_core.ops.pattern.primitives import union_of
 from attention_core.ops.pattern.window import in_window, window_attention, window_cost
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import (
@@ -96,10 +98,7 @@ def primitives(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> dict[str,
     }
 
 
-def pattern(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Return the allowed pairs, ``bool [..., n, n]``."""
-    chosen, own, window, covered = primitives(q, k, p, causal=causal).values()
-    return chosen | own | window | covered
+pattern = union_of(primitives)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> dict[str, Tensor]:

@@ -1,12 +1,13 @@
 """Vertical and slash: all queries attend to the columns and diagonals to which the last queries give most weight.
 
-Softmax of the last queries alone selects the columns and diagonals for all queries. This suits reading a complete
-prompt, but not generation, where earlier queries must not depend on the end of the text.
+The softmax weights of the last queries select the columns and diagonals for all queries. This works when a complete
+prompt is read, but not in generation, where earlier queries must not depend on the end of the text.
 """
 
 import torch
 from torch import Tensor
 
+from attention_core.ops.pattern.primitives import union_of
 from attention_core.ops.softmax.chosen_keys import chosen_keys_part, chosen_rows
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import among_largest, at_least_float32, distances, masked_softmax, scores
@@ -74,10 +75,7 @@ def primitives(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) ->
     }
 
 
-def pattern(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """Return the allowed pairs, ``bool [..., n, n]``."""
-    found = primitives(q, k, p, causal=causal)
-    return found["column"] | found["diagonal"]
+pattern = union_of(primitives)
 
 
 def weights(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
