@@ -1,7 +1,7 @@
 """Blocks of keys: scores of blocks, the choice of a few blocks for each query, and attention to the chosen blocks.
 
-A query's own block is not scored. If causal, only blocks before the query's own are scored, so that a later token
-changes no earlier choice.
+A query's own block is not scored, because the query always attends to it. If causal, only blocks before the query's own
+are scored, so that a later token changes no earlier selection.
 """
 
 import math
@@ -132,7 +132,8 @@ def choose(
         ``bool [..., n, m]``, since a causal query may have fewer earlier blocks.
     """
     q, k = at_least_float32(q), at_least_float32(k)
-    # This adds the same number to all scores of a query, and a large common part of the keys then costs no digits.
+    # Subtracting one key from all keys adds the same number to all scores of a query. It prevents the rounding errors
+    # that a large common part of the keys would cause.
     k = k - k[..., :1, :]
     n, blocks = q.shape[-2], block_count(q.shape[-2], block)
     m = min(number, blocks - 1)

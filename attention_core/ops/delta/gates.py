@@ -1,4 +1,4 @@
-"""Gates: the share of a state that is kept at each token, as logarithms. Models learn gates; here a rule sets them."""
+"""Gates: the share of a state that remains at each token, as logarithms. Models learn gates; here, a rule sets them."""
 
 import math
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Kernel attention that computes features of one block of tokens at a time, from logarithms, so that none overflows."""
+"""Kernel attention that computes features for one block of tokens at a time, from logarithms to avoid overflow."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Pieces of a pattern, each small enough to compute in one step: bands, classes of residues, columns, anchors."""
+"""Pieces of a pattern, each small enough to compute in one step: bands, residue classes of positions, and anchors."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

@@ -1,7 +1,8 @@
 """Grouped-query attention: neighbouring heads share keys and values, here the mean over the heads of a group.
 
-A model designed for it learns one key and one value for each group. Other models are converted by averaging their
-heads, as in the article, which then continues training. One group for all heads is multi-query attention.
+A model trained with grouped queries learns one key and one value for each group. Other models are converted by
+averaging the keys and values of a group. The paper then continues training, which is not done here. With a single group
+for all heads, this is multi-query attention.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """Multi-head latent attention: caches short latents per token and reconstructs all heads' keys and values from them.
 
-The cache holds the latents alone. Here they are the latents with the least error: the truncated singular value
-decomposition of all heads' keys side by side, and of their values. Keys and values have separate latents, so that the
-weights depend on queries and keys alone; models learn one latent for both.
+Only the latents are cached. Here, they are the latents with the smallest reconstruction error: the truncated singular
+value decomposition of the keys of all heads, joined into one matrix, and of the values of all heads. Keys and values
+have separate latents, so that the weights depend only on queries and keys. Trained models learn one latent for both.
 """
 
 import math

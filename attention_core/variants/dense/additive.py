@@ -1,4 +1,4 @@
-"""Additive attention: a one-layer tanh network scores each pair of query and key, instead of a dot product."""
+"""Additive attention: the logit of a query and a key comes from a one-layer tanh network instead of a dot product."""
 
 import torch
 from torch import Tensor
@@ -33,7 +33,7 @@ def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     w = _judge(q, p)  # [d, 1]
     logits = w.new_empty(*q.shape[:-1], k.shape[-2])  # [..., n, n]
     for i, row in enumerate(q.split(1, -2)):
-        logits[..., i : i + 1, :] = _logits(row, k, w)  # pieces collected for torch.cat fragment the heap
+        logits[..., i : i + 1, :] = _logits(row, k, w)  # collecting the rows for torch.cat would fragment the heap
     return masked_softmax(logits, visible(q, causal=causal))
 
 

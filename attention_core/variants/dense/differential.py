@@ -1,7 +1,7 @@
 """Differential attention: the softmax of a head's first half minus λ times the softmax of its second half.
 
-Weight that both halves give to a key is noise and cancels. Weight of the first half alone remains; weight of the second
-half alone becomes negative.
+The paper treats weight that both halves give to the same key as noise, and the subtraction cancels it. Weight that only
+the first half gives remains. Weight that only the second half gives becomes negative.
 """
 
 from torch import Tensor

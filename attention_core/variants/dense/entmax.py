@@ -1,7 +1,7 @@
 """Entmax: a family between softmax (α → 1) and sparsemax (α = 2) that sets small weights to exactly zero.
 
-Sparsemax is the projection of the logits onto the simplex. The threshold τ under which a weight is zero has no closed
-form for most α. Newton's method finds it from below, since the sum of a row is convex in τ.
+Sparsemax is the projection of the logits onto the simplex. Weights are zero below a threshold τ, which has no closed
+form for most α. Newton's method finds τ from below. It converges because the sum of a row is a convex function of τ.
 """
 
 import math
@@ -86,7 +86,7 @@ def weights(q: Tensor, k: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
 def definition(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
     """Compute ``[(α-1) z - τ]₊^{1/(α-1)} v``, ``[..., n, d_v]``, where bisection finds the τ of each row."""
     z = (p.alpha - 1) * seen_logits(q, k, causal=causal)  # [..., n, n]
-    high = z.amax(-1, keepdim=True)  # with this τ all weights of a row are 0, with τ one less they sum to 1 or more
+    high = z.amax(-1, keepdim=True)  # at this τ all weights of a row are 0; at τ - 1 they sum to 1 or more
     low = high - 1
     for _ in range(60):
         tau = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Non-local neural networks: attention without the scale of softmax, or without softmax."""  # noqa: N999 - a keyword, but a module is named after its key
+"""Non-local neural networks: softmax attention without the scale 1/√d, or attention without softmax."""  # noqa: N999 - a keyword, but a module is named after its key
 
 from torch import Tensor
 

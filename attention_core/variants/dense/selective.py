@@ -1,7 +1,7 @@
 """Selective attention: each token can mask keys for all later tokens, by the positive logits of the first head.
 
-The first head decides for all heads. The positive logits that earlier queries gave to a key in the first head are
-added up along the text and subtracted from the key's later logits. The first key and a query's own key are exempt.
+The first head masks for all heads. Its positive logits for a key are summed over the earlier queries, and the sum is
+subtracted from the key's logits at later queries. The first key of the text and a query's own key are exempt.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """Sigmoid of each shifted logit instead of softmax: keys do not compete, and rows need not sum to one.
 
-Without the shift the weights of a row of n keys would sum to about n/2; subtracting ``log n`` from the logits corrects
-that, as an untrained model needs it.
+Without the shift, the weights of a row of n keys would sum to about n/2. Subtracting ``log n`` from the logits brings
+the sum close to one in an untrained model.
 """
 
 import math

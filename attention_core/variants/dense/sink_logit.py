@@ -1,8 +1,8 @@
 """Softmax with one additional logit that belongs to no key, so that the weights of a row may sum to less than one.
 
-A logit of 0 adds one to the denominator ("softmax off by one"); trained models learn one logit for each head. It takes
-the weight that models otherwise put on the first token. The result equals softmax attention with a gate on each output,
-``σ(log Σ_l e^S - s)``, computed from the query's own logits.
+A logit of 0 adds one to the denominator ("softmax off by one"). Trained models learn one extra logit s for each head;
+it takes the weight that models otherwise give to the first token. The result equals softmax attention with each output
+multiplied by the gate ``σ(log Σ_l e^S - s)``, where S are the logits of the query.
 """
 
 import torch

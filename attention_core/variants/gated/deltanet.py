@@ -1,9 +1,10 @@
 """DeltaNet: each token writes the difference between its value and what its key already retrieves.
 
-Plain linear attention adds values up, so a repeated key reads the sum of all its values. The delta rule writes the
-difference between the new value and the value that the key reads, so a repeated key reads its last value. Each token
-multiplies the state by ``I - β k kᵀ``, whose only eigenvalue other than 1 is ``1 - β ‖k‖²``. While this eigenvalue lies
-in [0, 1], the state neither grows nor changes sign: unit keys guarantee it for β ≤ 1, and the exact step for every key.
+In plain linear attention, a repeated key retrieves the sum of all its values. The delta rule writes the difference
+between the new value and the value that the key retrieves, so a repeated key retrieves its last value. Each token
+multiplies the state by ``I - β k kᵀ``, whose only eigenvalue other than 1 is ``1 - β ‖k‖²``. If this eigenvalue lies in
+[0, 1], old parts of the state neither grow nor change sign. Unit keys guarantee this for β ≤ 1, and the exact step
+guarantees it for every key.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """Mesa: at each token, fits by ridge regression the state that maps all keys so far to their values.
 
-The delta rule takes one step towards this map. Mesa minimises ``Σ_l Γ_il ‖v_l - Wᵀ k_l‖² + λ ‖W‖²`` after every token:
-``W_i = (H_i + λ I)⁻¹ S_i`` with ``H_i = Σ_l Γ_il k_l k_lᵀ`` and ``S_i = Σ_l Γ_il k_l v_lᵀ``. It keeps two states of
-constant size, H and S.
+At each token, the delta rule takes only one step towards this map W. Mesa minimises
+``Σ_l Γ_il ‖v_l - Wᵀ k_l‖² + λ ‖W‖²`` after every token i: ``W_i = (H_i + λ I)⁻¹ S_i`` with ``H_i = Σ_l Γ_il k_l k_lᵀ``
+and ``S_i = Σ_l Γ_il k_l v_lᵀ``. It keeps two states of constant size, H and S.
 """
 
 from functools import partial

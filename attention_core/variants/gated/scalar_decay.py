@@ -1,8 +1,8 @@
 """Scalar decay: linear attention without a normaliser, on a state that decays by one factor per token.
 
-Mamba-2 calls this form state space duality, Lightning attention uses constant gates, and simple GLA uses a gate of the
-token. With a gate of 1 it is linear attention without feature map and normaliser. With the harmonic gate and
-``write="rest"``, the state is the mean of ``k vᵀ`` over all tokens so far.
+Mamba-2 calls this form state space duality. Lightning attention uses constant gates, and simple GLA computes a gate
+from each token. With a gate of 1, this is linear attention without feature map and normaliser. With the harmonic gate
+and ``write="rest"``, the state is the mean of ``k vᵀ`` over all tokens so far.
 """
 
 import math

@@ -1,8 +1,9 @@
-"""cosFormer: products of the positive parts of queries and keys, which fade with distance like a quarter of a cosine.
+"""cosFormer: products of the positive parts of queries and keys, multiplied by a cosine that falls with distance.
 
-``cos(a_i - a_j) = cos a_i cos a_j + sin a_i sin a_j`` makes the fading a product of features too. Positions become
-angles from 0 to a right angle at the end of the text, so no weight is negative. A causal form must not use the length
-of the text. Its right angle is at the ``length`` setting, and all later tokens have that angle too.
+Positions become angles, from 0 at the first token to a right angle at the end of the text, so no weight is negative.
+Since ``cos(a_i - a_j) = cos a_i cos a_j + sin a_i sin a_j``, the cosine is a product of features too. A causal form
+must not use the length of the text. Its right angle is at the position ``length``, a setting, and all later tokens have
+the same angle.
 """
 
 import math
@@ -49,7 +50,7 @@ def phi(x: Tensor, turns: Tensor) -> LogFeatures:
     x, angles = at_least_float32(x), turns * (math.pi / 2)
     # The cosine of the rounded π/2 is not zero.
     cosines = angles.cos().masked_fill(turns == 1, 0.0)
-    # No factor is negative, so relu may follow the products: the backward pass then stores the features alone.
+    # No factor is negative, so relu can be applied after the products. The backward pass then stores only the features.
     return LogFeatures(torch.cat([x * cosines.to(x), x * angles.sin().to(x)], -1).relu_())
 
 

@@ -3,7 +3,7 @@
 The similarity lies between 0 and 2. A zero vector stays zero, so its cosine with every vector is 0 and its similarity
 is 1. No weight exceeds ``2 / (1 + c)`` times the average of its row, where c is the mean cosine of the keys that the
 query attends to: twice the average if c is 0, more if most keys point away from the query. Only directions count, not
-lengths: it replaces softmax and does not approximate it.
+lengths, so cosine attention does not approximate softmax.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
 """Efficient attention: a softmax over features for queries times a softmax over positions for keys.
 
-Every feature of the keys gathers one summary of the values over all positions, and every query mixes these summaries:
-the gather and distribute of A²-Nets (arXiv 1810.11579). Rows sum to one without a division. It replaces softmax and
-does not approximate it.
+Every feature of the keys averages the values over all positions, and every query mixes these averages: the gather and
+distribute steps of A²-Nets (arXiv 1810.11579). Rows sum to one without a division. Efficient attention does not
+approximate softmax.
 
 The causal form divides each feature of the keys by its running sum over the positions so far. Its rows still sum to
 one, but queries no longer share one normalised matrix of keys.
@@ -38,7 +38,7 @@ def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None)
     q, k = at_least_float32(q), at_least_float32(k)
     if not causal:
         return Features(q.softmax(-1), k.softmax(-2))
-    with torch.no_grad():  # the reference cancels between the keys and their running sum
+    with torch.no_grad():  # the reference cancels when keys are divided by their running sum
         reference = running_max(k)
         if before is not None and before.reference is not None:
             reference = torch.maximum(reference, before.reference)

@@ -1,8 +1,8 @@
 """Expectation-maximisation attention: a few bases, found by soft clustering of the keys, represent all tokens.
 
-Each round assigns every key softly to the bases (E step), then moves each basis to the unit vector along the mean of
-its keys (M step). Queries are assigned to the last bases, and each basis returns the mean of the values of its keys in
-the last round.
+Each round assigns every key softly to the bases (E step), then moves each basis to the unit vector along the weighted
+mean of its keys (M step). Finally, queries are assigned to the bases, and each basis returns the weighted mean of the
+values, with the weights of the last E step.
 
 ``sharpness`` is the λ of the formula. It is 1 by default, as in the paper. Bases are unit vectors, so their products
 with keys do not grow with d as products of queries and keys do; a scale of 1/√d would make all bases nearly equal.

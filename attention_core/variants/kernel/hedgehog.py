@@ -1,8 +1,8 @@
 """Hedgehog: the features of a token are the softmax of its entries and the softmax of their negatives.
 
-Peaks in queries and keys stay peaks in the features, whereas maps such as ``elu + 1`` flatten them. Entries far below
-zero count as much as entries far above. Untrained, as here, it replaces softmax; it approximates softmax only after
-training.
+The largest entries of queries and keys dominate the features, whereas maps such as ``elu + 1`` flatten them. Entries
+far below zero count as much as entries far above zero. Hedgehog approximates softmax only after training, which is not
+done here.
 """
 
 import torch

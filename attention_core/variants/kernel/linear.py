@@ -1,6 +1,6 @@
 """Linear attention: a positive feature map replaces the exponential, and the cost grows like n.
 
-It replaces softmax and does not approximate it with any setting.
+Linear attention does not approximate softmax at any setting.
 """
 
 from functools import partial

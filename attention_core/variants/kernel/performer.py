@@ -2,17 +2,18 @@
 
 With ``x = q / d^¼`` and ``y = k / d^¼`` the kernel is ``exp(x·y)``. For ``w ~ N(0, I)`` it is the mean of
 ``exp(w·x - ‖x‖²/2) exp(w·y - ‖y‖²/2)`` (positive), of the same with w and -w (hyperbolic), and of
-``exp(‖x‖²/2) exp(‖y‖²/2) cos(w·(x - y))`` (trig). ``relu`` estimates the arc-cosine kernel instead of softmax. Three of
-the four kinds estimate softmax, so the variant as a whole is compared with softmax.
+``exp(‖x‖²/2) exp(‖y‖²/2) cos(w·(x - y))`` (trig). ``relu`` estimates the arc-cosine kernel instead. The other three
+kinds estimate softmax, so the variant as a whole is compared with softmax.
 
-The similarities are unbiased with row norms of N(0, I), which is the default; the weights, divided by row sums, are
-not. Directions of fixed length √d usually have a smaller variance but a bias, except for ``relu``. On average,
-``positive`` and ``hyperbolic`` similarities are then too small, and increasingly so as ``‖x + y‖`` grows; in the heads
-of trained models often by most of the true value.
+By default, the directions w have the random lengths of N(0, I). The similarities are then unbiased, but the weights,
+which are divided by row sums, are not. Directions of fixed length √d usually lower the variance but introduce a bias,
+except for ``relu``. On average, ``positive`` and ``hyperbolic`` similarities are then too small, and more so as
+``‖x + y‖`` grows. In the heads of trained models, they are often smaller than half the true value.
 
-No constant is added to features or sums: the shifts that keep exponentials in range cancel in each row. Such a constant
-would hide two failures. A row of ``relu`` is zero if no feature is positive in both the query and a key. Weights of
-``trig`` grow without bound as a sum of signed estimates cancels.
+Some implementations add a small constant to the features or row sums. Here, no such constant is added, because it would
+hide two failures: with ``relu``, a row is zero if no feature is positive in both the query and a key, and with
+``trig``, weights grow without bound as the signed estimates of a row cancel. The shifts that keep exponentials in range
+cancel in each row.
 """
 
 import math

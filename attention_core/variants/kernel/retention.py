@@ -1,9 +1,9 @@
-"""Retention: linear attention in which each similarity fades by a factor γ with every token of distance.
+"""Retention: linear attention in which each similarity is multiplied by γ for every token of distance.
 
-Plain linear attention sums up the past without forgetting. Here the sums shrink by γ before a token is added; γ = 1 is
-linear attention. RetNet divides a row by at least 1, so small similarities give a small output. Here each row is
-divided by its sum, as in all kernel variants. Without a causal mask, later tokens fade in the same way: a forward pass
-and a backward pass add up, and the token itself counts once.
+In plain linear attention, sums over earlier tokens do not decay. Here, they are multiplied by γ before each token is
+added; γ = 1 gives linear attention. RetNet divides a row by at least 1, so small similarities give a small output.
+Here, each row is divided by its sum, as in all kernel variants. Without a causal mask, later tokens decay in the same
+way: the sums of a forward pass and a backward pass are added, and the token itself counts once.
 """
 
 import math

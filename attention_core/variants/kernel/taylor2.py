@@ -1,7 +1,7 @@
 """Second-order Taylor attention: ``1 + x + x²/2``, which is always positive, replaces the exponential of a logit x.
 
-It equals softmax to second order and approximates it while logits are small. The parabola has its minimum at -1 and is
-symmetric around it, so logits x and -2 - x have the same weight.
+It equals softmax to second order, so it approximates softmax if logits are small. The parabola has its minimum at -1
+and is symmetric around it, so logits x and -2 - x have the same weight.
 """
 
 from functools import partial

@@ -1,8 +1,9 @@
-"""Funnel: averages neighbouring queries; each group attends once and shares the output.
+"""Funnel: neighbouring queries are averaged in groups, and all tokens of a group share one output.
 
-As in Funnel-Transformer, the first token, which a classifier reads, keeps a query of its own. In the paper the shorter
-result goes on to the next layer and is repeated to full length after the last one. Here it is repeated immediately, so
-that there is an n x n matrix. Funnel approximates softmax, with the stride as its budget: at stride 1 it is softmax.
+As in Funnel-Transformer, the first token keeps its own query, because a classifier uses its output. In the paper, the
+shorter result is passed to the next layer, and it is repeated to full length after the last layer. Here, it is repeated
+immediately, so that there is an n x n matrix. Funnel approximates softmax; a larger stride is cheaper but less
+accurate, and at stride 1 the result is softmax.
 """
 
 from torch import Tensor

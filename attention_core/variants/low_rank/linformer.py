@@ -1,11 +1,11 @@
 """Linformer: queries attend to m linear mixtures of the n keys and values.
 
-The paper trains the two projections E and F, ``[m, n]``. Nothing is trained here, so that the projections are fixed:
-segment means, segment means under a triangular window (the paper's convolution with a window as wide as its stride), or
-Gaussian numbers (the Johnson-Lindenstrauss projection of the paper's proof).
+The paper trains the two projections E and F, ``[m, n]``. Here, they are fixed. They are segment means, segment means
+with a triangular window (the paper's convolution with a window as wide as its stride), or Gaussian random numbers (the
+Johnson-Lindenstrauss projection of the paper's proof).
 
-Linformer approximates softmax, with the rank m as its budget: with either kind of mean it is softmax once m reaches n.
-With the Gaussian projection it is not softmax at any m.
+Linformer approximates softmax. With either kind of mean, the result is softmax when m reaches n. With the Gaussian
+projection, it is not softmax at any m.
 """
 
 from torch import Tensor

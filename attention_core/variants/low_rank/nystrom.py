@@ -1,7 +1,7 @@
 """Nyström attention: softmax factored through landmarks, with a pseudo-inverse in the middle.
 
-The iterative inverse starts from norms of each matrix separately, so that no example of a batch changes another's
-output.
+The starting value of the iterative inverse depends on the norms of each matrix separately, so that one example of a
+batch never changes the output of another.
 """
 
 import math

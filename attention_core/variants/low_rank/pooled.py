@@ -1,15 +1,15 @@
 """Memory-compressed attention: every query attends to pooled keys, each of which represents a few neighbouring tokens.
 
-It approximates softmax, with the stride as its budget: at stride 1 every token is its own pool, and it is softmax. The
-paper trains the strided convolution that pools; here its window is fixed, triangular or flat.
+It approximates softmax; at stride 1, every token is its own pool, and the result is softmax. The paper trains the
+strided convolution that pools. Here, the window of the convolution is fixed, triangular or flat.
 
 If the stride does not divide n, pools differ in size by at most one. Max pooling applies to the keys alone: values are
 mean-pooled, since the output would otherwise not be a matrix times v.
 
 If causal, a query attends to the pools before its own pool, and to the single tokens of its own pool up to itself.
-Hence no row is empty, and stride 1 is causal softmax. Pools then hold exactly ``stride`` tokens, counted from the
-first; the last may be short, and no query attends to it as a pool. With even pools, each new token would move the
-bounds of earlier pools and change earlier outputs.
+Hence no row is empty, and stride 1 gives causal softmax. Causal pools hold exactly ``stride`` tokens each, except for
+the last, which no query attends to as a pool. If pools had equal sizes, each new token would move the bounds of earlier
+pools and change earlier outputs.
 """
 
 import torch

@@ -1,9 +1,9 @@
 """Mixed chunk attention: quadratic within a chunk, linear across chunks (FLASH).
 
-Within a chunk of c tokens, weights are ``relu²(x) / c`` of the logits x. For all chunks, including the query's own,
-``x / n`` is added, with its sign and without a normaliser. The causal form attends within the chunk up to the token
-itself, and to earlier chunks by ``x / n_i``. There n_i counts the tokens up to and including the query's own, since the
-total number is not known during generation.
+For a logit x, the weight within a chunk of c tokens is ``relu²(x) / c``. For all chunks, including the query's own,
+``x / n`` is added, which may be negative and is not normalised. In the causal form, a query attends to its own chunk up
+to itself by ``relu²(x) / c``, and to earlier chunks by ``x / n_i``. There, n_i is the number of tokens up to and
+including the query's own, since the total number is not known during generation.
 """
 
 from functools import partial
@@ -101,7 +101,7 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
     """Count two products over the pairs in the chunks, and two of the linear term."""
     size, walked = min(p.chunk, n), min(walk_size(p), n)
     chunks, rest = -(-n // size), n % walked
-    # Only a step longer than a chunk contains earlier chunks of its own.
+    # Only if a step is longer than a chunk do some of its queries have earlier chunks within the step.
     inside = n // walked * walked**2 * (walked > p.chunk) + rest**2 * (rest > p.chunk) if causal else 0
     # One block of several chunks: its logits, together with the scaled queries or with the squares.
     rows, block = block_size(size), block_size(size) * size

@@ -1,7 +1,7 @@
-"""LoLCATs: softmax's exponentials within a window and products of features beyond it, with one normaliser for both.
+"""LoLCATs: exponentials as in softmax within a window, products of features beyond it, and one normaliser for both.
 
-The exponentials are divided by the largest in the window, so that adding a constant to a row's logits changes nothing,
-as in softmax. The window slides with the query; tokens that leave it are added to a state of constant size.
+The exponentials are divided by the largest one in the window, so that adding a constant to a row's logits changes
+nothing, as in softmax. The window moves with the query, and tokens that leave it are added to a state of constant size.
 """
 
 import math
@@ -158,8 +158,8 @@ VARIANT = Variant(
     zero_rows=True,
     decoder=Decoder(init_state, step, normalised=False),
     note="In trained models, the feature map and a factor between the softmax part and the linear part are learned. "
-    "Here, nothing is trained and there is no such factor. With a window of 0, all weights of a row are zero if the "
-    "dot products of the query's features with those of all keys are too small for float32.",
+    "Here, nothing is trained and there is no such factor. With a window of 0, a row is zero if the dot products of "
+    "the query's features with those of all keys are too small for float32.",
     source=Paper("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024, "https://arxiv.org/abs/2410.10254"),
     special_cases=(SpecialCase("hedgehog", {"window": 0}), SpecialCase("softmax", {"window": TOKENS})),
 )

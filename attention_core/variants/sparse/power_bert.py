@@ -1,9 +1,9 @@
 """PoWER-BERT: keeps the tokens that receive the most attention, in all heads together, and drops the others.
 
-As in the paper, the attention of this layer is still full: survivors attend to every token, including the eliminated
-ones. The outputs of eliminated tokens are not computed, so their rows are zero. Later layers, which are not part of
-this project, see the survivors alone. A token's significance is the attention that it receives from all tokens, summed
-over heads. The authors' code leaves out the token's attention to itself and never eliminates the first token.
+As in the paper, the kept tokens (survivors) still attend to every token in this layer, including the eliminated ones.
+The outputs of eliminated tokens are not computed, so their rows are zero. Later layers would receive only the
+survivors. A token's significance is the attention that it receives from all tokens, summed over heads. The authors'
+code excludes a token's attention to itself and never eliminates the first token.
 """
 
 import math
@@ -101,7 +101,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool)
 def cost(n: int, d: int, p: PowerBertParams, *, causal: bool, heads: int) -> Cost:
     """Count one product of all pairs for the significance (float64) and two of the survivors with all keys."""
     m = kept_count(n, p)
-    judged = min(heads, max(1, STEP // largest_block(n)))  # heads in one step
+    judged = min(heads, max(1, STEP // largest_block(n)))  # heads per step
     return Cost(
         multiply_adds=heads * (n * n * d + 2 * m * n * d),
         peak_elements=max(2 * heads * n + judged * (2 * n * d + 4 * largest_block(n)), heads * (n * d + m * (d + 3))),

@@ -1,16 +1,16 @@
-"""Reformer attention: a random hash groups similar tokens, and each token attends within its group only.
+"""Reformer attention: a random hash sorts similar tokens next to each other, and tokens attend to their neighbours.
 
 Queries and keys are the same vectors (shared QK): the queries, normalised to unit length, serve as keys, and the given
 keys are ignored. Logits are ``q_i · q_j / |q_j|`` without a further ``1/√d``, as in the original. A token attends to
-itself only if it attends to no other token. Each round hashes every token into a bucket, sorts the tokens by
-(bucket, position) and cuts the sorted list into chunks of c tokens, regardless of bucket boundaries. A token attends to
-its own chunk and to the previous one. The first chunk has no previous chunk, as in the paper; the paper's
-implementations let it attend to the last chunk. The pattern is the union over all rounds.
+itself only if it attends to no other token. Each round hashes every token into a bucket, sorts the tokens by (bucket,
+position) and cuts the sorted list into chunks of c tokens, regardless of bucket boundaries. A token attends to its own
+chunk and to the previous one. The first chunk has no previous chunk, as in the paper; the paper's implementations let
+it attend to the last chunk. The pattern is the union over all rounds.
 
-If causal, a mask alone would leak the future: a later token shifts the chunks after it in the sorted list, and a longer
-text has more buckets. Therefore each bucket is cut into chunks separately, which depends on earlier tokens alone.
-Stretches of positions are hashed with numbers of buckets of their own: one bucket up to position 2c, 4 up to 8c, 16 up
-to 32c, and so on. Appending tokens changes no earlier output.
+If causal, masking alone would leak the future: a later token shifts the chunks after it in the sorted list, and a
+longer text has more buckets. Therefore, each bucket is cut into chunks separately, which depends only on earlier
+tokens. The number of buckets grows along the text: queries up to position 2c use one bucket, queries up to 8c use 4,
+queries up to 32c use 16, and so on. Appending tokens therefore changes no earlier output.
 """
 
 import math

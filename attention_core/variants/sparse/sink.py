@@ -1,4 +1,4 @@
-"""Sink attention: each token attends to its neighbours and to the first few tokens, which collect surplus weight."""
+"""Sink attention: each query attends to a local window and to the first few tokens, the sinks."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -1,8 +1,8 @@
 """Sparse Transformer attention: nearby keys and regularly spaced ones.
 
 The paper has two patterns. ``strided`` allows the window ``|i - j| <= w`` and the distances divisible by r. ``fixed``
-allows the token's own block of r tokens and the last few columns of every block, the summary columns. A pair in both
-halves of a pattern counts once; the halves are merged exactly by their log-sum-exp.
+allows the token's own block of r tokens and the last few columns of every block, the summary columns. A pair that both
+rules of a pattern allow counts once. The two parts are merged exactly by their log-sum-exp.
 """
 
 from collections.abc import Iterator
