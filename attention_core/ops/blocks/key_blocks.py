@@ -97,7 +97,7 @@ def scoring_multiply_adds(n: int, d: int, m: int, *, block: int, causal: bool, s
 
 
 def scoring_elements(n: int, d: int, *, block: int, score: str, rank: int) -> int:
-    """Return the most numbers alive in ``choose`` for one head, without the result."""
+    """Return the peak number of elements that ``choose`` needs for one head, without its result."""
     blocks, rows = block_count(n, block), min(at_once(score), n)
     size = blocks * block
     summary = {
@@ -259,7 +259,7 @@ def tile_places(choices: int, n: int, block: int) -> int:
 
 
 def chosen_elements(n: int, d: int, m: int, *, block: int) -> int:
-    """Return the most numbers alive in ``chosen_parts`` for one head: slots, and one step's tiles or all outputs."""
+    """Return the peak number of elements of ``chosen_parts`` for one head: slots, and a step's tiles or all outputs."""
     choices = m * min(n, max(1, CHOICES // m))
     places = tile_places(choices, n, block)
     at_once = min(places, max(1, STEP // block**2) * min(block, choices))

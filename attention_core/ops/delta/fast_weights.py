@@ -83,9 +83,10 @@ def empty(k: Tensor, v: Tensor) -> Tensor:
 
 
 def similar(q: Tensor, k: Tensor, gates: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return ``Q Kᵀ ⊙ Γ``, ``[..., c, c]``, queries faded since the chunk's start, and keys faded until its end.
+    """Return ``Q Kᵀ ⊙ Γ``, ``[..., c, c]``, queries decayed since the chunk's start, and keys decayed until its end.
 
-    The logarithms of the gates are summed from the start of each chunk: over a long text the sum would lose its digits.
+    The logarithms of the gates are summed from the start of each chunk, because a sum over a long text would be rounded
+    too coarsely.
     """
     if gates is None:
         return triangle(Features(q, k))
@@ -251,7 +252,7 @@ def variant(
     squares = {"none": 0, "each": 1, "one": 1 + erases}
 
     def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
-        # In float64: products of gates over a long text need many digits.
+        # In float64: products of many gates accumulate rounding errors.
         return matrix(rule(q.double(), k.double(), p, 0), causal=causal).to(q.dtype)
 
     def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:

@@ -51,7 +51,7 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
         k: keys, ``[..., n, d]``.
         p: the settings.
         first: the number of earlier tokens.
-        channels: whether a gate made of keys has one number per channel; otherwise it is their geometric mean.
+        channels: whether a gate from keys has one number per channel; otherwise it is the geometric mean over channels.
 
     Returns:
         ``[n, 1]`` if the gate does not depend on keys, otherwise ``[..., n, 1]`` or, per channel, ``[..., n, d]``.
@@ -67,12 +67,12 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
 
 
 def one(p: GateParams) -> Literal["one"]:
-    """Return "one": all channels share one gate under every rule."""
+    """Return "one", because all channels share one gate under every rule."""
     return "one"
 
 
 def each(p: GateParams) -> Literal["one", "each"]:
-    """Return "each" if keys make the gate of each channel, otherwise "one"."""
+    """Return "each" if each channel has its own gate from the keys, otherwise "one"."""
     return "each" if p.gate == "keys" else "one"
 
 

@@ -233,7 +233,7 @@ def anchor_pairs(n: int, anchors: int, *, first_keys: int, causal: bool) -> int:
 
 
 def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> int:
-    """Return the most numbers alive for one head.
+    """Return the peak number of elements in memory for one head.
 
     Args:
         n: number of tokens.

@@ -102,7 +102,7 @@ def weigh(q: Tensor, keys: Tensor, position: Tensor) -> Tensor:
 
 
 def dropped(received: Tensor, position: Tensor, place: int, heavy: int) -> Tensor:
-    """Return the slot to give up when the token in slot ``place`` leaves the window, ``int64 [..., 1]``."""
+    """Return the slot of the token to evict when the token in slot ``place`` leaves the window, ``int64 [..., 1]``."""
     received, position = (torch.cat((x[..., :heavy], x[..., place : place + 1]), -1) for x in (received, position))
     least = received == received.amin(-1, keepdim=True)
     worst = position.masked_fill(~least, -2).argmax(-1, keepdim=True)

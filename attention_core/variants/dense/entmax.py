@@ -34,8 +34,8 @@ class EntmaxParams(Params):
 def entmax(logits: Tensor, alpha: float) -> Tensor:
     """Compute ``[(α-1) z - τ]₊^{1/(α-1)}`` with the τ at which each row sums to one, ``[..., n]``.
 
-    A logit of ``-inf`` gets weight 0. Rows are computed relative to their largest logit: next to large logits ``τ``
-    would lose its digits. The gradient is exact, since autograd records the last Newton step, which moves τ as the
+    A logit of ``-inf`` gets weight 0. Rows are computed relative to their largest logit: large logits would
+    round ``τ`` too coarsely. The gradient is exact, since autograd records the last Newton step, which moves τ as the
     logits do.
     """
     x, power = (alpha - 1) * (logits - logits.detach().amax(-1, keepdim=True)), 1 / (alpha - 1)

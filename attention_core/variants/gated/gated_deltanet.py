@@ -21,13 +21,13 @@ def tokens(q: Tensor, k: Tensor, p: GatedDeltaNetParams, first: int) -> Tokens:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams, *, causal: bool) -> Tensor:
-    """Fade, erase, write and read: ``S ← (I - β k kᵀ) α S + β k vᵀ``, ``o = qᵀ S``."""
+    """Decay, erase, write and read: ``S ← (I - β k kᵀ) α S + β k vᵀ``, ``o = qᵀ S``."""
     alpha = log_gates(k, p).exp()  # [..., n, 1]
     q, k = normalised(q, p), normalised(k, p)
     beta = write_strength(k, p.keys, p.strength)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
-        S = alpha_t * S  # fade
+        S = alpha_t * S  # decay the state
         S = S - beta_t * k_t.mT @ (k_t @ S)  # erase what the key reads
         S = S + beta_t * k_t.mT @ v_t  # write the value
         outputs.append(q_t @ S)  # read

@@ -18,18 +18,18 @@ class GlaParams(GateParams):
 
 
 def tokens(q: Tensor, k: Tensor, p: GlaParams, first: int) -> Tokens:
-    """Return tokens with queries divided by √d and one gate for each channel; only gates made of keys differ."""
+    """Return tokens with queries divided by √d and a gate for each channel; only gates from keys differ."""
     gates = log_gates(k, p, first=first, channels=True)
     return Tokens(q * q.shape[-1] ** -0.5, k, torch.ones_like(gates[..., :1]), gates)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: GlaParams, *, causal: bool) -> Tensor:
-    """Fade each channel, write and read: ``S ← diag(α) S + k vᵀ``, ``o = qᵀ S / √d``."""
+    """Decay each channel, write and read: ``S ← diag(α) S + k vᵀ``, ``o = qᵀ S / √d``."""
     alpha = log_gates(k, p, channels=True).exp()  # [..., n, d]
     q = q / math.sqrt(q.shape[-1])
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t in each_token(q, k, v, alpha):
-        S = alpha_t.mT * S + k_t.mT @ v_t  # fade each channel, then write
+        S = alpha_t.mT * S + k_t.mT @ v_t  # decay each channel, then write
         outputs.append(q_t @ S)  # read
     return torch.cat(outputs, -2) if causal else q @ S
 

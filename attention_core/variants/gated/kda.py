@@ -23,13 +23,13 @@ def tokens(q: Tensor, k: Tensor, p: KdaParams, first: int) -> Tokens:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: KdaParams, *, causal: bool) -> Tensor:
-    """Fade, erase, write and read: ``S ← (I - β k kᵀ) diag(α) S + β k vᵀ``, ``o = qᵀ S``."""
+    """Decay, erase, write and read: ``S ← (I - β k kᵀ) diag(α) S + β k vᵀ``, ``o = qᵀ S``."""
     alpha = log_gates(k, p, channels=True).exp()  # [..., n, d]
     q, k = normalised(q, p), normalised(k, p)
     beta = write_strength(k, p.keys, p.strength)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
-        S = alpha_t.mT * S  # fade each channel
+        S = alpha_t.mT * S  # decay each channel
         S = S - beta_t * k_t.mT @ (k_t @ S)  # erase what the key reads
         S = S + beta_t * k_t.mT @ v_t  # write the value
         outputs.append(q_t @ S)  # read

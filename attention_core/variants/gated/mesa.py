@@ -137,7 +137,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> 
     """Return the parts of the matrix; ``weights`` is ``read``.
 
     ``queries`` and ``keys`` are unit vectors, and ``solved`` is ``(H_i + λ I)⁻¹ q_i``, ``[..., n, d]`` each. ``read``
-    holds the products of the solved queries with the faded keys. ``linear`` holds those of the queries themselves,
+    holds the products of the solved queries with the decayed keys. ``linear`` holds those of the queries themselves,
     ``[..., n, n]`` each.
     """
     q, k = at_least_float32(q), at_least_float32(k)

@@ -36,13 +36,13 @@ def tokens(q: Tensor, k: Tensor, p: ScalarDecayParams, first: int) -> Tokens:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: ScalarDecayParams, *, causal: bool) -> Tensor:
-    """Fade, write and read: ``S ← α S + β k vᵀ``, ``o = qᵀ S / √d``; β is 1, or ``1 - α`` if ``write`` is "rest"."""
+    """Decay, write and read: ``S ← α S + β k vᵀ``, ``o = qᵀ S / √d``; β is 1, or ``1 - α`` if ``write`` is "rest"."""
     gates = log_gates(k, p)
     alpha, beta = gates.exp(), written(gates, p) if p.write == "rest" else torch.ones_like(gates)  # [..., n, 1]
     q = q / math.sqrt(q.shape[-1])
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
-        S = alpha_t * S + beta_t * k_t.mT @ v_t  # fade, then write
+        S = alpha_t * S + beta_t * k_t.mT @ v_t  # decay, then write
         outputs.append(q_t @ S)  # read
     return torch.cat(outputs, -2) if causal else q @ S
 

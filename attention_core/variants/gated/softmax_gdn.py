@@ -84,7 +84,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: 
         k_mean, v_mean = k_mean + (k_t - k_mean) / t, v_mean + new / t
         c = (k_t - k_mean) * scale
         beta = (p.cap / c.square().sum(-1, keepdim=True)).clamp(max=1 / t)
-        S = (1 - 1 / t) * S - beta * c.mT @ (c @ S)  # fade and erase
+        S = (1 - 1 / t) * S - beta * c.mT @ (c @ S)  # decay and erase
         S = S + beta * c.mT @ new  # write
         outputs.append(q_t * scale @ S + v_mean)  # read
     return torch.cat(outputs, -2) if causal else q * scale @ S + v_mean

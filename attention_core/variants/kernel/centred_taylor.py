@@ -69,7 +69,7 @@ def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, caus
 
 
 def relative(k: Tensor, origin: Tensor) -> Tensor:
-    """Return keys minus one vector, ``[..., n, d]``: the series is the same, and large common parts cost no digits."""
+    """Return keys minus one vector, ``[..., n, d]``: the series is the same, with smaller rounding errors."""
     return at_least_float32(k) - at_least_float32(origin)
 
 

@@ -78,7 +78,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
 def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
     """Return the outputs of a chunk of the causal form, and the next state.
 
-    If the running maximum of no feature rises far within the chunk, the last maximum is the reference of all tokens.
+    If no feature's running maximum rises far within the chunk, the last maximum is the reference of all tokens.
     """
     before, values, wide = state.reference, with_ones(at_least_float32(v)), at_least_float32(k)
     assert before is not None

@@ -44,7 +44,7 @@ class RetentionParams(Params):
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
-    """Fade the products of features by ``γ^|i-j|``, then divide each row by its sum."""
+    """Multiply the products of features by ``γ^|i-j|``, then divide each row by its sum."""
     phi = {**MAPS, "exp": torch.exp}[p.feature_map]
     position = torch.arange(q.shape[-2]).to(q)
     distance = (position[:, None] - position).abs()  # [n, n]
@@ -60,7 +60,7 @@ def faded(n: int, p: RetentionParams, like: Tensor) -> Tensor:
 
 @torch.no_grad()
 def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None = None) -> Tensor:
-    """Return the logarithm of the largest faded key of each feature, ``[..., n, d]``, for every query position.
+    """Return the logarithm of the largest decayed key of each feature, ``[..., n, d]``, for every query position.
 
     These peaks cancel in a row. Only ``exp`` needs them to stay in range: for other maps they are 0, ``[n, 1]``.
 
@@ -83,7 +83,7 @@ def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None =
 def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features:
     """Return ``φ(q)`` and ``φ(k)`` with a reference that rises by ``-log γ`` per token, starting from ``peak``.
 
-    Each chunk starts its own count: over a long text the reference would lose its digits, and ``γ^n`` would underflow.
+    The reference restarts in each chunk: over a long text it would be rounded too coarsely, and ``γ^n`` would underflow.
     With ``exp``, each row is known up to a factor. With the peaks of both directions, the features also serve the
     backward pass over the text.
     """
@@ -97,7 +97,7 @@ def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features
 
 def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
     """Return ``γ^|i-j| φ(q_i)·φ(k_j)``, each row divided by its sum, ``[..., n, n]``."""
-    # In float64, because the references grow with the distance from the first token and lose digits.
+    # In float64, because float32 would round the references too coarsely: they grow along the text.
     q_wide, k_wide = q.double(), k.double()
     peak = peaks(k_wide, p, causal=causal)  # [..., n, d]
     similarity = similarities(features(q_wide, k_wide, peak, p), causal=True)  # j <= i, [..., n, n]

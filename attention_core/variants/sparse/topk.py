@@ -101,7 +101,7 @@ def weigh(q: Tensor, k: Tensor, rows: Rows, p: TopKParams) -> Tensor:
 
 
 def one_by_one(keys: int, p: TopKParams) -> bool:
-    """Check whether there are enough keys for gathering the selected values one by one to pay off."""
+    """Return whether gathering the selected values one by one is faster with this many keys."""
     return keys >= max(FEW * p.k, LONG)
 
 
