@@ -149,7 +149,7 @@ def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal:
 
 
 def _look_back(memory: Memory, q: Tensor, k: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
-    """Return what a chunk of queries reads from the final state."""
+    """Return the outputs of a chunk of queries from the final state."""
     query = rule(at_least_float32(q), at_least_float32(k), p, memory.taken).q
     return query @ memory.sums, Memory(memory.sums, memory.taken + q.shape[-2])
 

@@ -37,7 +37,7 @@ def strided_segments(n: int, stride: int) -> Segments:
 
 
 def pool(x: Tensor, segments: Segments, how: str = "mean") -> Tensor:
-    """Make one row of each segment's rows, in O(n d), ``[..., m, d]``.
+    """Reduce the rows of each segment to one row, ``[..., m, d]``, in O(n d) time.
 
     Args:
         x: ``[..., n, d]``.

@@ -17,7 +17,7 @@ from attention_core.variant import Cost, Paper, Params, Variant
 
 
 def judged(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
-    """Return what queries i, ``[rows, 1]``, subtract from the keys' later logits, ``[..., 1, rows, keys]``."""
+    """Return how much queries i, ``[rows, 1]``, subtract from later logits of keys, ``[..., 1, rows, keys]``."""
     j = torch.arange(logits.shape[-1], device=logits.device)
     first = logits[..., :1, :, :] if logits.ndim > 2 else logits
     taken = (j > 0) & ((j < i) if causal else (j != i))

@@ -37,7 +37,7 @@ def weights(q: Tensor, k: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
-    """Multiply softmax by the fused kernel with the gate of each output: O(n² d) time, O(n d) memory."""
+    """Multiply each output of softmax attention by its gate: O(n² d) time, O(n d) memory by the fused kernel."""
     out, lse = partial_attention(*(x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v)), causal=causal)
     return (out * (lse - p.logit).sigmoid()).to(v.dtype).reshape(v.shape)
 

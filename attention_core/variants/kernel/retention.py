@@ -83,7 +83,8 @@ def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None =
 def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features:
     """Return ``φ(q)`` and ``φ(k)`` with a reference that rises by ``-log γ`` per token, starting from ``peak``.
 
-    The reference restarts in each chunk: over a long text it would be rounded too coarsely, and ``γ^n`` would underflow.
+    The reference restarts in each chunk, because over a long text it would be rounded too coarsely and ``γ^n`` would
+    underflow.
     With ``exp``, each row is known up to a factor. With the peaks of both directions, the features also serve the
     backward pass over the text.
     """

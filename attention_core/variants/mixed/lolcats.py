@@ -36,7 +36,7 @@ class LolcatsParams(Params):
 
 
 def exponentials(logits: Tensor, near: Tensor) -> Tensor:
-    """Compute ``e^s`` over the row's largest where ``near``, zero elsewhere, ``[..., rows, keys]``."""
+    """Compute ``e^s`` divided by the row's largest where ``near``, zero elsewhere, ``[..., rows, keys]``."""
     logits = logits.masked_fill(~near, -math.inf)
     return (logits - logits.amax(-1, keepdim=True).clamp_min(torch.finfo(logits.dtype).min)).exp()
 
