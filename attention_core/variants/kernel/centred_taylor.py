@@ -17,7 +17,7 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.linear.causal_scan import with_ones
-from attention_core.ops.linear.monomials import BLOCK, add_products, monomials, width
+from attention_core.ops.linear.monomials import BLOCK, empty_sums, gather, monomials, width
 from attention_core.ops.linear.scans import by_chunks, by_heads, wants_gradient
 from attention_core.ops.softmax.masked import at_least_float32, keys_seen, scores
 from attention_core.variant import Cost, Decoder, Params, Variant, param
@@ -56,7 +56,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: b
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
     """Return the output of one head, ``[n, d]`` and ``[n, d_v]``."""
-    state, size = empty(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2])
+    state, size = empty_sums(q[..., 0, :], v[..., 0, :], p.order), block_size(q.shape[-2])
     into = None if wants_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
         k = relative(k, k[..., :1, :])
@@ -76,12 +76,6 @@ def relative(k: Tensor, origin: Tensor) -> Tensor:
 def block_size(n: int) -> int:
     """Return the number of tokens whose features exist at the same time."""
     return min(n, BLOCK // 2)
-
-
-def gather(state: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None) -> tuple[None, Tensor]:
-    """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
-    features, v = monomials(k, order, into), at_least_float32(v)
-    return None, state + features @ with_ones(v) if into is None else add_products(state, features, v)
 
 
 def read(state: Tensor, q: Tensor, order: int, into: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -121,12 +115,6 @@ def centred(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor
     return out
 
 
-def empty(q: Tensor, v: Tensor, p: CentredTaylorParams) -> Tensor:
-    """Return the sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    *lead, d_v = v.shape
-    return at_least_float32(v).new_zeros(*lead, width(q.shape[-1], p.order), d_v + 1)
-
-
 class State(NamedTuple):
     """The state of the decoder.
 
@@ -141,7 +129,7 @@ class State(NamedTuple):
 
 def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> State:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    return State(empty(q, v, p), at_least_float32(q).new_zeros(q.shape))
+    return State(empty_sums(q, v, p.order), at_least_float32(q).new_zeros(q.shape))
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) -> tuple[Tensor, State]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.linear.causal_scan import divided, with_ones
-from attention_core.ops.linear.monomials import BLOCK, add_products, monomials, width
+from attention_core.ops.linear.monomials import BLOCK, empty_sums, gather, monomials, width
 from attention_core.ops.linear.scans import by_chunks, by_heads, wants_gradient
 from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum, scores
 from attention_core.variant import Cost, Decoder, Params, Variant, param
@@ -26,12 +26,6 @@ class Taylor2Params(Params):
     )
 
 
-def gather(state: Tensor, k: Tensor, v: Tensor, into: Tensor | None) -> tuple[None, Tensor]:
-    """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
-    features, v = monomials(k, into=into), at_least_float32(v)
-    return None, state + features @ with_ones(v) if into is None else add_products(state, features, v)
-
-
 def read(state: Tensor, q: Tensor, into: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return the outputs of a block of queries from the sums over all keys."""
     return divided((state.mT @ monomials(q, into=into)).mT), state
@@ -42,7 +36,7 @@ def take(state: Tensor, q: Tensor, k: Tensor, v: Tensor, into: Tensor | None = N
     past = (state.mT @ monomials(q, into=into)).mT
     x = scores(at_least_float32(q), at_least_float32(k))
     out = divided((1 + x + x.square() / 2).tril() @ with_ones(at_least_float32(v)) + past)
-    return out, gather(state, k, v, into)[1]
+    return out, gather(state, k, v, into=into)[1]
 
 
 def weights(q: Tensor, k: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
@@ -78,8 +72,7 @@ def block_size(n: int, p: Taylor2Params, *, causal: bool) -> int:
 
 def init_state(q: Tensor, v: Tensor, p: Taylor2Params) -> Tensor:
     """Return the sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    *lead, d_v = v.shape
-    return at_least_float32(v).new_zeros(*lead, width(q.shape[-1]), d_v + 1)
+    return empty_sums(q, v)
 
 
 def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tuple[Tensor, Tensor]:
