@@ -34,6 +34,7 @@ __all__ = [
     "SpecialCase",
     "Value",
     "Variant",
+    "hooks",
     "param",
 ]
 

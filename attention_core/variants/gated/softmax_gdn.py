@@ -213,6 +213,6 @@ VARIANT = Variant(
     ),
     source=articles.SOFTMAX_TO_GDN,
     note="The write strength β is not learned. At token t, it is 1/t. It is smaller if the key is so far from the "
-    "mean key that the cap would be exceeded. The matrix on screen is the output with the identity matrix as values. "
+    "mean key that the cap would be exceeded. The attention matrix is the output with the identity matrix as values. "
     "Without a causal mask, all tokens are written first, in order. Then every query reads the final state.",
 )

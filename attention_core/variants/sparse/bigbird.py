@@ -136,7 +136,7 @@ VARIANT = Variant(
     approximates="softmax",
     random=lambda p: p.random_keys > 0,
     note="Global tokens also attend to all tokens. In the paper, whole blocks of keys are drawn at random, because "
-    "accelerators process blocks faster. Here, single keys are drawn.",
+    "GPUs and TPUs process blocks faster. Here, single keys are drawn.",
     source=Paper("Big Bird: Transformers for Longer Sequences", 2020, "https://arxiv.org/abs/2007.14062"),
     special_cases=(
         SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}, ("window", "global_tokens")),
