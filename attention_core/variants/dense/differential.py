@@ -63,7 +63,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
-    note="For each key, λ times the weight from the second half is subtracted from the weight from the first half, so "
-    "weight that both halves give to the same key cancels. In the paper, λ is learned and the two halves are trained "
+    note="For each key, λ times the second half's weight is subtracted from the first half's weight. Weight that both "
+    "halves give to a key thus cancels in proportion to λ. In the paper, λ is learned and the two halves are trained "
     "together. Here, λ is a setting, and the halves are those of an ordinary head.",
 )
