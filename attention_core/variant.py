@@ -166,7 +166,7 @@ class Variant:
     """One attention variant: its mathematics, algorithm, settings and source. Tests verify its flags.
 
     Its functions are hooks. A hook that is not passed is the function of the same name in the variant's module. Every
-    module needs ``weights``, ``attend`` and ``cost``; the other hooks are None in a module without such a function.
+    module needs ``weights``, ``attend`` and ``cost``; any other hook may be missing, and then has the value None.
 
     Attributes:
         module: the module's ``__name__``; its last two parts are ``family`` and ``key``.
