@@ -16,7 +16,7 @@ from app.state import url
 from app.state.controls import Options
 from app.state.session import SharedOptions, opening_on, write_text
 from app.ui import export_metadata, input_panel, navigation, partial_rerun
-from app.ui.input_panel import UPLOAD
+from app.ui.input_forms import UPLOAD
 from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import _, set_language

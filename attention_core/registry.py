@@ -15,25 +15,19 @@ def discover() -> dict[str, Variant]:
     """Import the file of each variant once and return the variants by key: softmax first, then by family and title.
 
     Raises:
-        TypeError: if a file does not define ``VARIANT``, or its key or family differs from the file's or folder's name.
+        TypeError: if a file does not define its own ``VARIANT``, or if two families have a file of the same name.
     """
     found: dict[str, Variant] = {}
     package = attention_core.variants
     for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if info.ispkg:
             continue
-        module = importlib.import_module(info.name)
-        *_, family, key = info.name.split(".")
-        variant = getattr(module, "VARIANT", None)
-        if not isinstance(variant, Variant):
-            raise TypeError(f"{info.name} must define VARIANT, a Variant")
-        if (variant.key, variant.family) != (key, family):
-            raise TypeError(
-                f"{info.name} declares key {variant.key!r} in family {variant.family!r}: name it as its file"
-            )
-        if key in found:
-            raise TypeError(f"the key {key!r} stands in two families")
-        found[key] = variant
+        variant = getattr(importlib.import_module(info.name), "VARIANT", None)
+        if not isinstance(variant, Variant) or variant.module != info.name:
+            raise TypeError(f"{info.name} must define VARIANT = Variant(__name__, ...)")
+        if variant.key in found:
+            raise TypeError(f"two families have a variant {variant.key!r}")
+        found[variant.key] = variant
     order = families()
     return dict(
         sorted(found.items(), key=lambda e: (e[0] != "softmax", order.index(e[1].family), e[1].title.casefold()))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, dataclass_transform
 
 from attention_core.errors import SettingError, nearest
 
@@ -55,20 +55,12 @@ class Setting:
             return value
         wanted = int if self.kind == "int" else float
         real = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        if not real or value != wanted(value):
+        if not real or value != wanted(value) or not self.low <= value <= self.high:
             raise SettingError(
                 "{name} is {value!r}. Choose {kind} from {low} to {high}.",
                 name=self.name,
                 value=value,
                 kind="a whole number" if wanted is int else "a number",
-                low=self.low,
-                high=self.high,
-            )
-        if not (self.low <= value <= self.high):
-            raise SettingError(
-                "{name} is {value}. Choose a value from {low} to {high}.",
-                name=self.name,
-                value=value,
                 low=self.low,
                 high=self.high,
             )
@@ -82,16 +74,12 @@ class Setting:
         """
         if self.kind == "bool":
             return self.check({"True": True, "False": False}.get(text, text))
+        if self.kind == "choice":
+            return self.check(text)
         try:
-            return self.check(text if self.kind == "choice" else int(text) if self.kind == "int" else float(text))
+            return self.check(int(text) if self.kind == "int" else float(text))
         except (ValueError, OverflowError):
-            raise SettingError(
-                "{name} is {value!r}. Choose a number from {low} to {high}.",
-                name=self.name,
-                value=text[:40],
-                low=self.low,
-                high=self.high,
-            ) from None
+            return self.check(text[:40])
 
 
 def param(
@@ -137,9 +125,13 @@ def param(
     return field(default=default, metadata={"setting": meta})
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Params:
-    """The base class of the settings of a variant: a frozen dataclass whose fields are made by ``param``."""
+    """The base class of a variant's settings. Every subclass becomes a frozen dataclass, with ``param`` fields."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         for setting in self.settings():

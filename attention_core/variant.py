@@ -6,13 +6,13 @@ rows are queries and columns are keys.
 """
 
 import dataclasses
-import importlib
 import inspect
 import math
+import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self, cast
 
 from torch import Tensor
 
@@ -34,6 +34,7 @@ __all__ = [
     "SpecialCase",
     "Value",
     "Variant",
+    "hooks",
     "param",
 ]
 
@@ -42,6 +43,9 @@ SOFTMAX = "softmax"
 
 TOKENS: Final = "n"
 """Placeholder in ``SpecialCase`` for a setting whose value is the number of tokens."""
+
+_FROM_MODULE: Any = object()
+"""Default of a hook: the function of that name in the variant's module."""
 
 Axis = Literal["query", "key", "token", "earlier token", "entry", "channel", "block", "pool", "landmark"]
 Family = Literal["dense", "sparse", "kernel", "gated", "low_rank", "cache", "mixed"]
@@ -161,10 +165,12 @@ class Intermediate:
 class Variant:
     """One attention variant: its mathematics, algorithm, settings and source. Tests verify its flags.
 
+    Its functions are hooks. A hook that is not passed is the function of the same name in the variant's module. Every
+    module needs ``weights``, ``attend`` and ``cost``; any other hook may be missing, and then has the value None.
+
     Attributes:
-        key: name in code and links; also the name of the module.
+        module: the module's ``__name__``; its last two parts are ``family`` and ``key``.
         title: name on screen.
-        family: the folder that contains the module.
         summary: one sentence that a student understands.
         formula: the effective matrix or the output, in LaTeX.
         complexity: time of ``attend`` as a formula in plain symbols.
@@ -208,42 +214,59 @@ class Variant:
         special_cases: variants that it equals at certain settings; the first one is its parent in the family tree.
     """
 
-    key: str
+    module: str = dataclasses.field(kw_only=False)
     title: str
-    family: Family
     summary: str
     formula: str
     complexity: str
     params: type[Params]
-    weights: Callable[..., Tensor]
-    attend: Callable[..., Tensor]
-    cost: Callable[..., Cost]
+    weights: Callable[..., Tensor] = _FROM_MODULE
+    attend: Callable[..., Tensor] = _FROM_MODULE
+    cost: Callable[..., Cost] = _FROM_MODULE
     source: Paper
     further: tuple[Paper, ...] = ()
-    mask: Callable[..., Tensor] | None = None
-    pattern: Callable[..., Tensor] | None = None
-    primitives: Callable[..., dict[str, Tensor]] | None = None
+    mask: Callable[..., Tensor] | None = _FROM_MODULE
+    pattern: Callable[..., Tensor] | None = _FROM_MODULE
+    primitives: Callable[..., dict[str, Tensor]] | None = _FROM_MODULE
     pairs: str = ""
     approximates: Literal["softmax"] | None = None
-    reference: Callable[..., Tensor] | None = None
+    reference: Callable[..., Tensor] | None = _FROM_MODULE
     reference_name: str = SOFTMAX
     causal_reason: str | None = None
     rows_sum_to_one: bool = True
     zero_rows: bool = False
     signed: bool = False
     random: bool | Callable[[Any], bool] = False
-    values: Callable[..., Tensor] | None = None
-    definition: Callable[..., Tensor] | None = None
+    values: Callable[..., Tensor] | None = _FROM_MODULE
+    definition: Callable[..., Tensor] | None = _FROM_MODULE
     decoder: Decoder | None = None
-    cache: Callable[..., Cache] | None = None
-    anatomy: Callable[..., dict[str, Tensor]] | None = None
+    cache: Callable[..., Cache] | None = _FROM_MODULE
+    anatomy: Callable[..., dict[str, Tensor]] | None = _FROM_MODULE
     intermediates: tuple[Intermediate, ...] = ()
     note: str = ""
     couples_heads: bool = False
     special_cases: tuple[SpecialCase, ...] = ()
 
+    def __post_init__(self) -> None:
+        for hook in hooks():
+            if getattr(self, hook) is _FROM_MODULE:
+                function = getattr(sys.modules[self.module], hook, None)
+                if function is None and hook in ("weights", "attend", "cost"):
+                    raise TypeError(f"{self.module} must define {hook}")
+                object.__setattr__(self, hook, function)
+
     def __repr__(self) -> str:
         return f"Variant({self.key!r})"
+
+    @property
+    def key(self) -> str:
+        """The name in code and links: the name of the variant's file."""
+        return self.module.split(".")[-1]
+
+    @property
+    def family(self) -> Family:
+        """The name of the folder that contains the variant's file."""
+        return cast(Family, self.module.split(".")[-2])
 
     @property
     def budget(self) -> Setting | None:
@@ -256,7 +279,12 @@ class Variant:
 
     def source_code(self) -> str:
         """Return the source text of the variant's module."""
-        return inspect.getsource(importlib.import_module(f"attention_core.variants.{self.family}.{self.key}"))
+        return inspect.getsource(sys.modules[self.module])
+
+
+def hooks() -> tuple[str, ...]:
+    """Return the names of a variant's hooks: the functions that ``Variant`` finds in the variant's module."""
+    return tuple(field.name for field in dataclasses.fields(Variant) if field.default is _FROM_MODULE)
 
 
 @dataclass(frozen=True)

@@ -44,18 +44,12 @@ def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="added",
+    __name__,
     title="Added",
-    family="sparse",
     summary="Each token attends to the tokens at an even distance.",
     formula=r"A_{ij} \\propto e^{q_i^\\top k_j / \\sqrt d}\\text{ where } i - j \\text{ is even}",
     complexity="n² d",
     params=Params,
-    mask=mask,
-    primitives=primitives,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     source=articles.STANDARD_TO_SPARSE,
 )

@@ -34,8 +34,8 @@ export class ReadingBoard {
     this.table = make("div", { class: "readers", role: "radiogroup" });
     this.text = make("div", { class: "tokens", role: "group", dir: "auto" });
     this.loss = make("p", { class: "loss", role: "status", "aria-live": "polite" });
-    this.scale = make("p", { class: "scale" });
-    this.root = make("div", { class: "reading" }, this.table, this.loss, this.text, this.scale);
+    this.legend = make("p", { class: "legend" });
+    this.root = make("div", { class: "reading" }, this.table, this.legend, this.loss, this.text);
     host.append(this.root);
     this.text.addEventListener("pointerover", (event) => this.point(placeIn(event.target)));
     this.text.addEventListener("pointerleave", () => this.point(null));
@@ -125,8 +125,18 @@ export class ReadingBoard {
       token.setAttribute("aria-pressed", String(place === this.token));
       token.tabIndex = place === this.at ? 0 : -1;
     });
-    this.scale.textContent = fill(this.settings.words.scale, { most: String(FULL) });
+    this.paintLegend();
     this.point(null);
+  }
+
+  /** Draw the meaning of the bars and of the tint. */
+  paintLegend() {
+    const { words } = this.settings;
+    const changed = this.rows[this.shown + 1]?.name;
+    const entry = (/** @type {string} */ kind, /** @type {string} */ text) => make("span", {}, make("i", { class: kind }), text);
+    const bars = [entry("before", this.rows[0].name), ...(changed ? [entry("after", changed)] : [])];
+    const tint = changed ? [make("span", {}, words.tint), entry("higher", words.higher), entry("lower", words.lower)] : [];
+    this.legend.replaceChildren(make("span", {}, fill(words.bars, { most: String(FULL) })), ...bars, ...tint);
   }
 
   /**

@@ -110,9 +110,8 @@ def _words() -> dict[str, str]:
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
         "hint": _("Point at a token to see its loss. Click a token to see the model's top predictions."),
-        "scale": _(
-            "Bars show the loss of each token. Grey bars are the original model, and orange bars are the "
-            "changed model. A full bar is {most} nats. Tokens with a higher loss than in the original model "
-            "are orange, and tokens with a lower loss are blue."
-        ),
+        "bars": _("Bars: loss (full height: {most} nats)"),
+        "tint": _("Tint: change of the loss"),
+        "higher": _("higher"),
+        "lower": _("lower"),
     }

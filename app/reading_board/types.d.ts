@@ -25,7 +25,10 @@ export interface ReadingWords {
   first: string;
   waiting: string;
   hint: string;
-  scale: string;
+  bars: string;
+  tint: string;
+  higher: string;
+  lower: string;
 }
 
 export interface ReadingSettings {

@@ -13,7 +13,7 @@ import streamlit as st
 from app.page import discover
 from app.state import url
 from app.state.session import SharedOptions
-from app.ui import input_panel
+from app.ui import input_forms
 from app.ui.scope import Scope
 from app.words.i18n import _
 from attention_core.inputs.upload import PROVENANCE
@@ -54,11 +54,11 @@ def now(title: str, *, whole_input: bool = False) -> Origin:
         scope = scope.every_head()
     here = {"title": f"{_(page.title)} · {title}"}
     if page.uses_input:
-        named = kind != "upload" or input_panel.UPLOAD in st.session_state
+        named = kind != "upload" or input_forms.UPLOAD in st.session_state
         here |= {
             "input": kind,
             "text": shortened(text) if kind == "text" else "",
-            "model": input_panel.forms()[kind].name() if named else "",
+            "model": input_forms.forms()[kind].name() if named else "",
             "layer": str(SharedOptions.layer.value) if kind == "text" else "",
             "head": scope.heads_in_file() if scope.heads else "",
             "tokens": scope.tokens_in_words() if scope.heads else "",

@@ -194,7 +194,7 @@ class TextSource(Source):
         """Return the record at a number of tokens.
 
         For a causal model this is the beginning of the longer record, so the model reads the text once. A model that
-        reads both ways reads each beginning as a separate text.
+        is not causal reads each beginning as a separate text.
         """
         record = load(self, None)
         if not record.causal:

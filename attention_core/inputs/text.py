@@ -249,7 +249,7 @@ def beginning(text: str, *, tokens: int, model: str = "minilm") -> str:
 
 
 def _readable_text(text: str) -> tuple[str, list[Notice]]:
-    """Return the readable part of a text, without halves of surrogate pairs, which tokenizers reject, and notices."""
+    """Return the text, cut to the limit and with lone surrogates replaced, which tokenizers reject, and notices."""
     limit = limits.current().text_characters
     head = text[:limit]
     whole = head.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

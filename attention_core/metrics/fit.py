@@ -85,7 +85,7 @@ def fit_growth(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
 
 
 def fit_entropy(lengths: Sequence[float], nats: Sequence[float]) -> PowerFit | None:
-    """Fit entropies against log n: the exponent, of the perplexity ``exp H``, is the slope; None as ``fit_growth``."""
+    """Fit ``exp H`` of entropies H as a power of n, the slope of H against log n; None as in ``fit_growth``."""
     return fit_growth(lengths, [math.exp(h) for h in nats])
 
 

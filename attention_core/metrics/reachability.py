@@ -46,7 +46,7 @@ def first_layers(stack: Sequence[Tensor], depth: int) -> Tensor:
         new = further & ~reached
         first[_unpacked(new, n)] = number
         reached, idle = further, 0 if new.any() else idle + 1
-        if idle == len(stack):  # a whole round added no pair, so later rounds add none either
+        if idle == len(stack):  # no layer of the stack added a pair, so repeating the stack adds none either
             break
     return torch.from_numpy(first).to(stack[0].device)
 

@@ -1,7 +1,7 @@
 """Attention among tokens with similar hashes: buckets, chunks, and the union over several rounds.
 
-Each round gives every token a code, and query i attends to key j if ``0 <= code_i - code_j <= 1``, that is, to its own
-chunk and the previous one. The functions find these pairs without testing all n².
+Each round gives every token a code, the number of its chunk. Query i attends to key j if ``0 <= code_i - code_j <= 1``,
+that is, to its own chunk and the previous one. The functions find these pairs without testing all n² pairs.
 """
 
 import math
@@ -137,8 +137,8 @@ def lsh_attention(q: Tensor, k: Tensor, v: Tensor, *, rounds: Sequence[Chunks], 
     This tests O(rounds · n · size) pairs. A token attends to itself only if it attends to no other token.
 
     A pair counts in the first round that finds it and is hidden in later rounds. The rounds thus partition the union of
-    pairs, and their outputs are merged by their log-sum-exps to the softmax over the union. The paper instead gives
-    each round that finds a pair an equal part of it, with the same sum.
+    pairs, and their outputs are merged by their log-sum-exps to the softmax over the union. In the paper,
+    a pair is divided equally among the rounds that find it, which gives the same sum.
 
     Args:
         q: ``[..., n, d]``, float32 or float64.

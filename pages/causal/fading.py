@@ -3,10 +3,9 @@
 It compares linear attention, with and without decay or gates, and softmax attention.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-import numpy as np
 import streamlit as st
 
 import attention_core as ac
@@ -21,11 +20,12 @@ from app.ui.scope import Scope
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import computing, tokens
 from attention_core.analysis.state.gating import Gate, Gated
-from attention_core.analysis.state.token_weight import DECAYS, TokenWeight, fade, first_share, variants
+from attention_core.analysis.state.token_weight import DECAYS, fade, first_share, variants
 from attention_core.formatting import formatted, number
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from pages.causal import gates
+from pages.causal.fading_words import Line, sentence
 from pages.causal.shared import export_panel, show_lines
 
 STROKES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px")
@@ -33,29 +33,6 @@ STROKES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,
 HEIGHT = 380
 LOWEST = 1e-8
 """Lower end of a logarithmic weight axis; smaller weights are not drawn."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Line:
-    """A variant whose attention weights are followed.
-
-    Attributes:
-        name: name on screen.
-        word: name in files.
-        weights: causal matrix, ``[n, n]``.
-        found: weight of the followed token in later rows, with the fitted law.
-        law: form of the fitted law: ``"power"`` of the row's number, ``"factor"`` per token, or ``""`` for none.
-        colour: index of the colour.
-        dash: dash pattern of the line.
-    """
-
-    name: str
-    word: str
-    weights: np.ndarray
-    found: TokenWeight
-    law: str
-    colour: int
-    dash: str
 
 
 def maps() -> dict[str, str]:
@@ -95,11 +72,17 @@ def show(chosen: ChosenInput) -> None:
         lines += _gated_lines(gate, gated, token)
     st.markdown(sentence(lines, token, labels))
     _controls(labels)
+    name = escape_markdown(labels[token])
+    st.markdown("## " + _("Weight of token {token} “{name}” in later rows", token=token, name=name), anchors=False)
     _weights(lines, token, log=options.log)
+    st.markdown("## " + _("Weight of the first quarter of the tokens"), anchors=False)
+    st.caption(_("A falling line means that the beginning of the text counts less and less."))
     _quarters(lines)
     if gate is not None and n > 1:
+        st.markdown("## " + _("Untrained gate"), anchors=False)
         st.markdown(gates.sentence(gated, gate, token, labels))
         gates.draw(gated, token, labels, colour=lines[-1].colour)
+    st.markdown("## " + _("Fitted decay of each variant"), anchors=False)
     _table(lines)
     averaged = _("Weights are averaged over all heads.") if chosen.head is None else ""
     st.caption(paragraph(_("All variants are causal here."), averaged))
@@ -116,10 +99,6 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(input_panel.scope(chosen), variants=tuple(words))
 
 
-def _colours() -> dict[str, int]:
-    return {key: palette.place(key) for key in ("softmax", "linear", "retention", gates.KEY)}
-
-
 def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
     """Return the lines of softmax, linear attention and retention at each chosen decay."""
     strokes, lines = iter(STROKES), []
@@ -133,7 +112,7 @@ def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
                 weights=weights,
                 found=fade(weights, options.early, decay=_decay(attention)),
                 law={"linear": "power", "retention": "factor"}.get(attention.key, ""),
-                colour=_colours()[attention.key],
+                colour=palette.place(attention.key),
                 dash=next(strokes) if attention.key == "retention" else "solid",
             )
         )
@@ -148,7 +127,7 @@ def _gated_lines(gate: Gate, gated: Gated, token: int) -> list[Line]:
             word=word,
             weights=weights,
             law="factor",
-            colour=_colours()[gates.KEY],
+            colour=palette.place(gates.COLOUR),
             dash=dash,
             found=fade(weights, token, decay=min(gated.mean, gates.MOST)),
         )
@@ -191,60 +170,6 @@ def _curves() -> None:
     chart.choose_format()
 
 
-def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
-    """Return the token's weight with linear attention and its smallest weight in the last row, and its law.
-
-    Args:
-        lines: lines drawn, including linear attention and softmax.
-        token: index of the followed token.
-        labels: labels of the tokens.
-    """
-    n = len(labels)
-    if n == 1:
-        return _("The input has only one token, which receives all the weight. Use a longer input.")
-    linear = next(line for line in lines if line.law == "power")
-    least = min((line for line in lines if line is not linear), key=lambda line: float(line.found.weights[-1]))
-    return paragraph(
-        _(
-            "In the last of {n} rows, token {token} “{name}” has {linear} of the weight with **{first}** and {least} "
-            "with **{other}**.",
-            n=n,
-            token=token,
-            name=escape_markdown(labels[token]),
-            linear=percent(linear.found.weights[-1]),
-            first=linear.name,
-            least=percent(least.found.weights[-1]),
-            other=least.name,
-        ),
-        _("With equal weights, every token would have {even}.", even=percent(1 / n)),
-        laws(lines),
-    )
-
-
-def laws(lines: Iterable[Line]) -> str:
-    """Return the fitted law of linear attention and of the first line with a factor; empty if linear's is unknown."""
-    known = [line for line in lines if line.law]
-    power = next((line.found.power for line in known if line.law == "power"), None)
-    if power is None:
-        return ""
-    text = formatted(power, ".2f")
-    for line in known:
-        if line.law == "factor" and line.found.factor is not None:
-            return _(
-                "With linear attention, the weight of this token in row i falls as i to the power {power}. With "
-                "{name}, its weight is multiplied by {factor:.2f} per token.",
-                power=text,
-                name=line.name,
-                factor=line.found.factor,
-            )
-    return _("With linear attention, the weight of this token in row i falls as i to the power {power}.", power=text)
-
-
-def percent(weight: float) -> str:
-    """Return a weight in per cent with two significant digits."""
-    return number(100 * weight) + "%" if weight >= 1e-5 else _("under 0.001%")
-
-
 def _weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
     rows = range(token, len(lines[0].weights))
     weights = [[100 * w if w > LOWEST or not log else None for w in line.found.weights.tolist()] for line in lines]
@@ -282,44 +207,46 @@ def _drawn(
 
 def _table(lines: Sequence[Line]) -> None:
     n = len(lines[0].weights)
-    own, last, start, half = _("row j, %"), _("last row, %"), _("fit from row"), _("half-life")
-    power, factor, quarter = _("power of i"), _("per token"), _("first ¼, %")
-    shown = [
-        {
-            _("Variant"): line.name,
-            own: number(100 * line.found.weights[0], 3),
-            last: number(100 * line.found.weights[-1], 3),
-            start: "—" if not line.law or line.found.start >= n else str(line.found.start),
-            half: _digits(line.found.half_life, 1),
-            power: _digits(line.found.power if line.law == "power" else None, 2),
-            factor: _digits(line.found.factor, 3),
-            quarter: 100 * first_share(line.weights[-1], _quarter(n)),
-        }
-        for line in lines
+    columns: list[tuple[str, str, Callable[[Line], object]]] = [
+        (_("row j, %"), _("Weight of token j in row j."), lambda line: number(100 * line.found.weights[0], 3)),
+        (
+            _("last row, %"),
+            _("Weight of token j in the last row."),
+            lambda line: number(100 * line.found.weights[-1], 3),
+        ),
+        (
+            _("fit from row"),
+            _(
+                "First row of the fit: row 2j + 1. With a decay, it is row 1 / (1 − γ) or row j, whichever is later. "
+                "In earlier rows, the normaliser still changes quickly."
+            ),
+            lambda line: "—" if not line.law or line.found.start >= n else str(line.found.start),
+        ),
+        (
+            _("half-life"),
+            _("Number of tokens after which half of the weight remains, computed from the fitted factor."),
+            lambda line: _digits(line.found.half_life, 1),
+        ),
+        (
+            _("power of i"),
+            _("For linear attention, the fitted exponent of (i + 1). An even share has the exponent −1."),
+            lambda line: _digits(line.found.power if line.law == "power" else None, 2),
+        ),
+        (
+            _("per token"),
+            _("Fitted share of the weight that remains after each token."),
+            lambda line: _digits(line.found.factor, 3),
+        ),
+        (
+            _("first ¼, %"),
+            _("Weight of the first quarter of the tokens in the last row."),
+            lambda line: 100 * first_share(line.weights[-1], _quarter(n)),
+        ),
     ]
-    figure, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    st.dataframe(
-        shown,
-        hide_index=True,
-        column_config={
-            own: text(help=_("Weight of token j in row j.")),
-            last: text(help=_("Weight of token j in the last row.")),
-            start: text(
-                help=_(
-                    "First row of the fit: row 2j + 1. With a decay, it is row 1 / (1 − γ) or row j, whichever "
-                    "is later. In earlier rows, the normaliser still changes quickly."
-                )
-            ),
-            half: text(
-                help=_("Number of tokens after which half of the weight remains, computed from the fitted factor.")
-            ),
-            power: text(
-                help=_("For linear attention, the fitted exponent of (i + 1). An even share has the exponent −1.")
-            ),
-            factor: text(help=_("Fitted share of the weight that remains after each token.")),
-            quarter: figure(format="%.1f", help=_("Weight of the first quarter of the tokens in the last row.")),
-        },
-    )
+    shown = [{_("Variant"): line.name} | {title: cell(line) for title, _help, cell in columns} for line in lines]
+    config = {title: st.column_config.Column(help=text) for title, text, _cell in columns}
+    config[columns[-1][0]] = st.column_config.NumberColumn(format="%.1f", help=columns[-1][1])
+    st.dataframe(shown, hide_index=True, column_config=config)
 
 
 def _digits(value: float | None, digits: int) -> str:

@@ -9,10 +9,11 @@ from app.state.controls import Options, choice, stops, whole
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.analysis.state.gating import Gate, Gated
 from attention_core.analysis.state.token_weight import DECAYS
+from pages.causal.fading_words import percent
 from pages.causal.shared import show_lines
 
-KEY = "gated"
-"""Key of the gate's colour."""
+COLOUR = "fox"
+"""Variant whose colour the gate has: the forgetting transformer, which also has a gate per token."""
 NONE, DRAWN = "none", "drawn"
 GATES = {"surprise": N_("by surprise"), DRAWN: N_("random")}
 """Names of the kinds of gates on screen."""
@@ -84,7 +85,7 @@ def controls() -> None:
 
 
 def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> str:
-    """Return how much the gates keep, where they forget most, and under which decay the token keeps more weight.
+    """Return how much the gates keep, where they forget most, and the weight of the token in the last row.
 
     Args:
         found: the computed gate, on at least two tokens.
@@ -114,30 +115,13 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
             ),
             _("On average, the state decays as with a fixed γ of {mean:.3g}.", mean=found.mean),
         )
-    return paragraph(message, survival(float(found.weights[-1, token]), float(found.even[-1, token]), token))
-
-
-def survival(gated: float, even: float, token: int) -> str:
-    """Return under which of gate and fixed decay a token's weight in the last row is larger, and by what factor."""
-    if min(gated, even) <= 0:
-        return _("With the gate, the fixed decay or both, token {token} has no weight in the last row.", token=token)
-    ratio = gated / even
-    if 1 / 1.05 < ratio < 1.05:
-        return _(
-            "In the last row, token {token} has nearly the same weight with the gate as with the fixed decay.",
-            token=token,
-        )
-    if ratio > 1:
-        return _(
-            "In the last row, token {token} has {ratio:.3g}× as much weight with the gate as with the fixed decay.",
-            token=token,
-            ratio=ratio,
-        )
-    return _(
-        "In the last row, token {token} has {ratio:.3g}× as much weight with the fixed decay as with the gate.",
+    last = _(
+        "In the last row, token {token} has {gated} of the weight with the gate and {even} with the fixed decay.",
         token=token,
-        ratio=1 / ratio,
+        gated=percent(found.weights[-1, token]),
+        even=percent(found.even[-1, token]),
     )
+    return paragraph(message, last)
 
 
 def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> None:

@@ -26,12 +26,12 @@ from attention_core.experiments.generation import MemoryRow
 from attention_core.formatting import MIB, memory
 from attention_core.limits import current
 from attention_core.registry import recurrent, smaller_caches
-from pages.causal.shared import bold, show_lines, with_settings
+from pages.causal.shared import bold, show_lines, size_in_words, with_settings
 
 SHORTEST, LONGEST = 64, 16_384
 HEIGHT = 420
-STROKES = ("solid", "32px,8px", "24px,16px", "16px,24px", "8px,32px")
-"""Dash patterns of states with the same period and decreasing coverage, so that overlapping lines stay visible."""
+SIMILAR = 1.1
+"""Largest ratio of the sizes of states that share a line, because separate lines would overlap."""
 
 
 def show(chosen: ChosenInput) -> None:
@@ -50,9 +50,20 @@ def show(chosen: ChosenInput) -> None:
 
     def draw(run: Run | None, key: str) -> None:
         own = run is not None and (run.spec.heads, run.spec.head_size, run.spec.dtype) == (heads, d, spec.dtype)
-        _draw(chosen, attentions, rows, run if own else None, f"causal.generation.{key}")
+        _draw_times(attentions, rows, run if own else None, f"causal.generation.{key}")
 
+    states, caches = (
+        [row for row in rows if (ac.from_word(row.variant).variant.family == "cache") == wanted]
+        for wanted in (False, True)
+    )
     st.markdown(sentence(rows, heads, d))
+    st.markdown("## " + _("Memory of constant states"), anchors=False)
+    st.caption(_("Each state stays below the key-value cache to the right of its marker."))
+    _memory_chart(chosen, states, "causal.generation.bytes")
+    st.markdown("## " + _("Memory of smaller caches"), anchors=False)
+    st.caption(_("These caches grow more slowly than the key-value cache, or not at all."))
+    _memory_chart(chosen, caches, "causal.generation.caches")
+    st.markdown("## " + _("Time per new token"), anchors=False)
     run_here(spec, st.container(horizontal=True, vertical_alignment="center"), draw)
     _method(chosen)
 
@@ -74,19 +85,12 @@ def _sizes(width: int) -> tuple[int, ...]:
     return tuple(2**i for i in range(SHORTEST.bit_length() - 1, longest.bit_length()))
 
 
-def _draw(
-    chosen: ChosenInput, attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], run: Run | None, key: str
-) -> None:
+def _draw_times(attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], run: Run | None, key: str) -> None:
     shipped = next(other for other in recorded().values() if other.spec.mode == "decode")
     lines = _series(run or shipped, attentions, live=run is not None)
-    st.markdown("## " + _("Memory kept between tokens, all heads"), anchors=False)
-    _memory_chart(chosen, [row for row in rows if not _is_cache(row)], f"{key}.bytes")
-    st.markdown("## " + _("Time per new token"), anchors=False)
     if len(lines) > 1:
         st.markdown(paragraph(where_timed(lines[0].run.spec, live=lines[0].live), summary_text(lines)))
     _time_chart(lines, f"{key}.time")
-    st.markdown("## " + _("Smaller caches, all heads"), anchors=False)
-    _memory_chart(chosen, [row for row in rows if _is_cache(row)], f"{key}.caches")
     if key.endswith("end"):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             chart.choose_format()
@@ -142,33 +146,34 @@ def sentence(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
     )
 
 
-def _is_cache(row: MemoryRow) -> bool:
-    """Return whether a variant keeps a smaller cache, in contrast to a state that replaces the cache."""
-    return ac.from_word(row.variant).variant.family == "cache"
-
-
 def _name(row: MemoryRow) -> str:
     return label(ac.from_word(row.variant))
 
 
-def _size(row: MemoryRow) -> str:
-    """Return the memory in words: the constant part and the part per token."""
-    if not row.grown_bytes:
-        return memory(row.state_bytes)
-    each = _("{grown} per token", grown=memory(row.grown_bytes))
-    return f"{memory(row.state_bytes)} + {each}" if row.state_bytes else each
+def group_by_size(rows: Sequence[MemoryRow]) -> list[list[MemoryRow]]:
+    """Group constant states whose sizes differ by at most ``SIMILAR``; a growing cache is a group of its own."""
+    groups: list[list[MemoryRow]] = []
+    for row in sorted(rows, key=lambda row: (row.grown_bytes, row.state_bytes)):
+        smallest = groups[-1][0] if groups else None
+        if smallest and not row.grown_bytes and row.state_bytes <= SIMILAR * smallest.state_bytes:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    return groups
 
 
 def _first(rows: Sequence[MemoryRow]) -> MemoryRow:
     return min(rows, key=lambda row: place(row.variant.partition("~")[0]))
 
 
-def name_of_equals(rows: Sequence[MemoryRow]) -> str:
-    """Return the label of one line for variants of equal size."""
-    first = _first(rows)
-    if len(rows) == 1:
-        return f"{_name(first)}: {_size(first)}"
-    return _("{name} and {n} more: {size}", name=_name(first), n=len(rows) - 1, size=_size(first))
+def name_of_group(rows: Sequence[MemoryRow]) -> str:
+    """Return the label of one line for variants of similar size."""
+    sizes = list(dict.fromkeys(map(size_in_words, rows)))
+    size = sizes[0] if len(sizes) == 1 else _("{low} to {high}", low=sizes[0], high=sizes[-1])
+    name = _name(_first(rows))
+    return (
+        f"{name}: {size}" if len(rows) == 1 else _("{name} and {n} more: {size}", name=name, n=len(rows) - 1, size=size)
+    )
 
 
 def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> None:
@@ -176,20 +181,14 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
     ends = [2**i for i in range(longest.bit_length() + 1)]
     cache = [n * rows[0].token_bytes / MIB for n in ends]
     lines = [Curve(_("Softmax, key-value cache"), ends, cache, colour=place(REFERENCE), marks=False)]
-    # Overlapping lines stay visible: each dash pattern covers less of the same period than the line below it.
-    equal: dict[tuple[int, int], list[MemoryRow]] = {}
-    for row in rows:
-        equal.setdefault((row.state_bytes, row.grown_bytes), []).append(row)
-    order = sorted((_first(found) for found in equal.values()), key=lambda row: -row.state_bytes)
-    strokes = {row.variant: STROKES[i % len(STROKES)] for i, row in enumerate(order)}
-    for row in sorted(order, key=lambda row: STROKES.index(strokes[row.variant])):
-        at, dash, colour = row.outgrown, strokes[row.variant], place(row.variant.partition("~")[0])
-        name = name_of_equals(equal[row.state_bytes, row.grown_bytes])
+    for group in group_by_size(rows):
+        row, name = _first(group), name_of_group(group)
+        colour = place(row.variant.partition("~")[0])
         # On two logarithmic axes a rising line is bent, so it needs a point at each length.
         along = ends if row.grown_bytes else [ends[0], ends[-1]]
         sizes = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
-        lines.append(Curve(name, along, sizes, colour=colour, marks=False, dash=dash))
-        if at is not None:
+        lines.append(Curve(name, along, sizes, colour=colour, marks=False))
+        if (at := row.outgrown) is not None:
             notes = [_("{name}: smaller than the cache for {n:,} tokens or more", name=name, n=at)]
             height = (row.state_bytes + at * row.grown_bytes) / MIB
             lines.append(Curve(name, [at], [height], colour=colour, notes=notes, hollow=True, name_at_end=False))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -11,42 +12,49 @@ from app.state.session import REFERENCE, SharedOptions
 from app.ui import export, input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
-from app.words.i18n import _, _n, paragraph
+from app.words.i18n import _, _n, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
-from attention_core.formatting import memory
-from pages.causal.shared import with_settings
+from pages.causal.shared import size_in_words, with_settings
+
+TOKENS = 1024
+"""Length of the text whose memory the bars compare."""
+KIB = 2**10
 
 
 def show(chosen: ChosenInput) -> None:
-    """Draw the sentence and the table of all variants."""
+    """Draw the sentence, the table of the variants that can generate, and the reasons why others cannot."""
     attentions = with_settings(ac.all_variants())
-    able = [attention for attention in attentions if not attention.variant.causal_reason]
+    refused = [attention for attention in attentions if attention.variant.causal_reason]
+    able = [attention for attention in attentions if attention not in refused]
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = generation.tasks([attention.word for attention in able], heads=heads, d=d, d_v=d_v)
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
-    st.markdown(sentence(rows, len(attentions) - len(able)))
-    column = st.column_config
+    st.markdown(sentence(rows, len(refused)))
+    column, bar = st.column_config, _("Memory at {n:,} tokens", n=TOKENS)
+    found = table(rows)
     st.dataframe(
-        table(attentions, rows),
+        found,
         hide_index=True,
         height=430,
         column_config={
-            _("Variant"): column.TextColumn(pinned=True),
-            _("Generates"): column.TextColumn(width=90),
-            _("Memory"): column.TextColumn(
-                width=165,
+            _("Variant"): column.TextColumn(width=165),
+            bar: column.ProgressColumn(
+                width=190,
+                format="%.0f KiB",
+                min_value=0,
+                max_value=max(line[bar] for line in found),
                 help=_("Size of the state, or of the cached keys and values, for all heads of one layer in float32."),
             ),
-            _("Fewer multiply-adds from"): column.TextColumn(
-                width=185,
+            _("Memory"): column.TextColumn(width=220, help=_("Constant part of the memory, and the part per token.")),
+            _("Cheaper than softmax from"): column.TextColumn(
+                width=200,
                 help=_(
                     "Shortest text for which the variant needs at least 5% fewer multiply-adds than "
                     "softmax. Only lengths that are powers of two are tried."
                 ),
             ),
-            _("Obstacle"): column.TextColumn(width=540),
         },
     )
     st.caption(
@@ -56,6 +64,10 @@ def show(chosen: ChosenInput) -> None:
             heads=heads,
             d=d,
         )
+    )
+    st.markdown("## " + _("Variants that cannot generate"), anchors=False)
+    st.markdown(
+        "\n".join(f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in refused)
     )
     export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "causal-variants.csv")
 
@@ -90,38 +102,29 @@ def sentence(rows: Sequence[MemoryRow], others: int) -> str:
     )
 
 
-def table(attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow]) -> list[dict[str, object]]:
-    """Return one row per variant: the selected ones in their order, then the others from the least to the most memory.
-
-    Variants that cannot generate come last.
-    """
-    found = {row.variant: row for row in rows}
+def table(rows: Sequence[MemoryRow]) -> list[dict[str, Any]]:
+    """Return a line per variant: the selected variants in their order, then the others, by increasing memory."""
     selected = [attention.key for attention in SharedOptions.variants.value]
 
-    def order(attention: ac.Attention) -> tuple[float, ...]:
-        row, key = found.get(attention.word), attention.key
+    def order(row: MemoryRow) -> tuple[int, ...]:
+        key = ac.from_word(row.variant).key
         place = selected.index(key) if key in selected else len(selected)
-        return (place, row is None, row.grown_bytes if row else 0, row.state_bytes if row else 0)
+        return (place, row.grown_bytes, row.state_bytes)
 
-    return [_cells(attention, found.get(attention.word)) for attention in sorted(attentions, key=order)]
-
-
-def _cells(attention: ac.Attention, row: MemoryRow | None) -> dict[str, object]:
-    return {
-        _("Variant"): label(attention),
-        _("Generates"): _("yes") if row else _("no"),
-        _("Memory"): in_words(row) if row else "",
-        _("Fewer multiply-adds from"): cheaper(attention, row) if row else "",
-        _("Obstacle"): _(attention.variant.causal_reason or ""),
-    }
+    return [
+        {
+            _("Variant"): label(attention := ac.from_word(row.variant)),
+            _("Memory at {n:,} tokens", n=TOKENS): (row.state_bytes + TOKENS * row.grown_bytes) / KIB,
+            _("Memory"): in_words(row),
+            _("Cheaper than softmax from"): cheaper(attention, row),
+        }
+        for row in sorted(rows, key=order)
+    ]
 
 
 def in_words(row: MemoryRow) -> str:
     """Return the constant part of a memory and the part per token."""
-    if not row.grown_bytes:
-        return _("{memory}, constant", memory=memory(row.state_bytes))
-    each = _("{memory} per token", memory=memory(row.grown_bytes))
-    return f"{memory(row.state_bytes)} + {each}" if row.state_bytes else each
+    return size_in_words(row) if row.grown_bytes else _("{memory}, constant", memory=size_in_words(row))
 
 
 def cheaper(attention: ac.Attention, row: MemoryRow) -> str:

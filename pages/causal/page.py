@@ -28,10 +28,16 @@ CHAPTERS = {
     ),
     "fading": (
         N_("Decay"),
-        N_("A state of fixed size dilutes early tokens. The chart shows the weight of one token in all later rows."),
+        N_("A state of fixed size dilutes early tokens. Softmax can give an early token a large weight again."),
     ),
     "leak": (N_("Leaks"), N_("A variant can generate text only if no output depends on a later token.")),
-    "algorithms": (N_("Training"), N_("Training can run in parallel. Three algorithms give the same output.")),
+    "algorithms": (
+        N_("Training"),
+        N_(
+            "Three algorithms give the same output. Recurrent processes one token at a time, cumsum stores the state "
+            "after every token, and chunked processes blocks of tokens."
+        ),
+    ),
 }
 """Titles and introductions of the chapters, in reading order."""
 VIEWS = {

@@ -11,6 +11,8 @@ from app.state.session import with_chosen_settings
 from app.ui import chart, export
 from app.ui.lazy import lazy_expander
 from app.words.i18n import _, escape_markdown
+from attention_core.experiments.generation import MemoryRow
+from attention_core.formatting import memory
 from attention_core.variant import Variant
 
 
@@ -22,6 +24,14 @@ def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
         values = {s.name: getattr(params, s.name) for s in params.settings() if s.name != "mode"}
         found.append(ac.get(variant.key, **values))
     return found
+
+
+def size_in_words(row: MemoryRow) -> str:
+    """Return the memory that a variant keeps between tokens: the constant part and the part per token."""
+    if not row.grown_bytes:
+        return memory(row.state_bytes)
+    each = _("{memory} per token", memory=memory(row.grown_bytes))
+    return f"{memory(row.state_bytes)} + {each}" if row.state_bytes else each
 
 
 def bold(names: Iterable[str]) -> str:

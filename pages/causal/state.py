@@ -1,6 +1,6 @@
 """The State view: the recurrent state of a variant as it grows token by token."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -14,61 +14,28 @@ from app.matrix_board import Panel, matrix_board
 from app.state import url
 from app.state.controls import Options, link_only_option, listed_whole
 from app.state.session import SharedOptions, set_text, variant_field, with_chosen_settings
-from app.ui import chart, export, input_panel, variant_picker
+from app.ui import chart, export, input_forms, input_panel, variant_picker
 from app.ui.animation import Animation
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _
 from app.words.labels import computing, tokens
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.recurrent_state import StateHistory, followed_tokens
-from attention_core.formatting import format_readable, number, percent
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.registry import matrix_states
 from attention_core.settings import Value
 from pages.causal.shared import export_panel
+from pages.causal.state_words import FAST_WEIGHTS, SUMS, change, notes, sentence
 
 PICTURES = 40
 """Maximum pictures of one animation; longer texts advance in larger steps, so that it lasts at most half a minute."""
+WIDTH = 1100
+"""Width in pixels that the pictures of a token share, so that all of them fit next to each other."""
 FORM = ("mode",)
 """The setting that is not offered here: the causal form, because this view always uses the decoder."""
-SUMS = (
-    r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
-    r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i}",
-    N_(
-        "- φ is the feature map, S is the state, and z is the sum of the key features.\n"
-        "- γ is 1 for all variants except retention. The state of retention decays, so it stops growing after "
-        "about 1 / (1 − γ) tokens.\n"
-        "- The variant's own decoder computes the state in float64. If a decoder stores exponentials relative "
-        "to a reference, its state is rescaled to match the formula.\n"
-        "- The decoder and the n × n matrix give the same output. The error of the variant is its distance from "
-        "softmax.\n"
-        "- All tokens share one colour scale, which follows the square root. The axis of z is also the same for "
-        "all tokens."
-    ),
-)
-"""Formula of variants that keep running sums, and the notes on their pictures."""
-FAST_WEIGHTS = (
-    r"S_i = D_i S_{i-1} - \varepsilon_i k_i \left(k_i^\top D_i S_{i-1}\right) + \beta_i k_i v_i^\top,\qquad "
-    r"D_i = \operatorname{diag}(\alpha_i),\qquad o_i = S_i^\top q_i",
-    N_(
-        "- S is the state. Each entry of the keys is a channel and corresponds to one row of S.\n"
-        "- Before a token is written, a share 1 − α of each channel decays. Without a gate, α is 1.\n"
-        "- β is the strength of writing, and ε is the strength of erasing. If a rule erases nothing, ε is 0. "
-        "PaTH erases along its own directions w instead of the keys k.\n"
-        "- The new state is the sum of the previous state and the decayed, erased and written parts. Each part "
-        "is shown with its sign.\n"
-        "- Softmax as delta rule subtracts the running means from keys and values. It stores these means in "
-        "addition to S and adds the mean value to its output.\n"
-        "- The variant's own decoder computes the state in float64. The decoder and the n × n matrix give the "
-        "same output. The error of the variant is its distance from softmax.\n"
-        "- All tokens share one colour scale, which follows the square root. The axis of the channel norms is "
-        "also the same for all tokens."
-    ),
-)
-"""Formula of variants with fast weights, and the notes on their pictures."""
 
 
 class StateOptions(Options, prefix="c_"):
@@ -161,7 +128,7 @@ def _last_word() -> int:
 
     If the text cannot be read, return the current index.
     """
-    source = input_panel.forms()["text"].source(SharedOptions.now())
+    source = input_forms.forms()["text"].source(SharedOptions.now())
     try:
         record = cached.record(source) if source else None
     except ac.LabError:
@@ -203,7 +170,7 @@ def _draw(
                 args=(i + 1,),
             )
             i = StateOptions.last.draw(label_visibility="collapsed", **tokens(labels))
-    place.markdown(paragraph(sentence(grown, i, labels, name), change(grown, i)))
+    place.markdown("  \n".join(filter(None, (sentence(grown, i, labels, name), change(grown, i)))))
     _board(grown, labels, i)
     _figure(grown, i)
     if not ticking:
@@ -211,100 +178,26 @@ def _draw(
     play.rerun_if_changed(ticking)
 
 
-def sentence(grown: StateHistory, i: int, labels: Sequence[str], name: str) -> str:
-    """Return the size of the state after token i, and the distance of its output from softmax's output.
-
-    Args:
-        grown: states after each token.
-        i: index of the last token taken in.
-        labels: labels of the tokens.
-        name: name of the variant.
-    """
-    return paragraph(
-        _n(
-            "{n} token read: “{token}”.", "{n} tokens read, up to “{token}”.", n=i + 1, token=escape_markdown(labels[i])
-        ),
-        _(
-            "The state holds **{size:,}** numbers at any length. A KV cache holds **{cached:,}** numbers so far.",
-            size=grown.held,
-            cached=(i + 1) * grown.cache.shape[1],
-        ),
-        _("The output differs from the output of softmax by {lost:.0%} (relative norm).", lost=grown.lost(i)),
-        _(
-            "It matches the output of the full matrix of {name} to within {difference}.",
-            difference=format_readable(grown.difference(i), 1),
-            name=name,
-        ),
-    )
-
-
-def change(grown: StateHistory, i: int) -> str:
-    """Return what token i fades, erases and writes in fast weights; empty for running sums."""
-    if grown.changes is None:
-        return ""
-    written = _length(grown.added[i])
-    if not i:
-        return _("The first token writes a change of norm {written} into an empty state.", written=written)
-    before, now = (_length(state) for state in (grown.before(i), grown.sums[i]))
-    taken = ""
-    if grown.changes.erases is not None:
-        share, erased = percent(grown.changes.erases[i]), _length(grown.erased(i))
-        if grown.changes.along:
-            taken = _(
-                "The token erases **{share}** of the value that its direction w retrieves (a change of norm {erased}).",
-                share=share,
-                erased=erased,
-            )
-        else:
-            taken = _(
-                "The token erases **{share}** of the value that its key retrieves (a change of norm {erased}).",
-                share=share,
-                erased=erased,
-            )
-    return paragraph(
-        fading(grown.changes.fades[i]),
-        taken,
-        _(
-            "The token writes a change of norm {written}. The norm of the state, ‖S‖, goes from {before} to {now}.",
-            written=written,
-            before=before,
-            now=now,
-        ),
-    )
-
-
-def _length(change: np.ndarray) -> str:
-    return number(lengths(change[None]).item())
-
-
-def fading(shares: np.ndarray) -> str:
-    """Return how much of a state decays, given the decaying share of each channel."""
-    if not shares.any():
-        return _("The previous state does not decay.")
-    low, high = percent(shares.min()), percent(shares.max())
-    if low == high:
-        return _("At this token, **{share}** of the previous state decays.", share=low)
-    return _("At this token, **{low} to {high}** of each channel decays.", low=low, high=high)
-
-
 def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
     cache = np.where(np.arange(len(grown.cache))[:, None] <= i, grown.cache, np.nan)
     rows = _("feature") if grown.changes is None else _("channel")
+    panels = [
+        *_states(grown, labels[i], i),
+        Panel(
+            "cache",
+            _("Key-value cache"),
+            _("{size:,} numbers so far", size=(i + 1) * cache.shape[1]),
+            cache,
+            row_labels=labels,
+            row_title=_("token"),
+            col_title=_("entries of key and value"),
+            top=float(abs(grown.cache).max()),
+        ),
+    ]
     matrix_board(
-        [
-            *_states(grown, labels[i], i),
-            Panel(
-                "cache",
-                "K, V",
-                _("KV cache so far: {size:,} numbers", size=(i + 1) * cache.shape[1]),
-                cache,
-                row_labels=labels,
-                row_title=_("token"),
-                col_title=_("entries of key and value"),
-                top=float(abs(grown.cache).max()),
-            ),
-        ],
+        panels,
         key="causal.state",
+        panel_size=WIDTH // max(4, len(panels)),
         transform="sqrt",
         diverging=True,
         masked=_("later token"),
@@ -321,9 +214,9 @@ def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
 def _states(grown: StateHistory, token: str, i: int) -> Iterator[Panel]:
     """Yield the panels of the state after a token, and of the changes that the token makes."""
     top = float(abs(grown.sums).max())  # One scale for all tokens makes growth visible.
-    yield Panel("state", "S", _("sum over {count} tokens", count=i + 1), grown.sums[i], top=top)
+    yield Panel("state", _("State S"), _("sum over {count} tokens", count=i + 1), grown.sums[i], top=top)
     if grown.changes is None:
-        yield Panel("added", "φ(k) vᵀ", _("added by “{token}”", token=token), grown.added[i], top=top)
+        yield Panel("added", _("Added: φ(k) vᵀ"), _("by “{token}”", token=token), grown.added[i], top=top)
         return
     if grown.changes.fades.any():
         yield Panel("faded", _("Decayed"), _("from the previous state"), grown.faded(i), top=top)
@@ -365,29 +258,6 @@ def _figure(grown: StateHistory, i: int) -> None:
         tallest=(min(0.0, float(features.min())), 1.05 * float(features.max())),
     )
     chart.show(figure, key="causal.memory", name="state", alt=text)
-
-
-def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> str:
-    """Return the notes on differences between the pictures and the computed state.
-
-    Args:
-        grown: states after each token.
-        n: tokens of the input.
-        head: index of the head shown.
-        averaged: whether the average of all heads is chosen on the other pages.
-    """
-    return paragraph(
-        _("Head {head} is shown, because each head has its own state.", head=head) if averaged else "",
-        _(
-            "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are shown.",
-            size=grown.held,
-            shown=len(grown.sums),
-            n=n,
-        )
-        if len(grown.sums) < n
-        else "",
-        _("S and z are shown in units of e^{power:.0f}.", power=grown.log_unit) if grown.log_unit else "",
-    )
 
 
 def _explain(attention: ac.Attention, grown: StateHistory) -> None:

@@ -1,14 +1,11 @@
 """The Training chapter: three causal algorithms with one answer, what they cost, and what their gradient keeps."""
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
 import attention_core as ac
-from app.figures.lines.curves import Curve
-from app.figures.theme import GREY
 from app.jobs import runs
 from app.state.controls import Options, choice, selection
 from app.ui import chart, export, input_panel
@@ -17,24 +14,17 @@ from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import label
-from attention_core.experiments import causal_gradient, causal_modes
-from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow, DifferenceTask
+from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, AgreementRow, CostRow
-from attention_core.formatting import MIB, at_most, format_interpolated, formatted, memory
+from attention_core.formatting import MIB, at_most, format_interpolated
 from attention_core.limits import current
 from attention_core.ops.linear.causal_scan import CHUNK
-from pages.causal.shared import bold, show_lines, with_settings
+from pages.causal import gradient
+from pages.causal.cost_chart import HEIGHT, crossing, over_length, show_costs
+from pages.causal.shared import bold, with_settings
 
-HEIGHT = 380
-REPORTED = 512
-"""Largest length, in tokens, that the sentence on gradients reports, or the longest measured length below it."""
 FORMS = {"chunked": N_("chunked"), "recurrent": N_("recurrent"), "cumsum": N_("cumsum"), MATRIX: N_("explicit matrix")}
 """Names of the forms on screen."""
-COLOURS = {"chunked": 4, "recurrent": 2, "cumsum": 5, MATRIX: GREY}
-"""Colours of the forms: indices into the palette, or a colour."""
-WAYS = {SUMS: N_("running sums"), STATES: N_("autograd, all states"), MATRIX: N_("autograd, explicit matrix")}
-"""Names on screen of the ways to compute the gradient."""
-Points = Mapping[str, Sequence[tuple[float, float]]]
 
 
 def sizes() -> list[int]:
@@ -60,16 +50,14 @@ def show(chosen: ChosenInput) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         TrainingOptions.counted.draw(width=180)
         TrainingOptions.size.draw()
-    rows = [*_algorithms(chosen), *_gradient(chosen)]
+    algorithms, gradients = _algorithms(chosen), gradient.show(chosen)
     _explain()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chart.choose_format()
-        for title, kinds, name in (
-            (_("Algorithms (CSV)"), AgreementRow | CostRow, "causal-algorithms.csv"),
-            (_("Gradient (CSV)"), BytesRow | DifferenceRow, "causal-gradient.csv"),
-        ):
-            if own := [row for row in rows if isinstance(row, kinds)]:
-                export.download(title, lambda own=own: export.csv_of(own), name)  # type: ignore[misc]
+        if algorithms:
+            export.download(_("Algorithms (CSV)"), lambda: export.csv_of(algorithms), "causal-algorithms.csv")
+        if gradients:
+            export.download(_("Gradient (CSV)"), lambda: export.csv_of(gradients), "causal-gradient.csv")
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -92,22 +80,21 @@ def _algorithms(chosen: ChosenInput) -> list[AgreementRow | CostRow]:
     )
 
     def draw(rows: list[AgreementRow | CostRow], key: str) -> None:
-        agreed = [row for row in rows if isinstance(row, AgreementRow)]
-        costs = [row for row in rows if isinstance(row, CostRow)]
-        if costs:
-            mark = costs[0].d ** 2
-            st.markdown("## " + _("Peak memory, one head"), anchors=False)
-            _chart(over_length(costs, "peak_bytes", MIB), _("MiB beyond q, k and v"), f"{key}.memory", "memory", mark)
-            st.markdown("## " + _("Multiply-adds, one head"), anchors=False)
-            _chart(over_length(costs, "multiply_adds"), _("multiply-adds"), f"{key}.work", "work", mark)
-            st.markdown("## " + _("Difference of the outputs, float32 · float64"), anchors=False)
-            st.dataframe(differences(attentions, agreed), hide_index=True, key=f"{key}.table")
+        if costs := [row for row in rows if isinstance(row, CostRow)]:
+            mark, (left, right) = costs[0].d ** 2, st.columns(2)
+            memory, work = over_length(costs, "peak_bytes", MIB), over_length(costs, "multiply_adds")
+            with left:
+                st.markdown("## " + _("Peak memory, one head"), anchors=False)
+                show_costs(memory, FORMS, _("MiB beyond q, k and v"), f"{key}.memory", mark)
+            with right:
+                st.markdown("## " + _("Multiply-adds, one head"), anchors=False)
+                show_costs(work, FORMS, _("multiply-adds"), f"{key}.work", mark)
 
     def describe(rows: list[AgreementRow | CostRow]) -> str:
         return sentence(chosen.qkv.n, rows, label(counted))
 
     rows = runs.run_immediately(
-        "causal_modes", tasks, draw, key="causal.algorithms", effort=effort, describe=describe, height=2 * HEIGHT
+        "causal_modes", tasks, draw, key="causal.algorithms", effort=effort, describe=describe, height=HEIGHT
     )
     without = [label(a) for a in attentions if "cumsum" not in causal_modes.forms(a.variant)]
     st.caption(notes(chosen.qkv.n, without))
@@ -119,17 +106,6 @@ def effort(task: causal_modes.AgreementTask | causal_modes.CostTask) -> float:
     if isinstance(task, causal_modes.CostTask):
         return 0.5 * task.n if task.way == "recurrent" else 5 + task.n**2 / 2e5 + task.n * task.d**2 / 1e5
     return 100.0
-
-
-def over_length(rows: Sequence[CostRow], measure: str, unit: float = 1.0) -> dict[str, list[tuple[float, float]]]:
-    """Return a measure as a function of the length, by form."""
-    found = {way: [(float(row.n), getattr(row, measure) / unit) for row in rows if row.way == way] for way in FORMS}
-    return {way: points for way, points in found.items() if points}
-
-
-def crossing(found: Points) -> tuple[float, float] | None:
-    """Return the length from which cumsum costs less than the explicit matrix, and the cost there; None if unknown."""
-    return causal_modes.crossing(found.get("cumsum", ()), found.get(MATRIX, ()))
 
 
 def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
@@ -177,58 +153,6 @@ def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
     return paragraph(text, pays)
 
 
-def _chart(found: Points, unit: str, key: str, name: str, mark: float | None = None) -> None:
-    names = FORMS if mark else WAYS
-    lines = [
-        Curve(
-            _(names[way]),
-            [n for n, _cost in points],
-            [cost for _n, cost in points],
-            colour=COLOURS[way],
-            dash="dash" if way == MATRIX else "solid",
-        )
-        for way, points in found.items()
-    ]
-    ticks = sorted({x for line in lines for x in line.x})
-    if mark and (at := crossing(found)) is not None and at[0] > ticks[0]:
-        title = _("cumsum is lower above n ≈ {n}", n=format_interpolated(at[0]))
-        lines.append(Curve(title, [at[0]], [at[1]], colour=COLOURS["cumsum"], hollow=True))
-    show_lines(
-        lines,
-        key=key,
-        name=f"causal-{name}",
-        alt=_("Lines: {unit} of each algorithm against the number of tokens", unit=unit),
-        x_title=_("tokens n (vertical line: d²)") if mark else _("tokens n"),
-        y_title=unit,
-        log_x=True,
-        log_y=True,
-        mark=mark,
-        x_ticks=ticks,
-        height=HEIGHT,
-    )
-
-
-def differences(attentions: Sequence[ac.Attention], agreed: Sequence[AgreementRow]) -> list[dict[str, str]]:
-    """Return the differences of each variant: between each pair of algorithms, and the largest one from the matrix."""
-    forms = [way for way in FORMS if way != MATRIX]
-    pairs: dict[str, tuple[tuple[str, str], ...]] = {
-        f"{_(FORMS[a])} − {_(FORMS[b])}": ((a, b),) for a, b in itertools.combinations(forms, 2)
-    }
-    pairs |= {_("from the matrix"): tuple((way, MATRIX) for way in forms)}
-    found = {(row.variant, row.dtype, (row.a, row.b)): row.difference for row in agreed}
-    shown = []
-    for attention in attentions:
-        row = {_("Variant"): label(attention)}
-        for title, those in pairs.items():
-            worst = [
-                max((found[at] for pair in those if (at := (attention.word, dtype, pair)) in found), default=None)
-                for dtype in DTYPES
-            ]
-            row[title] = " · ".join(formatted(value, ".1e") for value in worst if value is not None) or "—"
-        shown.append(row)
-    return shown
-
-
 def notes(n: int, without: Sequence[str]) -> str:
     """Return the notes on what is compared and counted.
 
@@ -237,85 +161,12 @@ def notes(n: int, without: Sequence[str]) -> str:
         without: names of the variants that have no cumsum form.
     """
     return paragraph(
-        _("Differences are relative to the largest output."),
-        _("These differences are measured on the first {most} of {n} tokens.", most=AGREED, n=n) if n > AGREED else "",
-        _(
-            "{names} have no cumsum form (shown as —), because their features are computed chunk by chunk.",
-            names=bold(without),
-        ),
+        _("Differences are measured on the first {most} of {n} tokens.", most=AGREED, n=n) if n > AGREED else "",
+        _("{names} have no cumsum form, because their features are computed chunk by chunk.", names=bold(without)),
         _(
             "Costs are counted on random queries, keys and values of the same size d. Only the "
             "multiply-adds of matrix products are counted."
         ),
-    )
-
-
-def _gradient(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
-    """Count the memory of the gradient of linear attention in three ways, and draw it."""
-    [attention] = with_settings([ac.variant("linear")])
-    d, d_v = chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
-    tasks = causal_gradient.tasks(chosen.source, d=d, d_v=d_v, head=chosen.head, word=attention.word)
-    st.markdown("## " + _("Peak memory of forward and backward, one head"), anchors=False)
-
-    def draw(rows: list[BytesRow | DifferenceRow], key: str) -> None:
-        counted = [row for row in rows if isinstance(row, BytesRow)]
-        if counted:
-            points = {way: [(float(row.n), row.peak_bytes / MIB) for row in counted if row.way == way] for way in WAYS}
-            known = {way: found for way, found in points.items() if found}
-            _chart(known, _("MiB beyond q, k and v"), f"{key}.memory", "gradient")
-
-    def describe(rows: list[BytesRow | DifferenceRow]) -> str:
-        return gradient_sentence(rows, label(attention))
-
-    rows = runs.run_immediately(
-        "causal_gradient", tasks, draw, key="causal.gradient", effort=_gradient_effort, describe=describe, height=HEIGHT
-    )
-    st.caption(
-        _(
-            "Memory is counted for one head of size d = {d}. Gradients are compared on the first {n} "
-            "tokens of this input.",
-            d=d,
-            n=min(chosen.qkv.n, causal_gradient.COMPARED),
-        )
-    )
-    return rows
-
-
-def _gradient_effort(task: BytesTask | DifferenceTask) -> float:
-    return 100.0 + (task.n * task.d**2 / 5e3 if isinstance(task, BytesTask) else 0.0)
-
-
-def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> str:
-    """Return the memory of the three ways at one length, and the largest difference of the gradients, if known.
-
-    Args:
-        rows: counted memory, in increasing order of length, and differences of the gradients, of any dtype.
-        name: name of the variant.
-    """
-    counted = [row for row in rows if isinstance(row, BytesRow)]
-    apart = [row for row in rows if isinstance(row, DifferenceRow)]
-    single = max((row.difference for row in apart if row.dtype == "float32"), default=None)
-    sums, states, matrix = ({row.n: row.peak_bytes for row in counted if row.way == way} for way in WAYS)
-    n = max((n for n in matrix if n <= REPORTED), default=None)
-    same = (
-        _("The gradients differ by at most {most} of the largest gradient.", most=at_most(single))
-        if single is not None
-        else ""
-    )
-    if n is None:
-        return same
-    return paragraph(
-        _(
-            "For the gradient of {name} at {n} tokens, running sums need **{sums}**. Autograd through all "
-            "states needs {states}, which is {factor:.0f}× as much.",
-            name=bold([name]),
-            n=n,
-            sums=memory(sums[n]),
-            factor=states[n] / sums[n],
-            states=memory(states[n]),
-        ),
-        _("Autograd through the explicit matrix needs {matrix}.", matrix=memory(matrix[n])),
-        same,
     )
 
 

@@ -2,58 +2,61 @@
 
 from collections.abc import Sequence
 
-import streamlit as st
-
 from app.figures.lines.curves import Curve, curves
 from app.ui import chart
 from app.words.i18n import _, paragraph
 from app.words.labels import readable
 from attention_core import registry
 from attention_core.experiments import swap
-from attention_core.experiments.swap import ReadingRow, SwapRow
+from attention_core.experiments.swap import ReadingRow, SwapRow, SwapTask
 from attention_core.experiments.swap.derived import Both, originals, pairs, preserved_from, running_mean
 from attention_core.model_patching import UNIFORM
-from pages.model import reading, sweep, words
+from pages.model import sweep, words
 from pages.model.options import Question
+from pages.model.view import View
 
 SMOOTH = 32
 """Tokens over which losses are averaged, because a single loss depends more on the token than on its position."""
 
 
-def show(question: Question) -> None:
-    """Measure every budget of each variant and draw the results, with the loss by position."""
-    with_budget = [word for word in question.words if word != UNIFORM and registry.from_word(word).variant.budget]
-    if not with_budget:
-        st.info(
-            _("The selected variants have no budget setting. Add a variant with a window, with sinks or with top-k.")
-        )
-        return
-    tasks = (
+def _missing(question: Question) -> str:
+    if _with_budget(question):
+        return ""
+    return _("The selected variants have no budget setting. Add a variant with a window, with sinks or with top-k.")
+
+
+def _with_budget(question: Question) -> list[str]:
+    return [word for word in question.words if word != UNIFORM and registry.from_word(word).variant.budget]
+
+
+def _tasks(question: Question) -> tuple[SwapTask, ...]:
+    return (
         *swap.tasks(question.text, question.words, question.layers, live=question.live),
-        *swap.budget_tasks(question.text, with_budget, question.layers, swap.PERIOD * 2, live=question.live),
+        *swap.budget_tasks(question.text, _with_budget(question), question.layers, swap.PERIOD * 2, live=question.live),
     )
 
-    def lines(rows: Sequence[SwapRow]) -> dict[str, list[Both]]:
-        return {word: both for word in with_budget if (both := along(rows, word))}
 
-    def draw(rows: list[SwapRow], key: str) -> None:
-        sweep.draw(lines(rows), rows, key=key, x_title=_("budget setting of each variant"), log_x=True, name_of=swept)
-        _positions(question, rows, key)
-        st.caption(
-            paragraph(
-                _(
-                    "Perplexity counts as preserved if it is at most {same:g}× that of the original model. The "
-                    "original model has a lower loss on repeated tokens than on their first occurrence. "
-                    "Copying counts as preserved if at most {copied:.0%} of this difference is lost.",
-                    same=words.SAME,
-                    copied=words.COPIED,
-                ),
-                words.origin(rows),
-            )
-        )
+def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[Both]]:
+    return {word: both for word in _with_budget(question) if (both := along(rows, word))}
 
-    rows = sweep.run(tasks, draw, key="model.budget", describe=lambda rows: in_words(lines(rows), rows))
-    reading.take_away(rows)
+
+def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
+    x_title = _("budget setting of each variant")
+    sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, log_x=True, name_of=swept)
+    _positions(question, rows, key)
+
+
+def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
+    return paragraph(
+        _(
+            "Perplexity counts as preserved if it is at most {same:g}× that of the original model. The original model "
+            "has a lower loss on repeated tokens than on their first occurrence. Copying counts as preserved if at "
+            "most {copied:.0%} of this difference is lost.",
+            same=words.SAME,
+            copied=words.COPIED,
+        ),
+        words.origin(rows),
+    )
 
 
 def along(rows: Sequence[SwapRow], word: str) -> list[Both]:
@@ -98,32 +101,18 @@ def in_words(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> str:
 def _preserved(word: str, reads: float | None, copies: float | None) -> str:
     attention = registry.from_word(word)
     assert attention.variant.budget is not None
-    values = {
-        "name": _(attention.title),
-        "setting": readable(attention.variant.budget.name),
-        "reads": reads,
-        "copies": copies,
-    }
-    if reads is None and copies is None:
-        return _("**{name}**: perplexity and copying are preserved at no tested value of {setting}.", **values)
-    if reads is None:
-        return _(
-            "**{name}**: copying is preserved for {setting} ≥ {copies:g}. Perplexity is preserved at no tested "
-            "value of {setting}.",
-            **values,
-        )
-    if copies is None:
-        return _(
-            "**{name}**: perplexity is preserved for {setting} ≥ {reads:g}. Copying is preserved at no tested "
-            "value of {setting}.",
-            **values,
-        )
-    if reads == copies:
-        return _("**{name}**: perplexity and copying are both preserved for {setting} ≥ {reads:g}.", **values)
-    return _(
-        "**{name}**: perplexity is preserved for {setting} ≥ {reads:g}, and copying for {setting} ≥ {copies:g}.",
-        **values,
+    values = {"setting": readable(attention.variant.budget.name), "reads": reads, "copies": copies}
+    perplexity = (
+        _("perplexity is preserved at no tested value of {setting}.", **values)
+        if reads is None
+        else _("perplexity is preserved for {setting} ≥ {reads:g}.", **values)
     )
+    copying = (
+        _("Copying is preserved at no tested value of {setting}.", **values)
+        if copies is None
+        else _("Copying is preserved for {setting} ≥ {copies:g}.", **values)
+    )
+    return paragraph(f"**{_(attention.title)}**:", perplexity, copying)
 
 
 def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
@@ -139,3 +128,12 @@ def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         figure = curves(drawn, x_title=_("position in the text (tokens)"), y_title=title, height=340)
         message = _("Lines: the loss against the position in the text")
         chart.show(figure, key=f"{key}.position", name="loss-by-position", alt=message)
+
+
+BUDGET = View(
+    tasks=_tasks,
+    missing=_missing,
+    describe=lambda question, rows: in_words(_lines(question, rows), rows),
+    draw=_draw,
+    notes=_notes,
+)

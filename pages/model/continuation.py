@@ -2,49 +2,37 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
-from app.ui import export
 from app.words.i18n import _, escape_markdown, paragraph
 from attention_core.experiments import continuation
 from attention_core.experiments.continuation import ContinuationRow, ContinuationTask, first_difference
 from attention_core.formatting import memory
-from pages.model import sweep, words
-from pages.model.options import ORIGINAL, Question, called, layers_in_words
+from attention_core.variant import SOFTMAX
+from pages.model import words
+from pages.model.options import ORIGINAL, Question, called
+from pages.model.view import View
 
 SEED = 1
 """Seed of the sampling, the same for all models."""
 
 
-def show(question: Question) -> None:
-    """Generate a continuation with each model, and mark where it diverges from the original model's."""
+def _draw(_question: Question, rows: Sequence[ContinuationRow], _key: str) -> None:
+    st.table(_table(rows), hide_index=True)
 
-    def draw(rows: list[ContinuationRow], key: str) -> None:
-        for heading, seed in ((_("Greedy"), None), (_("Sampled (same seed)"), SEED)):
-            own = [row for row in rows if row.seed == seed]
-            if own:
-                st.markdown(f"**{heading}**")
-                st.markdown("  \n".join(line(row, own[0]) for row in own))
-        st.dataframe(numbers(rows), hide_index=True, width="content")
-        st.caption(
-            paragraph(
-                _(
-                    "SmolLM2-135M (4-bit quantised) gets {n} tokens as the prompt and generates {steps} "
-                    "tokens. Softmax is replaced in {where}. A continuation is bold from the first token that "
-                    "differs from the original model's.",
-                    where=layers_in_words(question.layers),
-                    n=rows[0].prompt,
-                    steps=continuation.STEPS,
-                ),
-                _("Cache (float32): either the keys and values that later tokens can attend to, or a state."),
-                words.origin(rows),
-            )
-        )
 
-    rows = sweep.run(tasks(question), draw, key="model.continuation", describe=in_words)
-    if rows:
-        export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "continuation.csv")
+def _notes(question: Question, rows: Sequence[ContinuationRow]) -> str:
+    return paragraph(
+        _(
+            "SmolLM2-135M (4-bit quantised) gets {n} tokens as the prompt and generates {steps} tokens. Softmax is "
+            "replaced in {where}. A continuation is bold from the first token that differs from the original model's.",
+            where=question.where,
+            n=rows[0].prompt,
+            steps=continuation.STEPS,
+        ),
+        _("Cache (float32): either the keys and values that later tokens can attend to, or a state."),
+        words.origin(rows),
+    )
 
 
 def tasks(question: Question) -> tuple[ContinuationTask, ...]:
@@ -57,13 +45,34 @@ def name_of(row: ContinuationRow) -> str:
     return called(row.word) if row.layers else _(ORIGINAL)
 
 
-def line(row: ContinuationRow, first: ContinuationRow) -> str:
+def _table(rows: Sequence[ContinuationRow]) -> list[dict[str, str]]:
+    """Return one line per model: its greedy and its sampled continuation, and the size of its cache.
+
+    Continuations that are not known yet are empty.
+    """
+    known = {(row.layers, row.word, row.seed): row for row in rows}
+    return [
+        {
+            _("Model"): escape_markdown(name_of(row)),
+            **{
+                heading: marked(known.get((row.layers, row.word, seed)), known.get(((), SOFTMAX, seed)))
+                for heading, seed in ((_("Greedy"), None), (_("Sampled (same seed)"), SEED))
+            },
+            _("Cache"): memory(row.held),
+        }
+        for row in rows
+        if row.seed is None
+    ]
+
+
+def marked(row: ContinuationRow | None, first: ContinuationRow | None) -> str:
     """Return a continuation as Markdown, in bold from the token where it diverges from the first one."""
+    if row is None or first is None:
+        return ""
     parts = first_difference(first, row)
     same, other = row.written[:parts], () if parts is None else row.written[parts:]
     bold = plain(other).strip()
-    text = f"{plain(same)} **{bold}**" if bold else plain(same)
-    return f"{escape_markdown(name_of(row))}: *…*{text}"
+    return f"…{plain(same)} **{bold}**" if bold else f"…{plain(same)}"
 
 
 def plain(pieces: Sequence[str]) -> str:
@@ -75,7 +84,7 @@ def in_words(rows: Sequence[ContinuationRow]) -> str:
     """Return after how many tokens each model diverges from the original model."""
     greedy = [row for row in rows if row.seed is None]
     first = next((row for row in greedy if not row.layers), None)
-    return paragraph(*(_divergence(row, first) for row in greedy if first and row.layers))
+    return "  \n".join(_divergence(row, first) for row in greedy if first and row.layers)
 
 
 def _divergence(row: ContinuationRow, first: ContinuationRow) -> str:
@@ -92,9 +101,12 @@ def _divergence(row: ContinuationRow, first: ContinuationRow) -> str:
     )
 
 
-def numbers(rows: Sequence[ContinuationRow]) -> pd.DataFrame:
-    """Return the memory of each model, one row per model."""
-    greedy = [row for row in rows if row.seed is None]
-    return pd.DataFrame(
-        {_("Model"): [name_of(row) for row in greedy], _("Cache"): [memory(row.held) for row in greedy]}
-    )
+CONTINUATION = View(
+    experiment="continuation",
+    tasks=tasks,
+    describe=lambda question, rows: in_words(rows),
+    draw=_draw,
+    notes=_notes,
+    file="continuation.csv",
+    has_charts=False,
+)

@@ -1,10 +1,7 @@
 """The Copying view: the loss of each repeated token, when a sequence of random tokens is read twice."""
 
 from collections.abc import Sequence
-from functools import partial
 from statistics import mean
-
-import streamlit as st
 
 from app.figures.lines.curves import Curve, curves, guide
 from app.ui import chart
@@ -12,46 +9,39 @@ from app.ui.export import formula_expander
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, SwapRow
-from pages.model import reading, sweep
+from pages.model import reading, sweep, words
 from pages.model.options import Question
+from pages.model.view import HEIGHT, View
+
+
+def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
+    lines = [line for line in (_line(rows, *each) for each in sweep.models(question)) if line]
+    first = [row.first for row in _copies(rows) if row.layers == ()]
+    if lines and first:
+        ends = [1.0, float(swap.PERIOD - 1)]
+        lines.append(guide(_("First occurrence, original model"), ends, [mean(first)] * 2))
+    x_title, y_title = _("position in the repetition (tokens)"), _("loss (nats per token)")
+    figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=None)
+    message = _("Lines: the loss of each repeated token, in the original model and with each variant")
+    chart.show(figure, key=f"{key}.chart", name="copying", alt=message)
+
+
+def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
+    return paragraph(
+        _(
+            "Copy test: the model is given {period} random common tokens twice in a row. Lines show "
+            "the mean over {n} random sequences, and bands show the range. A model that can attend "
+            "{period} tokens back copies with almost no loss.",
+            period=swap.PERIOD,
+            n=max((row.seed + 1 for row in _copies(rows)), default=0),
+        ),
+        reading.setting(question, rows),
+    )
 
 
 def show(question: Question) -> None:
-    """Run the copy test and read the text as well, because neither copying nor perplexity represents the other."""
-
-    def draw(rows: list[SwapRow], key: str) -> None:
-        lines = [line for line in (_line(rows, *each) for each in sweep.models(question)) if line]
-        copies = [row for row in rows if isinstance(row, CopyRow)]
-        first = [row.first for row in copies if row.layers == ()]
-        if lines and first:
-            ends = [1.0, float(swap.PERIOD - 1)]
-            lines.append(guide(_("First occurrence, original model"), ends, [mean(first)] * 2))
-        figure = curves(
-            lines,
-            x_title=_("position in the repetition (tokens)"),
-            y_title=_("loss (nats per token)"),
-            height=sweep.HEIGHT,
-            top=None,
-        )
-        message = _("Lines: the loss of each repeated token, in the original model and with each variant")
-        chart.show(figure, key=f"{key}.chart", name="copying", alt=message)
-        draws = max(row.seed for row in copies) + 1 if first else 0
-        st.caption(
-            paragraph(
-                _(
-                    "Copy test: the model is given {period} random common tokens twice in a row. Lines show "
-                    "the mean over {n} random sequences, and bands show the range. A model that can attend "
-                    "{period} tokens back copies with almost no loss.",
-                    period=swap.PERIOD,
-                    n=draws,
-                ),
-                reading.setting(question, rows),
-            )
-        )
-
-    describe = partial(reading.headline, question)
-    rows = sweep.run(reading.tasks(question), draw, key="model.copying", describe=describe)
-    reading.take_away(rows)
+    """Draw the copy test, and the definitions of perplexity and copying loss."""
+    COPYING.show(question)
     formula_expander(
         _("Definitions"),
         r"\text{perplexity} = \exp\Big(\tfrac{1}{n-1}\sum_{i>1} -\log p(x_i \mid x_{<i})\Big)",
@@ -64,9 +54,13 @@ def show(question: Question) -> None:
     )
 
 
+def _copies(rows: Sequence[SwapRow]) -> list[CopyRow]:
+    return [row for row in rows if isinstance(row, CopyRow)]
+
+
 def _line(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...], colour: int) -> Curve | None:
     """Return the curve of the mean loss over the finished draws, with a band for several draws; None without draws."""
-    own = [row for row in rows if isinstance(row, CopyRow) and (row.word, row.layers) == (word, layers) and row.losses]
+    own = [row for row in _copies(rows) if (row.word, row.layers) == (word, layers) and row.losses]
     if not own:
         return None
     places = list(zip(*(row.losses for row in own), strict=True))
@@ -80,3 +74,11 @@ def _line(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...]
         colour=colour,
         marks=False,
     )
+
+
+COPYING = View(
+    tasks=reading.tasks,
+    describe=lambda question, rows: reading.outcome(question, rows, words.copying),
+    draw=_draw,
+    notes=_notes,
+)

@@ -8,14 +8,13 @@ import streamlit as st
 
 from app.figures.lines.curves import Curve, curves
 from app.figures.theme import GREY
-from app.jobs import runs
-from app.ui import chart, export, palette
+from app.ui import chart, palette
 from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import embedding
-from attention_core.experiments.embedding import EmbeddingRow
+from attention_core.experiments.embedding import EmbeddingRow, EmbeddingTask
 from attention_core.formatting import formatted, number
 from pages.model.options import ORIGINAL, Question, called, encoder_depth
-from pages.model.sweep import HEIGHT
+from pages.model.view import HEIGHT, View
 
 SENTENCES = (
     N_("The boy cannot find the key to the shed."),
@@ -34,49 +33,41 @@ KEPT, CLOSE = 0.95, 0.7
 """Kendall's τ from which on a ranking is reported as the same, and as similar."""
 
 
-def show(question: Question) -> None:
-    """Embed the query and the sentences with every variant and draw the similarities and ranks."""
-    if not question.options.encoders:
-        st.info(_("Choose a replacement for softmax above."))
-        return
+def _missing(question: Question) -> str:
+    return "" if question.options.encoders else _("Choose a replacement for softmax above.")
+
+
+def _tasks(question: Question) -> tuple[EmbeddingTask, ...]:
     low, high = question.options.encoder_layers
-    layers = tuple(range(low, high + 1))
+    return embedding.tasks(question.options.query, SENTENCES, question.options.encoders, tuple(range(low, high + 1)))
 
-    def draw(rows: list[EmbeddingRow], key: str) -> None:
-        st.caption(
-            _(
-                "Softmax is replaced in layers {low} to {high} of MiniLM-L6, which has layers 0 to {last}. "
-                "Drift is one minus the cosine similarity between a sentence's embeddings before and after the "
-                "replacement. The results are computed on this machine.",
-                low=low,
-                high=high,
-                last=encoder_depth() - 1,
-            )
-        )
-        figure = curves(
-            lines(rows),
-            x_title=_("rank in the original model"),
-            y_title=_("cosine similarity with the query sentence"),
-            height=HEIGHT,
-            x_ticks=range(1, 1 + len(SENTENCES)),
-        )
-        text = _("Lines: the cosine of each sentence with the query sentence, for every variant")
-        chart.show(figure, key=f"{key}.chart", name="similarity", alt=text)
-        st.caption(
-            _("The table ranks the sentences by cosine similarity with the query sentence. Rank 1 is the most similar.")
-        )
-        st.table(ranking(rows), hide_index=True)  # Unlike a data frame, it wraps the sentences on a narrow screen.
 
-    rows = runs.run_immediately(
-        "embedding",
-        embedding.tasks(question.options.query, SENTENCES, question.options.encoders, layers),
-        draw,
-        key="model.encoder",
-        describe=in_words,
+def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
+    figure = curves(
+        lines(rows),
+        x_title=_("rank in the original model"),
+        y_title=_("cosine similarity with the query sentence"),
         height=HEIGHT,
+        x_ticks=range(1, 1 + len(SENTENCES)),
     )
-    if rows:
-        export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "embeddings.csv")
+    text = _("Lines: the cosine of each sentence with the query sentence, for every variant")
+    chart.show(figure, key=f"{key}.chart", name="similarity", alt=text)
+    st.caption(
+        _("The table ranks the sentences by cosine similarity with the query sentence. Rank 1 is the most similar.")
+    )
+    st.table(ranking(rows), hide_index=True)  # Unlike a data frame, it wraps the sentences on a narrow screen.
+
+
+def _notes(question: Question, _rows: Sequence[EmbeddingRow]) -> str:
+    low, high = question.options.encoder_layers
+    return _(
+        "Softmax is replaced in layers {low} to {high} of MiniLM-L6, which has layers 0 to {last}. "
+        "Drift is one minus the cosine similarity between a sentence's embeddings before and after the "
+        "replacement. The results are computed on this machine.",
+        low=low,
+        high=high,
+        last=encoder_depth() - 1,
+    )
 
 
 def in_words(rows: Sequence[EmbeddingRow]) -> str:
@@ -129,3 +120,14 @@ def ranking(rows: Sequence[EmbeddingRow]) -> pd.DataFrame:
     original = {_("original"): ranks(rows[0].before)}
     changed = {called(row.word): ranks(row.after) for row in rows}
     return pd.DataFrame({**sentences, **original, **changed}).sort_values(_("original"))
+
+
+EMBEDDINGS = View(
+    experiment="embedding",
+    tasks=_tasks,
+    missing=_missing,
+    describe=lambda question, rows: in_words(rows),
+    draw=_draw,
+    notes=_notes,
+    file="embeddings.csv",
+)

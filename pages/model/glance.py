@@ -30,8 +30,11 @@ def show(question: Question, original: ReadingRow, changed: ReadingRow | None) -
     if changed is None:
         return
     if token is None or not 0 < token < original.tokens:
-        st.caption(_("Tokens with the largest increase in loss (nats)"))
-        st.dataframe(increases(original, changed), hide_index=True)
+        if worse := increases(original, changed):
+            st.caption(_("Tokens with the largest increase in loss (nats)"))
+            st.dataframe(worse, hide_index=True)
+        else:
+            st.caption(_("No token has a higher loss than in the original model."))
     else:
         _predictions(question, changed.word, token)
 
@@ -40,7 +43,11 @@ def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, objec
     """Return the tokens whose loss increases most, with both losses."""
     worse, labels = np.subtract(changed.losses, original.losses), number_repeats(original.labels)
     return [
-        {_("Token"): labels[i + 1], _("Original"): number(original.losses[i]), _("Changed"): number(changed.losses[i])}
+        {
+            _("Token"): labels[i + 1],
+            _("Original"): number(original.losses[i]),
+            called(changed.word): number(changed.losses[i]),
+        }
         for i in np.argsort(-worse, kind="stable")[:WORST].tolist()
         if worse[i] > 0
     ]
@@ -60,7 +67,7 @@ def _predictions(question: Question, word: str, token: int) -> None:
         return
     place.empty()
     st.markdown(in_words(row, name))
-    st.dataframe({_("Original"): ranked(row.before), _("Changed"): ranked(row.after)}, hide_index=True)
+    st.dataframe({_("Original"): ranked(row.before), name: ranked(row.after)}, hide_index=True)
     rows = {_(ORIGINAL): np.array(row.row_before), name: np.array(row.row_after)}
     figure = row_multiples(rows, row.context, key_title=_("key"), value_title=_("weight"), most=24)
     message = _(

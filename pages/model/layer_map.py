@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.figures.heat import Row, heat
 from app.ui import chart
-from app.words.i18n import _
+from app.words.i18n import N_, _
 from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
 from attention_core.experiments.swap.derived import Both, originals
 from attention_core.formatting import number
@@ -42,40 +42,30 @@ def draw(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, key: s
 
 def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:
     """Return a row of the perplexity map: the logarithm to base ``TIMES`` of the ratio to the original perplexity."""
-    places, notes = _empty()
-    for pair in pairs:
-        if pair.perplexity is not None:
-            layer = int(pair.x)
-            places[layer] = math.log(pair.perplexity / read.perplexity) / math.log(TIMES)
-            notes[layer] = _(
-                "{name}, layer {layer}: perplexity {after}, {ratio}× that of the original model",
-                name=called(word),
-                layer=layer,
-                after=number(pair.perplexity, 3),
-                ratio=number(pair.perplexity / read.perplexity, 3),
-            )
-    return Row(title=called(word), places=places, notes=notes)
+    ratios = {int(pair.x): pair.perplexity / read.perplexity for pair in pairs if pair.perplexity is not None}
+    text = N_("{name}, layer {layer}: perplexity {after}, {ratio}× that of the original model")
+    notes = {
+        layer: _(text, name=called(word), layer=layer, after=number(ratio * read.perplexity, 3), ratio=number(ratio, 3))
+        for layer, ratio in ratios.items()
+    }
+    return _row(word, {layer: math.log(ratio, TIMES) for layer, ratio in ratios.items()}, notes)
 
 
 def of_copying(word: str, pairs: Sequence[Both], copy: CopyRow) -> Row:
     """Return a row of the copying map: the lost share of what copying saves."""
-    places, notes = _empty()
-    for pair in pairs:
-        if pair.copied is not None:
-            layer = int(pair.x)
-            places[layer] = (pair.copied - copy.copied) / max(copy.first - copy.copied, 1e-9)
-            notes[layer] = _(
-                "{name}, layer {layer}: copying loss {copied} nats per token, {whole} in the original model",
-                name=called(word),
-                layer=layer,
-                copied=number(pair.copied, 3),
-                whole=number(copy.copied, 3),
-            )
-    return Row(title=called(word), places=places, notes=notes)
+    losses = {int(pair.x): pair.copied for pair in pairs if pair.copied is not None}
+    saved, whole = max(copy.first - copy.copied, 1e-9), number(copy.copied, 3)
+    text = N_("{name}, layer {layer}: copying loss {copied} nats per token, {whole} in the original model")
+    notes = {
+        layer: _(text, name=called(word), layer=layer, copied=number(loss, 3), whole=whole)
+        for layer, loss in losses.items()
+    }
+    return _row(word, {layer: (loss - copy.copied) / saved for layer, loss in losses.items()}, notes)
 
 
-def _empty() -> tuple[np.ndarray, list[str]]:
-    return np.full(depth(), np.nan), [""] * depth()
+def _row(word: str, values: Mapping[int, float], notes: Mapping[int, str]) -> Row:
+    places = np.array([values.get(layer, math.nan) for layer in range(depth())])
+    return Row(title=called(word), places=places, notes=[notes.get(layer, "") for layer in range(depth())])
 
 
 def _show(rows: Sequence[Row], ticks: Mapping[float, str], scale: str, key: str) -> None:

@@ -2,40 +2,42 @@
 
 from collections.abc import Sequence
 
-import streamlit as st
-
 from app.words.i18n import _, _n, paragraph
 from attention_core.experiments import swap
-from attention_core.experiments.swap import FLOORS, CopyRow, SwapRow
+from attention_core.experiments.swap import FLOORS, CopyRow, SwapRow, SwapTask
 from attention_core.experiments.swap.derived import Both, beats_all, first_above, originals, pairs
 from attention_core.formatting import number
-from pages.model import layer_map, reading, sweep, words
+from pages.model import layer_map, sweep, words
 from pages.model.options import Question, called, depth
+from pages.model.view import View
 
 
-def show(question: Question) -> None:
-    """Measure growing numbers of replaced layers, or each layer alone, and draw the results."""
-    edge = question.options.edge
-    all_words = [*question.words, *(floor for floor in FLOORS if floor not in question.words)]
-    single = edge == "single"
-
-    def lines(rows: Sequence[SwapRow]) -> dict[str, list[Both]]:
-        return {word: found for word in all_words if (found := by_layers(rows, word, single=single))}
-
-    def draw(rows: list[SwapRow], key: str) -> None:
-        if single:
-            layer_map.draw(lines(rows), rows, key=key)
-        else:
-            sweep.draw(lines(rows), rows, key=key, x_title=_("replaced layers"))
-        st.caption(paragraph(_baselines(single), words.origin(rows)))
-
-    tasks = swap.layer_tasks(question.text, all_words, edge, depth(), live=question.live)
-    rows = sweep.run(tasks, draw, key="model.layers", describe=lambda rows: in_words(lines(rows), rows, edge))
-    reading.take_away(rows)
+def _tasks(question: Question) -> tuple[SwapTask, ...]:
+    return swap.layer_tasks(question.text, _with_floors(question), question.options.edge, depth(), live=question.live)
 
 
-def _baselines(single: bool) -> str:
-    """Return the caption on the two content-blind baselines, and on the copy test."""
+def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[Both]]:
+    return {
+        word: found for word in _with_floors(question) if (found := by_layers(rows, word, single=_single(question)))
+    }
+
+
+def _with_floors(question: Question) -> list[str]:
+    return list(dict.fromkeys([*question.words, *FLOORS]))
+
+
+def _single(question: Question) -> bool:
+    return question.options.edge == "single"
+
+
+def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
+    if _single(question):
+        layer_map.draw(_lines(question, rows), rows, key=key)
+    else:
+        sweep.draw(_lines(question, rows), rows, key=key, x_title=_("replaced layers"))
+
+
+def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
             "{mean} and {random} are baselines whose weights do not depend on the text. A variant that is no "
@@ -43,11 +45,12 @@ def _baselines(single: bool) -> str:
             mean=called(FLOORS[0]),
             random=called(FLOORS[1]),
         ),
-        "" if single else _("The baselines are drawn as dashed grey lines."),
+        "" if _single(question) else _("The baselines are drawn as dashed grey lines."),
         _(
             "Copying is measured on one random sequence of {n} tokens, which the model is given twice in a row.",
             n=swap.PERIOD,
         ),
+        words.origin(rows),
     )
 
 
@@ -65,7 +68,9 @@ def in_words(lines: dict[str, list[Both]], rows: Sequence[SwapRow], edge: str) -
     sentences, floors = [], [lines[floor] for floor in FLOORS if floor in lines]
     for word, found in lines.items():
         if word not in FLOORS and edge == "single":
-            sentences.append(paragraph(_single(called(word), found, read.perplexity, copy), _beaten(found, floors)))
+            sentences.append(
+                paragraph(_most_harmful(called(word), found, read.perplexity, copy), _beaten(found, floors))
+            )
         elif word not in FLOORS:
             sentences.append(_several(called(word), found, read.perplexity, copy))
     return "  \n".join(filter(None, sentences))
@@ -99,7 +104,7 @@ def _several(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> st
     )
 
 
-def _single(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> str:
+def _most_harmful(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> str:
     able = [p for p in found if p.perplexity is not None and p.copied is not None]
     if not able:
         return ""
@@ -136,3 +141,11 @@ def _beaten(found: Sequence[Both], floors: Sequence[Sequence[Both]]) -> str:
         copies=sum(copies),
         m=len(copies),
     )
+
+
+LAYERS = View(
+    tasks=_tasks,
+    describe=lambda question, rows: in_words(_lines(question, rows), rows, question.options.edge),
+    draw=_draw,
+    notes=_notes,
+)

@@ -41,7 +41,8 @@ TABS = {
     N_("Text"): ("text", "copying"),
     N_("Layers"): ("layers",),
     N_("Budget"): ("budget", "predicts"),
-    N_("Generate"): ("continuation", "encoder"),
+    N_("Generate"): ("continuation",),
+    N_("Embeddings"): ("encoder",),
 }
 """Tabs of the page, each with its views."""
 
@@ -200,16 +201,21 @@ def described(now: ModelOptions, own: str) -> Question:
 
 def scope() -> Scope:
     """Return the scope of the page: the variants that replace softmax, the model, its layers and the text."""
-    now, titles = ModelOptions.now(), {info.key: info.title for info in models.BUILT_IN}
+    now = ModelOptions.now()
     if now.view == "encoder":
         low, high = now.encoder_layers
-        values = {"text": shortened(now.query), "model": titles[embedding.ENCODER], "layers": f"{low}-{high}"}
+        values = {"text": shortened(now.query), "model": model_title(embedding.ENCODER), "layers": f"{low}-{high}"}
         return Scope(variants=tuple(now.encoders), causal=False, facts=values)
     found = question()
-    values = {"text": shortened(found.text), "model": titles[swap.MODEL]}
+    values = {"text": shortened(found.text), "model": model_title(swap.MODEL)}
     if now.view != "layers":  # It varies the layers, which its rows name.
         values["layers"] = f"{found.layers[0]}-{found.layers[-1]}"
     return Scope(variants=tuple(found.words), causal=True, facts=values)
+
+
+def model_title(key: str) -> str:
+    """Return the title of a built-in model."""
+    return next(info.title for info in models.BUILT_IN if info.key == key)
 
 
 def layers_in_words(layers: Sequence[int]) -> str:

@@ -7,9 +7,14 @@ import streamlit as st
 from app.page import Page
 from app.state.session import SharedOptions
 from app.words.i18n import N_, _
-from pages.model import budget, continuation, copying, encoder, layers, places, predicts, reading
+from pages.model import copying, places, reading
+from pages.model.budget import BUDGET
+from pages.model.continuation import CONTINUATION
+from pages.model.encoder import EMBEDDINGS
+from pages.model.layers import LAYERS
 from pages.model.measures import MEASURES
 from pages.model.options import OWN, TABS, ModelOptions, Question, question, scope
+from pages.model.predicts import FORECAST
 
 TAB = "model.tab"
 """Session state key of the tab."""
@@ -75,11 +80,11 @@ PAGE = Page(
     views={
         "text": reading.show,
         "copying": copying.show,
-        "layers": layers.show,
-        "budget": budget.show,
-        "predicts": predicts.show,
-        "continuation": continuation.show,
-        "encoder": encoder.show,
+        "layers": LAYERS.show,
+        "budget": BUDGET.show,
+        "predicts": FORECAST.show,
+        "continuation": CONTINUATION.show,
+        "encoder": EMBEDDINGS.show,
     },
     header=header,
     has_causal_switch=False,

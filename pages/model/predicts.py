@@ -3,10 +3,9 @@
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import streamlit as st
 
-from app.figures.scatter import Points, scatter
+from app.figures.lines.curves import Curve, curves
 from app.ui import chart, palette
 from app.words.i18n import _, _n, paragraph
 from attention_core import metrics, registry
@@ -15,8 +14,9 @@ from attention_core.experiments.swap import SwapRow, SwapTask
 from attention_core.experiments.swap.derived import ErrorPoint, error_points
 from attention_core.formatting import number
 from attention_core.model_patching import UNIFORM
-from pages.model import reading, sweep, words
+from pages.model import words
 from pages.model.options import Question, called
+from pages.model.view import HEIGHT, View
 
 FEWEST = 5
 """Minimum number of points for which an order is reported."""
@@ -28,38 +28,31 @@ EXACT = 1e-4
 """Errors below this value are rounding errors and are not drawn on the logarithmic axis."""
 
 
-def show(question: Question) -> None:
-    """Measure output error, perplexity and copying of every variant at every budget, and compare their orders."""
-    able = _able(question)
-    if not able:
-        st.info(_("Add a variant other than “Mean of v”."))
-        return
+def _missing(question: Question) -> str:
+    return "" if _able(question) else _("Add a variant other than “Mean of v”.")
 
-    def draw(rows: list[SwapRow], key: str) -> None:
-        found = error_points(rows)
-        sides = (("perplexity", _("perplexity")), ("copied", _("copying loss (nats per token)")))
-        x_title = _("relative output error")
-        for place, (name, title) in zip(st.columns(2), sides, strict=True):
-            clouds = [
-                _cloud(word, [p for p in found if p.output > EXACT], name, colour)
-                for word, colour in zip(able, palette.places(able), strict=True)
-            ]
-            figure = scatter(clouds, x_title=x_title, y_title=title, diagonal="", log=True, height=sweep.HEIGHT)
-            with place:
-                message = _("Points: {measure} against {axis}", measure=title, axis=x_title)
-                chart.show(figure, key=f"{key}.{name}", name=f"forecast-{name}", alt=message)
-        st.caption(
-            paragraph(
-                _(
-                    "Each point is one variant with one budget. The output error is measured on the original "
-                    "model's queries, keys and values. It is averaged over heads and replaced layers."
-                ),
-                words.origin(rows),
-            )
-        )
 
-    rows = sweep.run(tasks(question), draw, key="model.predicts", describe=lambda rows: in_words(error_points(rows)))
-    reading.take_away(rows)
+def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
+    able, found = _able(question), [p for p in error_points(rows) if p.output > EXACT]
+    sides = (("perplexity", _("perplexity")), ("copied", _("copying loss (nats per token)")))
+    x_title = _("relative output error")
+    for place, (name, title) in zip(st.columns(2), sides, strict=True):
+        lines = [_line(word, found, name, colour) for word, colour in zip(able, palette.places(able), strict=True)]
+        figure = curves(lines, x_title=x_title, y_title=title, log_x=True, log_y=True, height=HEIGHT)
+        with place:
+            message = _("Points: {measure} against {axis}", measure=title, axis=x_title)
+            chart.show(figure, key=f"{key}.{name}", name=f"forecast-{name}", alt=message)
+
+
+def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
+    return paragraph(
+        _(
+            "Each point is one variant with one budget, and a line connects the points of one variant. The output "
+            "error is measured on the original model's queries, keys and values. It is averaged over heads and "
+            "replaced layers."
+        ),
+        words.origin(rows),
+    )
 
 
 def tasks(question: Question) -> tuple[SwapTask, ...]:
@@ -124,13 +117,22 @@ def _order(name: str, rho: float, outlier: str, n: int) -> str:
     return paragraph(order, _("The largest outlier is {outlier}.", outlier=outlier) if rho < PERFECT else "")
 
 
-def _cloud(word: str, found: Sequence[ErrorPoint], name: str, colour: int) -> Points:
+def _line(word: str, found: Sequence[ErrorPoint], name: str, colour: int) -> Curve:
     ladder = {each.word for each in swap.ladder(word, swap.PERIOD * 2)}
-    own = [p for p in found if p.word in ladder]
-    return Points(
+    own = sorted((p for p in found if p.word in ladder), key=lambda p: p.output)
+    return Curve(
         _(registry.from_word(word).title),
-        np.array([p.output for p in own]),
-        np.array([getattr(p, name) for p in own]),
+        [p.output for p in own],
+        [getattr(p, name) for p in own],
         colour=colour,
         notes=[called(p.word) for p in own],
     )
+
+
+FORECAST = View(
+    tasks=tasks,
+    missing=_missing,
+    describe=lambda question, rows: in_words(error_points(rows)),
+    draw=_draw,
+    notes=_notes,
+)

@@ -1,14 +1,11 @@
 """The Perplexity view: the loss of each token of the text, with the original model and with each variant."""
 
 import math
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from app.reading_board import Reading, ReadingState, reading_board
-from app.ui import chart, export
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
@@ -17,25 +14,17 @@ from attention_core.formatting import number
 from attention_core.variant import SOFTMAX
 from pages.model import glance, sweep, words
 from pages.model.options import Question, take_look, tokens_in_words
+from pages.model.view import View
 
 
 def show(question: Question) -> None:
-    """Read the text with every variant, run the copy test, and draw the results and a token's details."""
-    details: list[DeltaGenerator] = []
-
-    def draw(rows: list[SwapRow], key: str) -> None:
-        text, side = st.columns([5, 2], gap="medium")
-        details[:] = [side]
-        with text:
-            _board(question, rows, key)
-        st.caption(setting(question, rows))
-
-    rows = sweep.run(tasks(question), draw, key="model.reading", describe=partial(headline, question))
-    original, changed = readings(question, rows)
+    """Draw the text as every model reads it, and next to it a token's details."""
+    text, side = st.columns([5, 2], gap="medium")
+    with text:
+        original, changed = readings(question, READING.run(question))
     if original and question.words:
-        with details[0]:
+        with side:
             glance.show(question, original, changed[_shown(question)])
-    take_away(rows)
 
 
 def tasks(question: Question) -> tuple[swap.SwapTask, ...]:
@@ -55,11 +44,20 @@ def readings(question: Question, rows: Sequence[SwapRow]) -> tuple[ReadingRow | 
     return found.get((SOFTMAX, ())), [found.get((word, question.layers)) for word in question.words]
 
 
-def headline(question: Question, rows: Sequence[SwapRow]) -> str:
-    """Return perplexity and copying before and after the replacement, or what to do if nothing is replaced."""
+def outcome(question: Question, rows: Sequence[SwapRow], in_words: Callable[[Score, Score], str]) -> str:
+    """Return the effect of each replacement, or what to do if nothing is replaced.
+
+    Args:
+        question: what is measured.
+        rows: the rows found so far.
+        in_words: returns the effect of one variant, given the scores of the original model and of the variant.
+    """
     if not question.words:
         return _("Choose a replacement for softmax above.")
-    return words.headline(*scores(question, rows)) or _("Reading the text …")
+    original, changed = scores(question, rows)
+    known = [in_words(original, each) for each in changed if original.complete and each.complete]
+    refused = bool(rows) and not isinstance(rows[0], ReadingRow)  # The text is read first.
+    return "  \n".join(known) or ("" if refused else _("Reading the text …"))
 
 
 def setting(question: Question, rows: Sequence[SwapRow]) -> str:
@@ -72,19 +70,11 @@ def setting(question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(on_what, words.keys_in_words(question.words, read.tokens), words.origin(rows))
 
 
-def take_away(rows: Sequence[SwapRow]) -> None:
-    """Draw the download of the rows as CSV, and the choice of the figures' file format."""
-    if rows:
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "model.csv")
-            chart.choose_format()
-
-
 def _shown(question: Question) -> int:
     return min(question.options.shown, len(question.words) - 1)
 
 
-def _board(question: Question, rows: Sequence[SwapRow], key: str) -> None:
+def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     first, read = readings(question, rows)
     if first is None:
         return
@@ -112,3 +102,12 @@ def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
 def _number(value: float, digits: int) -> str:
     """Return a number as text, or an ellipsis if it is not known yet."""
     return "…" if math.isnan(value) else number(value, digits)
+
+
+READING = View(
+    tasks=tasks,
+    describe=lambda question, rows: outcome(question, rows, words.verdict),
+    draw=_draw,
+    notes=setting,
+    has_charts=False,
+)

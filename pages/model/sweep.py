@@ -1,44 +1,18 @@
-"""Runs of tasks that may be recorded, and charts of perplexity and copying against a swept quantity, side by side."""
+"""Charts of perplexity and copying against a swept quantity, side by side."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
 
 import streamlit as st
 
 from app.figures.lines.curves import Curve, curves, guide
 from app.figures.theme import GREY
-from app.jobs import dispatch, runs
 from app.ui import chart, palette
 from app.words.i18n import _
-from attention_core.experiments import continuation, swap
-from attention_core.experiments.continuation import ContinuationRow, ContinuationTask
-from attention_core.experiments.swap import FLOORS, SwapRow, SwapTask
+from attention_core.experiments.swap import FLOORS, SwapRow
 from attention_core.experiments.swap.derived import Both, originals
 from attention_core.variant import SOFTMAX
 from pages.model.options import ORIGINAL, Question, called
-
-RowT = TypeVar("RowT")
-HEIGHT = 400
-"""Height in pixels of the charts."""
-
-
-def run(
-    tasks: Sequence[SwapTask] | Sequence[ContinuationTask],
-    draw: Callable[[list[RowT], str], None],
-    *,
-    key: str,
-    describe: Callable[[list[RowT]], str],
-    height: int = HEIGHT,
-) -> list[RowT]:
-    """Run tasks and draw their rows, with the arguments of ``runs.run_immediately``; recorded rows need no worker."""
-    experiment = "continuation" if any(isinstance(task, ContinuationTask) for task in tasks) else "swap"
-    for task in tasks:
-        row: SwapRow | ContinuationRow | None = None
-        if not task.live:
-            row = continuation.known(task) if isinstance(task, ContinuationTask) else swap.known(task)
-        if row is not None:
-            dispatch.keep(experiment, task, (row,))
-    return runs.run_immediately(experiment, tasks, draw, key=key, describe=describe, height=height)
+from pages.model.view import HEIGHT
 
 
 def models(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:

@@ -17,7 +17,7 @@ from test_links import VIEWS
 import attention_core as ac
 from app.state.session import write_text
 from app.ui import export
-from app.ui.input_panel import UPLOAD
+from app.ui.input_forms import UPLOAD
 from attention_core.inputs.source import UploadSource
 from pages.home import gallery
 

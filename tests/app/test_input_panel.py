@@ -9,14 +9,8 @@ from driver import board, go, open_page, set_state, spoken, visit
 import attention_core as ac
 from app.jobs import cached
 from app.state import presets
-from app.ui.input_panel import (
-    UPLOAD,
-    describe_alibi,
-    describe_positions,
-    future_share_message,
-    shown_tokens,
-    size_in_words,
-)
+from app.ui.input_forms import UPLOAD
+from app.ui.input_panel import describe_alibi, describe_positions, future_share_message, shown_tokens, size_in_words
 from app.ui.lazy import OPENED, in_markup
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.source import SyntheticSource, TextSource

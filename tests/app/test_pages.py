@@ -108,7 +108,7 @@ Q = np.ones((2, 5, 4), np.float32)
     ],
 )
 def test_an_upload_is_read_or_gets_a_sentence(data, word):
-    from app.ui.input_panel import UPLOAD
+    from app.ui.input_forms import UPLOAD
 
     at = open_app(input="upload", **{UPLOAD: ac.inputs.UploadSource.of("mine.npz", data)})
     assert not at.exception

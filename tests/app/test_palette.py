@@ -26,7 +26,7 @@ def register(monkeypatch):
     def add(**toys: int) -> None:
         known = list(ac.all_variants())
         for key, position in toys.items():
-            known.insert(position, replace(ac.variant("softmax"), key=key))
+            known.insert(position, replace(ac.variant("softmax"), module=f"variants.dense.{key}"))
         monkeypatch.setattr(ac, "all_variants", lambda: tuple(known))
         palette._order.cache_clear()
 

@@ -9,7 +9,7 @@ from driver import open_page
 
 import attention_core as ac
 from app.ui import export, export_metadata
-from app.ui.input_panel import UPLOAD
+from app.ui.input_forms import UPLOAD
 from app.ui.scope import Scope
 
 TEXT = {

@@ -136,21 +136,18 @@ def remembering(keep: Callable[[Tensor, Tensor], Tensor]) -> Variant:
     return wrong(decoder=Decoder(lambda q, v, p: q.unsqueeze(-2)[..., :0, :], step))
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Seeded(Params):
     """Parameters with a seed that nothing uses."""
 
     seed: int = param(0, low=0, high=2**31 - 1, help="Changes the random numbers.")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Unexplained(Params):
     """Parameters with a setting whose help is not a sentence."""
 
     window: int = param(8, low=1, high=64, help="window")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Rounded(Params):
     """Parameters with a setting that loses digits in a link."""
 

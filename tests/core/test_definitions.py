@@ -3,6 +3,7 @@
 import ast
 import dis
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.variant import Attention, Params, Variant
+from attention_core.variant import Attention, Params, Variant, hooks
 
 CHUNKED = ("gated", "kernel")
 """The families whose algorithms process the tokens in chunks."""
@@ -103,6 +104,32 @@ def test_each_definition_is_independent_of_the_fast_algorithm(variant: Variant):
         assert function is not variant.attend, "the definition calls attend"
         name = f"{function.__module__}.{function.__name__}"
         assert name.startswith(tuple(f"{helper}." for helper in (own, *HELPERS))) or name in HELPERS, f"calls {name}"
+
+
+def unused_functions(source: str) -> set[str]:
+    """Return the functions of a variant's file that are neither hooks nor used in the file."""
+    tree = ast.parse(source)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for node in tree.body:
+        if isinstance(node, ast.Assign):  # mask, primitives = mask_and_primitives(parts)
+            functions |= {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and name.id.islower()}
+    return functions - used - {*hooks()}
+
+
+def test_a_misspelt_hook_is_found():
+    for key, right, wrong in (("linear", "def anatomy(", "def anatmy("), ("local", "primitives =", "primitves =")):
+        source = ac.variant(key).source_code()
+        assert unused_functions(source) == set()
+        assert unused_functions(source.replace(right, wrong)) == {wrong.removeprefix("def ").rstrip("( =")}
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.key)
+def test_each_function_is_a_hook_or_is_used_in_its_file(variant: Variant):
+    assert unused_functions(variant.source_code()) == set()
+    for name, value in vars(sys.modules[variant.module]).items():
+        if name in hooks():
+            assert getattr(variant, name) is value, f"{name} has the name of a hook, but the variant uses another"
 
 
 @st.composite

@@ -41,7 +41,7 @@ def test_the_chosen_segment_and_the_causal_switch_are_seen(forced, server):
     visit(forced, f"{server}/matrices?input=synthetic&n=16&heads=1&variants=softmax")
     open_input(forced)
     group = forced.get_by_role("radiogroup", name="Input", exact=True)
-    chosen, other = group.get_by_role("radio", name="Synthetic"), group.get_by_role("radio", name="Upload")
+    chosen, other = group.get_by_role("radio", name="Synthetic"), group.get_by_role("radio", name="File")
     assert contrast(commonest(picture(chosen)), commonest(picture(other))) > 2
     assert readable(picture(chosen))
     switch = forced.locator(SWITCH)

@@ -339,7 +339,7 @@ def test_the_heading_of_the_strips_shows_the_pinned_token_unchanged(page, server
     np.savez(file, q=q, k=q, v=q, tokens=np.array([token, "b", "c", "d"]))
     matrices(page, server, "?variants=softmax")
     open_input(page)
-    page.get_by_text("Upload", exact=True).click()
+    page.get_by_text("File", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "mine.npz", "mimeType": "application/zip", "buffer": file.getvalue()}
     )
@@ -350,7 +350,7 @@ def test_the_heading_of_the_strips_shows_the_pinned_token_unchanged(page, server
 def test_an_upload_is_drawn_and_a_bad_one_gets_a_sentence(page, server):
     matrices(page, server, "?variants=softmax")
     open_input(page)
-    page.get_by_text("Upload", exact=True).click()
+    page.get_by_text("File", exact=True).click()
     expect(page.get_by_text("Upload an .npz file").first).to_be_visible()
     drop = page.locator('input[type="file"]')
     drop.set_input_files({"name": "mine.npz", "mimeType": "application/zip", "buffer": ac.inputs.example_npz()})
@@ -388,7 +388,7 @@ def test_names_in_a_notice_become_neither_links_nor_entities(page, server):
     np.savez(file, q=q, k=q, v=q, **dict.fromkeys(names, q))
     matrices(page, server, "?variants=softmax")
     open_input(page)
-    page.get_by_text("Upload", exact=True).click()
+    page.get_by_text("File", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "a@example.com.npz", "mimeType": "application/zip", "buffer": file.getvalue()}
     )

@@ -37,16 +37,16 @@ def test_a_window_falls_apart_a_sink_brings_it_back_and_copying_stays_lost(page,
 
 
 def test_a_teacher_adds_one_sink_takes_the_copy_test_and_stops_what_is_computed(page, server):
-    visit(page, f"{server}/model?m_words=local~window~64", until="(2.2×)")
+    visit(page, f"{server}/model?m_words=local~window~64", until="× 2.18")
     settle(page)
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_role("button", name=SINK, exact=True).click()
-    expect(page.get_by_text("perplexity rises from 32.5 to 38.4 (1.2×)")).to_be_visible()
+    expect(page.get_by_role("radio", name="× 1.18")).to_be_visible()
     page.keyboard.press("Escape")
     settle(page)
     page.get_by_text("Copying", exact=True).click()
     expect(chart(page).locator(NAMED, has_text="First occurrence")).to_be_visible()
-    expect(page.get_by_text("Copying fails")).to_contain_text(re.compile("Copying fails.*Copying fails", re.DOTALL))
+    expect(page.get_by_text("copying fails")).to_contain_text(re.compile("copying fails.*copying fails", re.DOTALL))
     settle(page)
     visit(page, f"{server}/model?m_view=continuation&m_text=story&m_live=1", until="of 6")
     press(page, "Stop")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
 from importlib import resources
+from typing import Any
 
 import msgspec
 
@@ -102,39 +103,19 @@ def span(layers: Sequence[int]) -> str:
 
 def _row(task: SwapTask, name: str, found: Document) -> SwapRow | None:
     when = f"{found.stamp.date[:10]}, {found.stamp.cpu}"
+    same: dict[str, Any] = {"word": task.word, "layers": task.layers, "recorded": when}
     if isinstance(task, OutputErrorTask):
         output = found.strays.get(name)
-        return (
-            None if output is None else OutputErrorRow(word=task.word, layers=task.layers, output=output, recorded=when)
-        )
+        return None if output is None else OutputErrorRow(**same, output=output)
     if isinstance(task, CopyTask):
         if (copy := found.copies.get(name)) is None:
             return None
-        return CopyRow(
-            word=task.word,
-            layers=task.layers,
-            seed=task.seed,
-            period=task.period,
-            first=copy.first,
-            copied=copy.copied,
-            seconds=copy.seconds,
-            losses=copy.losses,
-            recorded=when,
-        )
+        return CopyRow(**same, seed=task.seed, period=task.period, **msgspec.structs.asdict(copy))
     if (read := found.readings.get(name)) is None:
         return None
     text = found.texts[digest(task.text)]
-    return ReadingRow(
-        word=task.word,
-        layers=task.layers,
-        tokens=len(text.labels),
-        total=text.total,
-        perplexity=read.perplexity,
-        seconds=read.seconds,
-        labels=text.labels if read.losses else (),
-        losses=read.losses,
-        recorded=when,
-    )
+    labels = text.labels if read.losses else ()
+    return ReadingRow(**same, tokens=len(text.labels), total=text.total, labels=labels, **msgspec.structs.asdict(read))
 
 
 @cache

@@ -125,7 +125,7 @@ def _fetch(name: str, patterns: list[str]) -> Path:
     """Return the folder with a model's files that match the patterns, downloading them if necessary."""
     try:
         try:
-            # This request comes first because a download waits for minutes in a network that drops all packets.
+            # A short request comes first: in a network that drops all packets, a download would wait for minutes.
             HfApi().model_info(name, timeout=limits.current().hub_seconds)
             reachable = True
         except (GatedRepoError, RepositoryNotFoundError):

@@ -1,4 +1,4 @@
-"""Softmax over a query's own block of keys and the few others that score best, as a pattern and without a matrix."""
+"""Softmax over each query's own block of keys and the few other blocks with the highest scores."""
 
 from dataclasses import dataclass
 

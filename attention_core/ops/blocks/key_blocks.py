@@ -1,7 +1,7 @@
 """Blocks of keys: scores of blocks, the choice of a few blocks for each query, and attention to the chosen blocks.
 
-A query's own block is not scored. If causal, only blocks before the query's own are scored, so that a later token
-changes no earlier choice.
+A query's own block is not scored, because the query always attends to it. If causal, only blocks before the query's own
+are scored, so that a later token changes no earlier selection.
 """
 
 import math
@@ -97,7 +97,7 @@ def scoring_multiply_adds(n: int, d: int, m: int, *, block: int, causal: bool, s
 
 
 def scoring_elements(n: int, d: int, *, block: int, score: str, rank: int) -> int:
-    """Return the most numbers alive in ``choose`` for one head, without the result."""
+    """Return the peak number of elements that ``choose`` needs for one head, without its result."""
     blocks, rows = block_count(n, block), min(at_once(score), n)
     size = blocks * block
     summary = {
@@ -132,7 +132,8 @@ def choose(
         ``bool [..., n, m]``, since a causal query may have fewer earlier blocks.
     """
     q, k = at_least_float32(q), at_least_float32(k)
-    # This adds the same number to all scores of a query, and a large common part of the keys then costs no digits.
+    # Subtracting one key from all keys adds the same number to all scores of a query. It prevents the rounding errors
+    # that a large common part of the keys would cause.
     k = k - k[..., :1, :]
     n, blocks = q.shape[-2], block_count(q.shape[-2], block)
     m = min(number, blocks - 1)
@@ -258,7 +259,7 @@ def tile_places(choices: int, n: int, block: int) -> int:
 
 
 def chosen_elements(n: int, d: int, m: int, *, block: int) -> int:
-    """Return the most numbers alive in ``chosen_parts`` for one head: slots, and one step's tiles or all outputs."""
+    """Return the peak number of elements of ``chosen_parts`` for one head: slots, and a step's tiles or all outputs."""
     choices = m * min(n, max(1, CHOICES // m))
     places = tile_places(choices, n, block)
     at_once = min(places, max(1, STEP // block**2) * min(block, choices))

@@ -1,7 +1,5 @@
 """Settings and inputs of the delta rule, which erases what a key reads before a value is written under that key."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -10,24 +8,23 @@ from attention_core.ops.softmax.masked import nonzero
 from attention_core.settings import Params, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class DeltaParams(Params):
     """Settings of the delta rule."""
 
     keys: str = param(
         "unit",
         choices=("unit", "exact"),
-        help="unit: queries and keys are scaled to length 1. exact: queries and keys are divided by d^(1/4), and "
-        "each step solves the delta rule, written as a differential equation, exactly (EFLA). The steps are then "
-        "stable for keys of any length.",
+        help="unit: queries and keys are scaled to length 1. exact: queries and keys are divided by d^(1/4), where d "
+        'is the head size. With "exact", each write solves the continuous form of the delta rule exactly (EFLA), '
+        "which is stable for keys of any length.",
     )
     strength: float = param(
         1.0,
         low=0.05,
         high=2.0,
         step=0.05,
-        help="Strength of each write. With unit keys, 1 replaces the old value that the key retrieves, and 2 "
-        "reverses the sign of the old value.",
+        help="Strength of each write. With unit keys, a strength of 1 erases the old value that the key retrieves, "
+        "and a strength of 2 reverses its sign.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Fast weights: a state that fades, is erased and is written to token by token, computed by chunks or as a matrix.
+"""Fast weights: a state that each token decays, partly erases and writes to, computed by chunks or as a matrix.
 
 A ``Rule`` returns the gates α, the write strengths β and the erase strengths ε of a variant's tokens. The state is
 ``S_i = S' + k_i u_iᵀ`` with ``S' = diag(α_i) S_{i-1}``, and the output is ``o_i = S_iᵀ q_i``. Without erasing,
@@ -83,9 +83,10 @@ def empty(k: Tensor, v: Tensor) -> Tensor:
 
 
 def similar(q: Tensor, k: Tensor, gates: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return ``Q Kᵀ ⊙ Γ``, ``[..., c, c]``, queries faded since the chunk's start, and keys faded until its end.
+    """Return ``Q Kᵀ ⊙ Γ``, ``[..., c, c]``, queries decayed since the chunk's start, and keys decayed until its end.
 
-    The logarithms of the gates are summed from the start of each chunk: over a long text the sum would lose its digits.
+    The logarithms of the gates are summed from the start of each chunk, because a sum over a long text would be rounded
+    too coarsely.
     """
     if gates is None:
         return triangle(Features(q, k))
@@ -148,7 +149,7 @@ def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal:
 
 
 def _look_back(memory: Memory, q: Tensor, k: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
-    """Return what a chunk of queries reads from the final state."""
+    """Return the outputs of a chunk of queries from the final state."""
     query = rule(at_least_float32(q), at_least_float32(k), p, memory.taken).q
     return query @ memory.sums, Memory(memory.sums, memory.taken + q.shape[-2])
 
@@ -230,6 +231,7 @@ def cost(n: int, d: int, *, causal: bool, erases: bool, gates: int, along: bool 
 
 
 def variant(
+    module: str,
     rule: Rule,
     *,
     erases: bool,
@@ -240,6 +242,7 @@ def variant(
     """Return the variant of the gated family that a rule defines.
 
     Args:
+        module: the ``__name__`` of the variant's module.
         rule: returns the inputs of the recurrence.
         erases: whether the rule erases.
         gates: for settings p, whether there is no gate, one gate for all channels, or one gate for each channel.
@@ -249,7 +252,7 @@ def variant(
     squares = {"none": 0, "each": 1, "one": 1 + erases}
 
     def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
-        # In float64: products of gates over a long text need many digits.
+        # In float64: products of many gates accumulate rounding errors.
         return matrix(rule(q.double(), k.double(), p, 0), causal=causal).to(q.dtype)
 
     def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
@@ -278,7 +281,7 @@ def variant(
         return {**named, "kept": tokens.gates.exp().expand_as(tokens.k), **parts}
 
     return Variant(
-        family="gated",
+        module,
         complexity="n d²",
         weights=weights,
         attend=attend,

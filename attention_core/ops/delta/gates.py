@@ -1,7 +1,6 @@
-"""Gates: the share of a state that is kept at each token, as logarithms. Models learn gates; here a rule sets them."""
+"""Gates: the share of a state that remains at each token, as logarithms. Models learn gates; here, a rule sets them."""
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -17,13 +16,12 @@ def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of
     return param(
         default,
         choices=("constant", "harmonic", "keys"),
-        help="Rule that sets the gate, without training. constant: the setting decay; harmonic: 1 - 1/t at token t; "
-        "keys: σ(k)^(1/root), with the token's own key k and the sigmoid σ. With rotary positions (RoPE), a gate "
-        "from keys also depends on the position.",
+        help="Rule that sets the gates, without training. constant: the setting decay; harmonic: 1 - 1/t at token t; "
+        "keys: σ(k)^(1/root), where k is the token's own key and σ is the sigmoid. With rotary positions (RoPE), "
+        "gates from keys also depend on the position.",
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class GateParams(Params):
     """Settings of a gate."""
 
@@ -42,7 +40,7 @@ class GateParams(Params):
         high=64.0,
         step=1.0,
         scale="log",
-        help="Root in the formula of the gates from keys. The larger the root, the slower the decay.",
+        help='The root in σ(k)^(1/root), used only with the gate "keys". The larger the root, the slower the decay.',
     )
 
 
@@ -53,7 +51,7 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
         k: keys, ``[..., n, d]``.
         p: the settings.
         first: the number of earlier tokens.
-        channels: whether a gate made of keys has one number per channel; otherwise it is their geometric mean.
+        channels: whether a gate from keys has one number per channel; otherwise it is the geometric mean over channels.
 
     Returns:
         ``[n, 1]`` if the gate does not depend on keys, otherwise ``[..., n, 1]`` or, per channel, ``[..., n, d]``.
@@ -69,12 +67,12 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
 
 
 def one(p: GateParams) -> Literal["one"]:
-    """Return "one": all channels share one gate under every rule."""
+    """Return "one", because all channels share one gate under every rule."""
     return "one"
 
 
 def each(p: GateParams) -> Literal["one", "each"]:
-    """Return "each" if keys make the gate of each channel, otherwise "one"."""
+    """Return "each" if each channel has its own gate from the keys, otherwise "one"."""
     return "each" if p.gate == "keys" else "one"
 
 

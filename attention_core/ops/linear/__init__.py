@@ -1,1 +1,1 @@
-"""Linear attention: feature maps, causal sums, decay."""
+"""Linear attention: feature maps, causal sums and decay."""

@@ -1,7 +1,7 @@
 """Causal kernel attention without an n x n matrix: by chunks, with all states in memory, or token by token.
 
-Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. A reference (see ``Features``) makes the state fade, or
-keeps it in range. The normaliser is one more column of values, all ones, so it needs no separate state.
+Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. A reference (see ``Features``) makes the state decay, or
+prevents overflow. For the normaliser, a column of ones is appended to the values, so it needs no separate state.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -13,6 +13,7 @@ import math
 import torch
 from torch import Tensor
 
+from attention_core.ops.linear.causal_scan import with_ones
 from attention_core.ops.softmax.masked import at_least_float32
 
 BLOCK = 256
@@ -60,11 +61,21 @@ def _pairs(y: Tensor) -> list[tuple[Tensor, Tensor]]:
     return pairs if d % 2 else [*pairs, (y[..., : d // 2, :], y[..., d // 2 :, :])]
 
 
-def add_products(sums: Tensor, features: Tensor, v: Tensor) -> Tensor:
-    """Add ``features [v, 1]`` to ``sums``, ``[C, d_v + 1]``, in place, for features ``[C, n]`` and values ``[n, d_v]``.
+def empty_sums(q: Tensor, v: Tensor, order: int = 2) -> Tensor:
+    """Return the sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    *lead, d_v = v.shape
+    return at_least_float32(v).new_zeros(*lead, width(q.shape[-1], order), d_v + 1)
 
-    The column of ones has its own sum: as one more column next to 64 others, it would make the product a third slower.
+
+def gather(sums: Tensor, k: Tensor, v: Tensor, order: int = 2, into: Tensor | None = None) -> tuple[None, Tensor]:
+    """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``; see ``monomials``.
+
+    With ``into``, the sums of one head, ``[C, d_v + 1]``, are changed in place. The column of ones has its own sum: as
+    one more column next to 64 others, it would make the product a third slower.
     """
+    features, v = monomials(k, order, into), at_least_float32(v)
+    if into is None:
+        return None, sums + features @ with_ones(v)
     torch.addmm(sums[:, :-1], features, v, out=sums[:, :-1])
     sums[:, -1].add_(features.sum(-1))
-    return sums
+    return None, sums

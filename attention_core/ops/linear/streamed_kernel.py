@@ -1,4 +1,4 @@
-"""Kernel attention that computes features of one block of tokens at a time, from logarithms, so that none overflows."""
+"""Kernel attention that computes features for one block of tokens at a time, from logarithms to avoid overflow."""
 
 from functools import partial
 
@@ -28,7 +28,7 @@ def empty(phi: Map, q: Tensor, v: Tensor, *along: Tensor) -> State:
 def take(state: State, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, phi: Map) -> tuple[Tensor, State]:
     """Return the outputs of the next one or more tokens of the causal form, and the next state.
 
-    If the running maximum of no feature rises far within a chunk, the last maximum is the reference of all queries.
+    If no feature's running maximum rises far within a chunk, the last maximum is the reference of all queries.
     """
     f = phi(k, *along)
     values = with_ones(v.to(state.sums.dtype))

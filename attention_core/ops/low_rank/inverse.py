@@ -10,11 +10,11 @@ RCOND = 1e-10
 
 
 def inverse_steps(a: Tensor, iterations: int) -> Iterator[Tensor]:
-    """Yield approximations ``V_0, ..., V_T`` of the pseudo-inverse of ``a``, ``[..., m, m]`` each, of third order.
+    """Yield approximations ``V_0, ..., V_T`` of the pseudo-inverse of ``a``, ``[..., m, m]`` each.
 
-    ``V_0 = aᵀ / (‖a‖₁ ‖a‖_∞)``, then ``V ← ¼ V (13 I - aV (15 I - aV (7 I - aV)))``. Each matrix has norms
-    of its own. Other implementations take their maximum over the whole batch, so that one example changes another's
-    output.
+    ``V_0 = aᵀ / (‖a‖₁ ‖a‖_∞)``, then ``V ← ¼ V (13 I - aV (15 I - aV (7 I - aV)))``, of third order. The norms
+    are those of each matrix. Other implementations use the largest norms of the batch, so that one example changes the
+    output of another.
 
     Source: Razavi et al. 2014; Xiong et al. 2021, arXiv 2102.03902.
     """

@@ -1,7 +1,7 @@
 """Pooling of neighbouring tokens into segments whose sizes differ by at most one, and the repetition of the result.
 
-Many papers pad with zeros to the next multiple of the segment size, which biases the last mean. Sizes that differ by
-one avoid this, and cost one more reshape but no scatter.
+Many papers pad with zeros to the next multiple of the segment size, which biases the last mean. Segments whose sizes
+differ by one avoid this at the cost of one more reshape.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def strided_segments(n: int, stride: int) -> Segments:
 
 
 def pool(x: Tensor, segments: Segments, how: str = "mean") -> Tensor:
-    """Make one row of each segment's rows, in O(n d), ``[..., m, d]``.
+    """Reduce the rows of each segment to one row, ``[..., m, d]``, in O(n d) time.
 
     Args:
         x: ``[..., n, d]``.

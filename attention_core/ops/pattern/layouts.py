@@ -1,7 +1,8 @@
 """Views of the tokens that let dense kernels compute a sparse pattern.
 
-A band is cut into blocks of queries, each with the keys around it. For strided patterns, tokens are grouped by their
-position modulo the stride, so that tokens a multiple of the stride apart become neighbours.
+A band around the diagonal is cut into blocks of queries, each with the keys that it can attend to. For strided
+patterns, tokens are grouped by their position modulo the stride, so that tokens a multiple of the stride apart become
+neighbours.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Pieces of a pattern, each small enough to compute in one step: bands, classes of residues, columns, anchors."""
+"""Pieces of a pattern, each small enough to compute in one step: bands, residue classes of positions, and anchors."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -233,7 +233,7 @@ def anchor_pairs(n: int, anchors: int, *, first_keys: int, causal: bool) -> int:
 
 
 def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> int:
-    """Return the most numbers alive for one head.
+    """Return the peak number of elements in memory for one head.
 
     Args:
         n: number of tokens.

@@ -1,4 +1,4 @@
-"""The mask and the primitives of a pattern that is known in advance, from the named rules that allow its pairs."""
+"""The mask, pattern and primitives of a sparse variant, made from the named rules that allow its pairs."""
 
 from collections.abc import Callable
 from functools import partial, reduce
@@ -15,6 +15,11 @@ Parts = Callable[..., dict[str, Tensor]]
 def mask_and_primitives(parts: Parts) -> tuple[Callable[..., Tensor], Parts]:
     """Return ``mask(n, p, *, causal)`` and ``primitives(q, k, p, *, causal)`` of a variant."""
     return partial(_mask, parts), partial(_primitives, parts)
+
+
+def union_of(primitives: Parts) -> Callable[..., Tensor]:
+    """Return ``pattern(q, k, p, *, causal)`` of a variant: the pairs that at least one primitive allows."""
+    return lambda q, k, p, *, causal: reduce(torch.logical_or, primitives(q, k, p, causal=causal).values())
 
 
 def _mask(parts: Parts, n: int, p: Params, device: torch.device | None = None, *, causal: bool) -> Tensor:

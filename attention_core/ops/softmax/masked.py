@@ -12,7 +12,7 @@ from torch import Tensor
 def at_least_float32(x: Tensor) -> Tensor:
     """Return a float32 copy of a float16 or bfloat16 tensor, and any other tensor unchanged.
 
-    Sums over many tokens and inverses need the digits of float32.
+    Sums over many tokens and inverses need the precision of float32.
     """
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 

@@ -200,7 +200,7 @@ def _merge(piece: Piece | Drawn, out: Tensor, lse: Tensor, found: Tensor, found_
     known.copy_(total)
     if place.dtype == old.dtype:
         place.mul_(old).addcmul_(found, new)
-    else:  # half precision rounds once
+    else:  # the sum is rounded to half precision once, at the end
         place.copy_(place * old + found * new)
 
 

@@ -1,1 +1,1 @@
-"""A key-value cache made smaller: fewer tokens, fewer heads, fewer numbers."""
+"""Variants with a smaller key-value cache: fewer tokens, fewer heads or fewer numbers per token."""

@@ -1,10 +1,9 @@
 """Grouped-query attention: neighbouring heads share keys and values, here the mean over the heads of a group.
 
-A model designed for it learns one key and one value for each group. Other models are converted by averaging their
-heads, as in the article, which then continues training. One group for all heads is multi-query attention.
+A model trained with grouped queries learns one key and one value for each group. Other models are converted by
+averaging the keys and values of a group. The paper then continues training, which is not done here. With a single group
+for all heads, this is multi-query attention.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -15,7 +14,6 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class GqaParams(Params):
     """Settings of grouped-query attention."""
 
@@ -68,19 +66,14 @@ def cache(heads: int, d: int, d_v: int, p: GqaParams) -> Cache:
 
 
 VARIANT = Variant(
-    key="gqa",
+    __name__,
     title="Grouped queries",
-    family="cache",
-    summary="Groups of heads share one key and one value per token, so the cache holds one pair per group.",
+    summary="Groups of heads share one key and one value per token, so the cache holds one key-value pair per group "
+    "and token.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} \bar K^{(g(h))\top}}{\sqrt d}\right),\quad "
     r"\bar K^{(g)} = \frac{1}{|g|} \sum_{h \in g} K^{(h)},\quad O^{(h)} = A^{(h)} \bar V^{(g(h))}",
     complexity="n² d",
     params=GqaParams,
-    weights=weights,
-    values=values,
-    attend=attend,
-    cost=cost,
-    cache=cache,
     approximates="softmax",
     couples_heads=True,
     source=Paper(

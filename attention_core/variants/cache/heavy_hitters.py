@@ -1,25 +1,24 @@
 """Heavy hitters: a cache of fixed size holds the last tokens and those that received most attention so far.
 
-A token that leaves the window of the last tokens competes with the heavy hitters by the attention that each has
-received since it was read. The token that received least is evicted, on a tie the later one, and never comes back.
-Future tokens play no part. Without a causal mask the text is read once in order, then every query reads the final
-cache.
+The cache holds a window of the last tokens, and the heavy hitters: earlier tokens that received the most attention.
+When a token leaves the window, it is compared with the heavy hitters by the attention that each has received since it
+entered the cache. The token that received the least is evicted permanently; on a tie, the later one. Without a causal
+mask, the text is read once in order, then every query attends to the final cache.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import by_token
+from attention_core.ops.pattern.primitives import union_of
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores
 from attention_core.variant import TOKENS, Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class HeavyHittersParams(Params):
     """Settings of heavy hitters."""
 
@@ -103,7 +102,7 @@ def weigh(q: Tensor, keys: Tensor, position: Tensor) -> Tensor:
 
 
 def dropped(received: Tensor, position: Tensor, place: int, heavy: int) -> Tensor:
-    """Return the slot to give up when the token in slot ``place`` leaves the window, ``int64 [..., 1]``."""
+    """Return the slot of the token to evict when the token in slot ``place`` leaves the window, ``int64 [..., 1]``."""
     received, position = (torch.cat((x[..., :heavy], x[..., place : place + 1]), -1) for x in (received, position))
     least = received == received.amin(-1, keepdim=True)
     worst = position.masked_fill(~least, -2).argmax(-1, keepdim=True)
@@ -165,10 +164,7 @@ def primitives(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> 
     return {"window": seen[..., :n] & last, "heavy hitter": seen[..., :n] & ~last}
 
 
-def pattern(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
-    """Return the allowed pairs, ``bool [..., n, n]``."""
-    found = primitives(q, k, p, causal=causal)
-    return found["window"] | found["heavy hitter"]
+pattern = union_of(primitives)
 
 
 def weights(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
@@ -184,9 +180,9 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal
     for t in range(q.shape[-2]):
         cached[..., t] = True
         older = max(0, t + 1 - p.recent)  # tokens before the window
-        if older > p.heavy:  # one more than may stay
+        if older > p.heavy:  # one more token than there are heavy hitters
             rivals = received[..., :older].masked_fill(~cached[..., :older], torch.inf)
-            evicted = older - 1 - rivals.flip(-1).argmin(-1, keepdim=True)  # the least, on a tie the later one
+            evicted = older - 1 - rivals.flip(-1).argmin(-1, keepdim=True)  # the least; on a tie, the later one
             cached.scatter_(-1, evicted, False)
         caches.append(cached.clone())
         received += masked_softmax(logits[..., t, :], cached)
@@ -218,21 +214,15 @@ def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="heavy_hitters",
+    __name__,
     title="Heavy hitters",
-    family="cache",
-    summary="A cache of fixed size: the most recent tokens and the earlier tokens that received the most attention.",
+    summary="Each query attends only to a cache of fixed size: the most recent tokens, and the earlier tokens that "
+    "have received the most attention.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : 0 \le i - l < w\} \cup H_i,\; H_{i+1} = \text{the } s \text{ of } H_i \cup \{i + 1 - w\} "
     r"\text{ with the largest } \textstyle\sum_{t \le i} A_{tl}",
     complexity="n (w + s) d",
     params=HeavyHittersParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     approximates="softmax",
     decoder=Decoder(init_state, step, normalised=False),
     source=Paper(
@@ -240,7 +230,8 @@ VARIANT = Variant(
         2023,
         "https://arxiv.org/abs/2306.14048",
     ),
-    note="More queries attend to earlier tokens, so earlier tokens accumulate more attention. Without a causal "
-    "mask, every query attends to the tokens in the final cache.",
+    note="The attention that a token receives is summed over all queries since it entered the cache. Early tokens are "
+    "attended to by more queries, so they accumulate more attention. Without a causal mask, every query attends to "
+    "the tokens in the final cache.",
     special_cases=(SpecialCase("softmax", {"recent": TOKENS}), SpecialCase("softmax", {"heavy": TOKENS})),
 )

@@ -1,12 +1,11 @@
 """Multi-head latent attention: caches short latents per token and reconstructs all heads' keys and values from them.
 
-The cache holds the latents alone. Here they are the latents with the least error: the truncated singular value
-decomposition of all heads' keys side by side, and of their values. Keys and values have separate latents, so that the
-weights depend on queries and keys alone; models learn one latent for both.
+Only the latents are cached. Here, they are the latents with the smallest reconstruction error: the truncated singular
+value decomposition of the keys of all heads, joined into one matrix, and of the values of all heads. Keys and values
+have separate latents, so that the weights depend only on queries and keys. Trained models learn one latent for both.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,7 +22,6 @@ SAMPLES = 16
 """Ranks at which the anatomy computes the error."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MlaParams(Params):
     """Settings of multi-head latent attention."""
 
@@ -158,33 +156,25 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> d
 
 
 VARIANT = Variant(
-    key="mla",
+    __name__,
     title="Latent attention",
-    family="cache",
-    summary="Caches short vectors (latents) for each token and reconstructs the keys and values of all heads from "
-    "them.",
+    summary="Only short vectors (latents) are cached for each token, and the keys and values of all heads are "
+    "reconstructed from them.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W^{(h)})^\top}{\sqrt d}\right),\quad "
     r"[K^{(1)} \cdots K^{(H)}] \approx C W,\; C \in \mathbb R^{n \times r},\quad "
     r"[V^{(1)} \cdots V^{(H)}] \approx C' W'",
     complexity="n² d + n d²",
     params=MlaParams,
-    weights=weights,
-    values=values,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    cache=cache,
     approximates="softmax",
     causal_reason="its latents are computed from the whole text, including later tokens.",
-    anatomy=anatomy,
     couples_heads=True,
     source=Paper(
         "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model",
         2024,
         "https://arxiv.org/abs/2405.04434",
     ),
-    note="Each token has one latent for its keys and one for its values. Both come from truncated singular value "
-    "decompositions over the whole text. Trained models learn a single latent for keys and values. They also cache "
-    "one key that carries the position.",
+    note="Here, each token has one latent for its keys and one for its values. The latents come from truncated "
+    "singular value decompositions of all keys and of all values. Trained models learn a single latent for both. They "
+    "also cache one separate key per token that carries the position.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

@@ -1,12 +1,10 @@
 """Quantised keys: each key is replaced by the nearest of a few codes, so attention is linear in n.
 
-All tokens of one code share their logit, so that their values are summed first and a query attends to the codes alone.
-The codes are k-means centres of the head's own keys. They are initialised by k-means++, which prefers keys far from the
-codes drawn before, and moved a fixed number of times. If there are at most as many distinct keys as codes, each key is
-its own code.
+All tokens with the same code have the same logit. Their values are therefore summed first, and each query attends to
+the codes only. The codes are k-means centres of the head's own keys: k-means++ draws the initial codes, preferring keys
+far from the codes already drawn, and a fixed number of rounds moves them. If there are no more distinct keys than
+codes, each key is its own code.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -20,7 +18,6 @@ ROUNDS = 8
 """How often k-means moves the codes to the mean of their keys."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class QuantisedKeysParams(Params):
     """Settings of quantised keys."""
 
@@ -83,7 +80,7 @@ def gathered(x: Tensor, nearest: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def weights(q: Tensor, k: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:
     """Compute softmax with each key replaced by its code, ``[..., n, n]``."""
     codes, nearest = quantised(k, p)
-    # Each code's logit is computed once: products with copies of a code may round differently, visibly at large logits.
+    # Each code's logit is computed once, because products with copies of a code may be rounded differently.
     logits = scores(q, codes).take_along_dim(nearest.unsqueeze(-2), -1)
     return masked_softmax(logits, None)
 
@@ -111,19 +108,14 @@ def cache(heads: int, d: int, d_v: int, p: QuantisedKeysParams) -> Cache:
 
 
 VARIANT = Variant(
-    key="quantised_keys",
+    __name__,
     title="Quantised keys",
-    family="cache",
-    summary="Replaces each key by the nearest of a few code vectors, so the logit is computed once for all tokens "
+    summary="Each key is replaced by the nearest of a few code vectors, so a query needs only one logit for all keys "
     "with the same code.",
     formula=r"A_{ij} = \frac{e^{q_i^\top c_{z_j} / \sqrt d}}{\sum_l e^{q_i^\top c_{z_l} / \sqrt d}},\quad "
     r"z_j = \operatorname{argmin}_z \lVert k_j - c_z \rVert",
     complexity="n c d",
     params=QuantisedKeysParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    cache=cache,
     approximates="softmax",
     causal_reason="its codes are computed from all keys of the text, including later keys.",
     random=True,

@@ -1,6 +1,4 @@
-"""Additive attention: a one-layer tanh network scores each pair of query and key, instead of a dot product."""
-
-from dataclasses import dataclass
+"""Additive attention: the logit of a query and a key comes from a one-layer tanh network instead of a dot product."""
 
 import torch
 from torch import Tensor
@@ -11,7 +9,6 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class AdditiveParams(Params):
     """Settings of additive attention."""
 
@@ -36,7 +33,7 @@ def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     w = _judge(q, p)  # [d, 1]
     logits = w.new_empty(*q.shape[:-1], k.shape[-2])  # [..., n, n]
     for i, row in enumerate(q.split(1, -2)):
-        logits[..., i : i + 1, :] = _logits(row, k, w)  # pieces collected for torch.cat fragment the heap
+        logits[..., i : i + 1, :] = _logits(row, k, w)  # collecting the rows for torch.cat would fragment the heap
     return masked_softmax(logits, visible(q, causal=causal))
 
 
@@ -66,22 +63,19 @@ def cost(n: int, d: int, p: AdditiveParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="additive",
+    __name__,
     title="Additive",
-    family="dense",
-    summary="Scores each query-key pair with a one-layer tanh network, followed by softmax.",
+    summary="A small tanh network computes the logit of each query-key pair, and softmax turns the logits into "
+    "weights.",
     formula=r"A_{ij} = \operatorname{softmax}_j\left(w^\top \tanh(q_i + k_j)\right),"
     r"\quad w \sim \mathcal{N}\left(0, \tfrac{1}{d} I\right)",
     complexity="n² d",
     params=AdditiveParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
     source=Paper(
         "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"
     ),
     random=True,
-    note="The vector w is random, not trained. The n² d evaluations of tanh are not counted as multiply-adds, so "
-    "additive attention is slower than its number of multiply-adds suggests.",
+    note="The logit of a query q and a key k is w · tanh(q + k). In the paper, the vector w is trained. Here, it is "
+    "random. The evaluations of tanh are not counted as multiply-adds, so additive attention is slower than its "
+    "number of multiply-adds suggests.",
 )

@@ -1,6 +1,5 @@
 """ALiBi: softmax with logits that decrease with distance, in place of position embeddings."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -11,7 +10,6 @@ from attention_core.ops.softmax.masked import distances, masked_softmax, scores,
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class AlibiParams(Params):
     """Settings of ALiBi."""
 
@@ -49,20 +47,18 @@ def cost(n: int, d: int, p: AlibiParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="alibi",
+    __name__,
     title="ALiBi",
-    family="dense",
-    summary="Softmax with a linear distance penalty on the logits.",
+    summary="Softmax attention in which a penalty proportional to the distance between query and key is subtracted "
+    "from each logit.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - m\,|i - j|\right)",
     complexity="n² d",
     params=AlibiParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper(
         "Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation",
         2021,
         "https://arxiv.org/abs/2108.12409",
     ),
-    note="The paper gives head h of H heads the slope 2^(-8h/H). Here all heads have the same slope.",
+    note="The slope is the penalty per token of distance. In the paper, head h of H heads has the slope 2^(-8h/H). "
+    "Here, all heads have the same slope.",
 )

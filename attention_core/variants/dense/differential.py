@@ -1,10 +1,8 @@
 """Differential attention: the softmax of a head's first half minus λ times the softmax of its second half.
 
-Weight that both halves give to a key is noise and cancels. Weight of the first half alone remains; weight of the second
-half alone becomes negative.
+The paper treats weight that both halves give to the same key as noise, and the subtraction cancels it. Weight that only
+the first half gives remains. Weight that only the second half gives becomes negative.
 """
-
-from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -14,7 +12,6 @@ from attention_core.ops.softmax.masked import masked_softmax, visible
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class DifferentialParams(Params):
     """Settings of differential attention."""
 
@@ -55,22 +52,18 @@ def cost(n: int, d: int, p: DifferentialParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="differential",
+    __name__,
     title="Differential",
-    family="dense",
-    summary="Softmax weights from the first half of the head's dimensions, minus λ times the weights from the "
-    "second half.",
+    summary="Softmax weights computed from the first half of the head's dimensions, minus λ times the weights "
+    "computed from the second half.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q_1 K_1^\top}{\sqrt{d/2}}\right)"
     r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
     complexity="n² d",
     params=DifferentialParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
-    note="Each half of the head gives one softmax matrix. Weight that a key receives in both matrices cancels in "
-    "proportion to λ. In the paper, λ is learned and the two halves are trained together. Here, they are the halves "
-    "of an ordinary head.",
+    note="For each key, λ times the second half's weight is subtracted from the first half's weight. Weight that both "
+    "halves give to a key thus cancels in proportion to λ. In the paper, λ is learned and the two halves are trained "
+    "together. Here, λ is a setting, and the halves are those of an ordinary head.",
 )

@@ -1,11 +1,10 @@
 """Entmax: a family between softmax (α → 1) and sparsemax (α = 2) that sets small weights to exactly zero.
 
-Sparsemax is the projection of the logits onto the simplex. The threshold τ under which a weight is zero has no closed
-form for most α. Newton's method finds it from below, since the sum of a row is convex in τ.
+Sparsemax is the projection of the logits onto the simplex. Weights are zero below a threshold τ, which has no closed
+form for most α. Newton's method finds τ from below. It converges because the sum of a row is a convex function of τ.
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -19,7 +18,6 @@ STEPS = 200
 """Most steps of Newton's method; α = 1.5 takes about ten, α = 1.1 about fifty."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class EntmaxParams(Params):
     """Settings of entmax."""
 
@@ -36,8 +34,8 @@ class EntmaxParams(Params):
 def entmax(logits: Tensor, alpha: float) -> Tensor:
     """Compute ``[(α-1) z - τ]₊^{1/(α-1)}`` with the τ at which each row sums to one, ``[..., n]``.
 
-    A logit of ``-inf`` gets weight 0. Rows are computed relative to their largest logit: next to large logits ``τ``
-    would lose its digits. The gradient is exact, since autograd records the last Newton step, which moves τ as the
+    A logit of ``-inf`` gets weight 0. Rows are computed relative to their largest logit: large logits would
+    round ``τ`` too coarsely. The gradient is exact, since autograd records the last Newton step, which moves τ as the
     logits do.
     """
     x, power = (alpha - 1) * (logits - logits.detach().amax(-1, keepdim=True)), 1 / (alpha - 1)
@@ -88,7 +86,7 @@ def weights(q: Tensor, k: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
 def definition(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
     """Compute ``[(α-1) z - τ]₊^{1/(α-1)} v``, ``[..., n, d_v]``, where bisection finds the τ of each row."""
     z = (p.alpha - 1) * seen_logits(q, k, causal=causal)  # [..., n, n]
-    high = z.amax(-1, keepdim=True)  # with this τ all weights of a row are 0, with τ one less they sum to 1 or more
+    high = z.amax(-1, keepdim=True)  # at this τ all weights of a row are 0; at τ - 1 they sum to 1 or more
     low = high - 1
     for _ in range(60):
         tau = (low + high) / 2
@@ -123,19 +121,14 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -
 
 
 VARIANT = Variant(
-    key="entmax",
+    __name__,
     title="Entmax",
-    family="dense",
-    summary="Sparse generalisation of softmax: keys whose logit is below the row's threshold get weight zero.",
+    summary="A sparse version of softmax: in each row, keys with logits below a threshold get a weight of exactly "
+    "zero.",
     formula=r"A_{ij} = \left[(\alpha - 1)\, \frac{q_i^\top k_j}{\sqrt d} - \tau_i\right]_+^{1/(\alpha-1)},"
     r"\quad \textstyle\sum_j A_{ij} = 1",
     complexity="n² d",
     params=EntmaxParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="logits",

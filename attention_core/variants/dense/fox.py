@@ -3,8 +3,6 @@
 A constant gate γ gives ALiBi with the slope -log γ, and a gate of 1 gives softmax.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -14,7 +12,6 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import Cost, Paper, SpecialCase, Variant
 
 
-@dataclass(frozen=True, kw_only=True)
 class FoxParams(GateParams):
     """Settings of the forgetting transformer."""
 
@@ -37,7 +34,7 @@ def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
     fallen = log_gates(k.double(), p).cumsum(-2).expand(*k.shape[:-1], 1)
-    # The sum is stored as two numbers: in a long text one float32 number would lose the digits of a single token.
+    # The sum is stored as two numbers: in a long text one float32 number would round away the gate of a single token.
     large = fallen.to(at_least_float32(k).dtype)
     small = (fallen - large).to(large.dtype)
     queries, keys = (torch.cat([at_least_float32(x), large, small], -1) for x in (q, k))
@@ -50,22 +47,19 @@ def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="fox",
+    __name__,
     title="Forgetting",
-    family="dense",
-    summary="Softmax with each logit reduced by the accumulated decay of the tokens between key and query.",
+    summary="Softmax attention in which each logit is reduced by the decay accumulated over the tokens between key "
+    "and query.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",
     params=FoxParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),
-    note="In the paper, the gate of each token is learned. Here, the gate follows a fixed rule, without training. "
-    "By default it is the geometric mean of σ(k)^(1/root) over the components of the token's key k, where σ is the "
-    "sigmoid. A constant gate gives ALiBi.",
+    note="Each token has a gate α between 0 and 1, and -log α is its decay. In the paper, gates are learned. Here, "
+    "they follow a fixed rule. By default, the gate of a token with key k is the geometric mean of σ(k)^(1/root) over "
+    "the components of k, where σ is the sigmoid and root is a setting. A constant gate gives ALiBi.",
     special_cases=(SpecialCase("softmax", {"gate": "constant", "decay": 1.0}),),
 )

@@ -1,6 +1,4 @@
-"""Non-local neural networks: attention without the scale of softmax, or without softmax."""  # noqa: N999 - a keyword, but a module is named after its key
-
-from dataclasses import dataclass
+"""Non-local neural networks: softmax attention without the scale 1/√d, or attention without softmax."""  # noqa: N999 - a keyword, but a module is named after its key
 
 from torch import Tensor
 
@@ -13,7 +11,6 @@ from attention_core.ops.softmax.masked import at_least_float32, causal_mask, key
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class NonlocalParams(Params):
     """Settings of the non-local block."""
 
@@ -79,21 +76,19 @@ def cost(n: int, d: int, p: NonlocalParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="nonlocal",
+    __name__,
     title="Non-local",
-    family="dense",
-    summary="Attention with a choice of similarity: unscaled softmax, plain dot product, or ReLU of two projections.",
+    summary="Attention with one of three similarities: softmax of unscaled dot products, plain dot products, or the "
+    "ReLU of a projected query plus a projected key.",
     formula=r"A_{ij} = \operatorname{softmax}_j(q_i \cdot k_j) \quad\text{or}\quad \frac{q_i \cdot k_j}{n_i}"
     r"\quad\text{or}\quad \frac{\operatorname{relu}(w_q^\top q_i + w_k^\top k_j)}{n_i}",
     complexity="n² d",
     params=NonlocalParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper("Non-local Neural Networks", 2017, "https://arxiv.org/abs/1711.07971"),
     rows_sum_to_one=False,
     signed=True,
     random=lambda p: p.similarity == "concat",
     note='The weights of a row sum to one only with the similarity "gaussian". Only with "dot" can weights be '
-    'negative, and only then is the cost n d², linear in n. Random projections are used only with "concat".',
+    'negative, and only then is the cost linear in the number of tokens n. With "concat", the projections are random, '
+    "not trained.",
 )

@@ -1,6 +1,5 @@
 """Squared ReLU in place of the exponential: keys with a negative logit get weight zero."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -11,15 +10,14 @@ from attention_core.ops.softmax.masked import causal_mask, keys_seen, nonzero, r
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class Relu2Params(Params):
     """Settings of squared ReLU."""
 
     normalizer: str = param(
         "length",
         choices=("length", "squared", "fixed", "sum"),
-        help="Number by which each row is divided. length: the number of keys that the query can attend to; "
-        "squared: the square of this number; fixed: a fixed number; sum: the sum of the row.",
+        help="Number by which each row is divided. length: the number of keys that the query can attend to; squared: "
+        "the square of this number; fixed: the setting base length; sum: the sum of the row.",
     )
     base_length: int = param(
         512,
@@ -64,7 +62,7 @@ ROOTS = {"length": -0.5, "squared": -1.0}
 
 def _weigh(q: Tensor, k: Tensor, rows: Rows, p: Relu2Params) -> Tensor:
     """Compute some rows of the matrix, ``[..., size, keys]``."""
-    # relu² is homogeneous of degree two: scaling the few queries by the divisor's root is cheaper than the many scores.
+    # relu²(a x) = a² relu²(x), so scaling the n queries by a root replaces scaling the n² scores.
     q = q * (q.shape[-1] * (p.base_length if p.normalizer == "fixed" else 1)) ** -0.5
     if p.normalizer in ROOTS:
         q = q * rows.seen(q.device).pow(ROOTS[p.normalizer]).to(q)
@@ -83,18 +81,13 @@ def cost(n: int, d: int, p: Relu2Params, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="relu2",
+    __name__,
     title="Squared ReLU",
-    family="dense",
-    summary="Squared ReLU instead of the exponential: keys with negative logits get weight zero.",
+    summary="The squared ReLU of the logit replaces the exponential, so keys with negative logits get weight zero.",
     formula=r"A_{ij} = \frac{1}{Z_i}\operatorname{relu}^2\left(\frac{q_i \cdot k_j}{\sqrt{d}}\right),"
     r"\quad Z_i = n_i,\; n_i^2,\; n_0 \text{ or } \textstyle\sum_l \operatorname{relu}^2(\cdot)",
     complexity="n² d",
     params=Relu2Params,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    anatomy=anatomy,
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
     rows_sum_to_one=False,
     note='The weights of a row sum to one only with the normalizer "sum". If no logit of a row is positive, all '

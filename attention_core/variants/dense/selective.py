@@ -1,7 +1,7 @@
 """Selective attention: each token can mask keys for all later tokens, by the positive logits of the first head.
 
-The first head decides for all heads. The positive logits that earlier queries gave to a key in the first head are
-added up along the text and subtracted from the key's later logits. The first key and a query's own key are exempt.
+The first head masks for all heads. Its positive logits for a key are summed over the earlier queries, and the sum is
+subtracted from the key's logits at later queries. The first key of the text and a query's own key are exempt.
 """
 
 from functools import partial
@@ -17,7 +17,7 @@ from attention_core.variant import Cost, Paper, Params, Variant
 
 
 def judged(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
-    """Return what queries i, ``[rows, 1]``, subtract from the keys' later logits, ``[..., 1, rows, keys]``."""
+    """Return how much queries i, ``[rows, 1]``, subtract from later logits of keys, ``[..., 1, rows, keys]``."""
     j = torch.arange(logits.shape[-1], device=logits.device)
     first = logits[..., :1, :, :] if logits.ndim > 2 else logits
     taken = (j > 0) & ((j < i) if causal else (j != i))
@@ -71,21 +71,17 @@ def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
 
 
 VARIANT = Variant(
-    key="selective",
+    __name__,
     title="Selective",
-    family="dense",
-    summary="Each token can mask keys for all later tokens: positive logits of the first head accumulate and are "
-    "subtracted from the logits of all heads.",
+    summary="In all heads, the logit of a key is reduced by the sum of the first head's positive logits for that key "
+    "at earlier queries.",
     formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
     params=Params,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     couples_heads=True,
     source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
-    note="No token masks its own key or the first key of the text. In trained models, the first head has learned to "
-    "mask keys. Here, it is an ordinary head. Even without a causal mask, a key can be masked for a query only by "
-    "earlier tokens.",
+    note="In this way, each token can mask keys for later tokens. A token never masks its own key or the first key of "
+    "the text. In trained models, the first head has learned which keys to mask. Here, it is an ordinary head. Even "
+    "without a causal mask, a key can be masked for a query only by earlier tokens.",
 )

@@ -1,11 +1,10 @@
 """Sigmoid of each shifted logit instead of softmax: keys do not compete, and rows need not sum to one.
 
-Without the shift the weights of a row of n keys would sum to about n/2; subtracting ``log n`` from the logits corrects
-that, as an untrained model needs it.
+Without the shift, the weights of a row of n keys would sum to about n/2. Subtracting ``log n`` from the logits brings
+the sum close to one in an untrained model.
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 from torch import Tensor
@@ -15,7 +14,6 @@ from attention_core.ops.softmax.masked import causal_mask, keys_seen, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class SigmoidParams(Params):
     """Settings of sigmoid attention."""
 
@@ -23,7 +21,7 @@ class SigmoidParams(Params):
         "length",
         choices=("length", "fixed"),
         help="Amount subtracted from every logit. length: the logarithm of the number of keys that the query can "
-        "attend to; fixed: the logarithm of a fixed number.",
+        "attend to; fixed: the logarithm of the setting base length.",
     )
     base_length: int = param(
         512,
@@ -62,18 +60,14 @@ def cost(n: int, d: int, p: SigmoidParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="sigmoid",
+    __name__,
     title="Sigmoid",
-    family="dense",
-    summary="Each weight is the sigmoid of a shifted logit and independent of the other keys, so rows need not sum "
-    "to one.",
+    summary="Each weight is the sigmoid of a shifted logit and does not depend on the other keys, so rows need not "
+    "sum to one.",
     formula=r"A_{ij} = \sigma\left(\frac{q_i \cdot k_j}{\sqrt{d}} - \log m_i\right),\quad "
     r"m_i = n_i = \text{number of keys query } i \text{ sees} \quad\text{or}\quad m_i = n_0",
     complexity="n² d",
     params=SigmoidParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     rows_sum_to_one=False,
     source=Paper(
         "Theory, Analysis, and Best Practices for Sigmoid Self-Attention", 2024, "https://arxiv.org/abs/2409.04431"

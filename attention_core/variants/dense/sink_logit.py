@@ -1,11 +1,9 @@
 """Softmax with one additional logit that belongs to no key, so that the weights of a row may sum to less than one.
 
-A logit of 0 adds one to the denominator ("softmax off by one"); trained models learn one logit for each head. It takes
-the weight that models otherwise put on the first token. The result equals softmax attention with a gate on each output,
-``σ(log Σ_l e^S - s)``, computed from the query's own logits.
+A logit of 0 adds one to the denominator ("softmax off by one"). Trained models learn one extra logit s for each head;
+it takes the weight that models otherwise give to the first token. The result equals softmax attention with each output
+multiplied by the gate ``σ(log Σ_l e^S - s)``, where S are the logits of the query.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -16,7 +14,6 @@ from attention_core.ops.softmax.partial import partial_attention
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class SinkLogitParams(Params):
     """Settings of the sink logit."""
 
@@ -40,7 +37,7 @@ def weights(q: Tensor, k: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
-    """Multiply softmax by the fused kernel with the gate of each output: O(n² d) time, O(n d) memory."""
+    """Multiply each output of softmax attention by its gate: O(n² d) time, O(n d) memory by the fused kernel."""
     out, lse = partial_attention(*(x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v)), causal=causal)
     return (out * (lse - p.logit).sigmoid()).to(v.dtype).reshape(v.shape)
 
@@ -51,16 +48,13 @@ def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="sink_logit",
+    __name__,
     title="Sink logit",
-    family="dense",
-    summary="Softmax with an extra constant logit in the denominator, so the weights of a row sum to less than one.",
+    summary="Softmax over the keys and one extra logit that belongs to no key, so the weights of the keys sum to less "
+    "than one.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{e^{s} + \sum_l e^{q_i^\top k_l / \sqrt d}}",
     complexity="n² d",
     params=SinkLogitParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates=None,
     rows_sum_to_one=False,
     source=Paper("gpt-oss-120b & gpt-oss-20b Model Card", 2025, "https://arxiv.org/abs/2508.10925"),

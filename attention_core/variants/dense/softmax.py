@@ -1,7 +1,6 @@
 """Full attention: each query attends to every key by the softmax of their scaled dot products."""
 
 import math
-from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -11,7 +10,6 @@ from attention_core.ops.softmax.masked import causal_mask, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class SoftmaxParams(Params):
     """Settings of full attention."""
 
@@ -46,15 +44,11 @@ def cost(n: int, d: int, p: SoftmaxParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="softmax",
+    __name__,
     title="Softmax",
-    family="dense",
     summary="Each query attends to every key, with weights from the softmax of the scaled dot products.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q K^\top}{T \sqrt{d}}\right)",
     complexity="n² d",
     params=SoftmaxParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper("Attention Is All You Need", 2017, "https://arxiv.org/abs/1706.03762"),
 )

@@ -1,7 +1,6 @@
 """Softmax with logits multiplied by log n, so that attention does not flatten as the text grows."""
 
 import math
-from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -12,7 +11,6 @@ from attention_core.ops.softmax.masked import at_least_float32, keys_seen, maske
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class SoftmaxLogNParams(Params):
     """Settings of the log n scale."""
 
@@ -52,21 +50,18 @@ def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="softmax_log_n",
+    __name__,
     title="Softmax, log n scale",
-    family="dense",
-    summary="Softmax with logits scaled by log n, to counter the flattening of attention in long texts.",
+    summary="Softmax with logits multiplied by log n, because softmax weights become flatter as the number of keys n "
+    "grows.",
     formula=r"A = \operatorname{softmax}\left(\frac{\log n_i}{\log n_0}\,\frac{Q K^\top}{\sqrt{d}}\right),"
     r"\quad n_i = \text{number of keys query } i \text{ sees}",
     complexity="n² d",
     params=SoftmaxLogNParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=articles.ENTROPY_INVARIANCE,
     further=(Paper("Scalable-Softmax Is Superior for Attention", 2025, "https://arxiv.org/abs/2501.19399"),),
-    note="In each row, n is the number of keys that the query can attend to. If n equals base_length, the row is "
-    "the same as with softmax. Scalable softmax multiplies logits by s log n and learns s. Here, s is 1 / log "
-    "base_length.",
+    note="The factor of a row is log n / log n₀, where n is the number of keys that the query can attend to and n₀ is "
+    "the setting base length. If n equals n₀, the row is the same as with softmax. Scalable softmax multiplies logits "
+    "by s log n and learns s. Here, s is 1 / log n₀.",
     special_cases=(SpecialCase("softmax", {"base_length": TOKENS}, causal=False),),
 )

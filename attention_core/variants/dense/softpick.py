@@ -51,18 +51,14 @@ def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="softpick",
+    __name__,
     title="Softpick",
-    family="dense",
-    summary="Rectified softmax: keys with negative logits get weight zero but still count in the denominator.",
+    summary="Softmax with every exponential reduced by 1: keys with negative logits get weight zero but still count "
+    "in the denominator.",
     formula=r"A_{ij} = \frac{\operatorname{relu}(e^{s_{ij}} - 1)}{\sum_l |e^{s_{il}} - 1|},\quad "
     r"s = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
     params=Params,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
     rows_sum_to_one=False,
     source=Paper(
         "Softpick: No Attention Sink, No Massive Activations with Rectified Softmax",

@@ -1,7 +1,5 @@
 """Synthesizer: attention weights without comparing tokens, computed from the query alone or drawn at random."""
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from attention_core.ops.random import TILE, normal, normal_table
@@ -10,15 +8,14 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class SynthesizerParams(Params):
     """Settings of the synthesizer."""
 
     kind: str = param(
         "dense",
         choices=("dense", "random"),
-        help="dense: a network maps each query to a weight for every position; random: one random matrix for every "
-        "input.",
+        help="dense: a two-layer network computes a logit for every position from each query; random: all inputs "
+        "share one random matrix of logits.",
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the network or the matrix.")
 
@@ -67,20 +64,18 @@ def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="synthesizer",
+    __name__,
     title="Synthesizer",
-    family="dense",
-    summary="Computes weights without comparing tokens, either from the query alone or from its position alone.",
+    summary="Weights are computed without comparing queries and keys, either from the query alone or from its "
+    "position alone.",
     formula=r"A = \operatorname{softmax}\left(\operatorname{relu}(Q W_1)\, W_2^\top\right)"
     r"\quad\text{or}\quad \operatorname{softmax}(R)",
     complexity="n² d + n d²",
     params=SynthesizerParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper(
         "Synthesizer: Rethinking Self-Attention in Transformer Models", 2020, "https://arxiv.org/abs/2005.00743"
     ),
     random=True,
-    note="The network and the matrix are random, not trained.",
+    note='The network of "dense" and the matrix of "random" are drawn at random here. In trained models, they are '
+    "learned.",
 )

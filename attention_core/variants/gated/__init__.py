@@ -1,1 +1,1 @@
-"""Recurrent variants that forget by rule: what is erased or fades before a token is written."""
+"""Gated variants: recurrent networks whose state decays, or is partly erased, before each token is written."""

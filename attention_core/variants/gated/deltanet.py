@@ -1,9 +1,10 @@
 """DeltaNet: each token writes the difference between its value and what its key already retrieves.
 
-Plain linear attention adds values up, so a repeated key reads the sum of all its values. The delta rule writes the
-difference between the new value and the value that the key reads, so a repeated key reads its last value. Each token
-multiplies the state by ``I - β k kᵀ``, whose only eigenvalue other than 1 is ``1 - β ‖k‖²``. While this eigenvalue lies
-in [0, 1], the state neither grows nor changes sign: unit keys guarantee it for β ≤ 1, and the exact step for every key.
+In plain linear attention, a repeated key retrieves the sum of all its values. The delta rule writes the difference
+between the new value and the value that the key retrieves, so a repeated key retrieves its last value. Each token
+multiplies the state by ``I - β k kᵀ``, whose only eigenvalue other than 1 is ``1 - β ‖k‖²``. If this eigenvalue lies in
+[0, 1], old parts of the state neither grow nor change sign. Unit keys guarantee this for β ≤ 1, and the exact step
+guarantees it for every key.
 """
 
 import torch
@@ -34,14 +35,13 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: DeltaParams, *, causal: bool)
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=True,
     gates=lambda p: "none",
-    key="deltanet",
     title="DeltaNet",
-    summary="Linear attention in which each token writes the difference between its value and the value that its "
-    "key retrieves.",
+    summary="Linear attention in which each token writes only the difference between its value and the value that its "
+    "key retrieves from the state.",
     formula=r"A = (\hat Q \hat K^\top \odot M)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"M^-)\right)^{-1}\operatorname{diag}(\beta),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],\quad \hat q_i = "
     r"\frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -56,9 +56,9 @@ VARIANT = fast_weights.variant(
         L2_NORMALISATION,
         EXACT_FLOW,
     ),
-    note="In trained models, the strength β of each write is learned, and queries and keys first pass through a "
-    'short convolution. Here, β is not learned and there is no convolution. With keys "unit", β is the setting '
-    'strength. With keys "exact", q̂ and k̂ are q and k divided by d^(1/4), and β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², '
-    "where η is the setting strength. Without a causal mask, all tokens are written first, in order. Then every "
-    "query reads the final state.",
+    note="In trained models, the strength β of each write is learned, and queries and keys first pass through a short "
+    'convolution. Here, β is not learned and there is no convolution. With keys "unit", β is the setting strength. '
+    'With keys "exact", q̂ and k̂ are the query q and the key k divided by d^(1/4), where d is the head size. Then β '
+    "= (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. Without a causal mask, all tokens are written "
+    "first, in order. Then every query reads the final state.",
 )

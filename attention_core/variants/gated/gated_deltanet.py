@@ -1,7 +1,5 @@
 """Gated DeltaNet: the delta rule on a state that decays by one factor per token before each update."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -13,7 +11,6 @@ from attention_core.ops.delta.gates import GateParams, log_gates, one
 from attention_core.variant import Paper, SpecialCase
 
 
-@dataclass(frozen=True, kw_only=True)
 class GatedDeltaNetParams(GateParams, DeltaParams):
     """Settings of the delta rule with a gate."""
 
@@ -24,13 +21,13 @@ def tokens(q: Tensor, k: Tensor, p: GatedDeltaNetParams, first: int) -> Tokens:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams, *, causal: bool) -> Tensor:
-    """Fade, erase, write and read: ``S ← (I - β k kᵀ) α S + β k vᵀ``, ``o = qᵀ S``."""
+    """Decay, erase, write and read: ``S ← (I - β k kᵀ) α S + β k vᵀ``, ``o = qᵀ S``."""
     alpha = log_gates(k, p).exp()  # [..., n, 1]
     q, k = normalised(q, p), normalised(k, p)
     beta = write_strength(k, p.keys, p.strength)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
-        S = alpha_t * S  # fade
+        S = alpha_t * S  # decay the state
         S = S - beta_t * k_t.mT @ (k_t @ S)  # erase what the key reads
         S = S + beta_t * k_t.mT @ v_t  # write the value
         outputs.append(q_t @ S)  # read
@@ -38,13 +35,13 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams, *, causa
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=True,
     gates=one,
-    key="gated_deltanet",
     title="Gated DeltaNet",
-    summary="DeltaNet whose state is multiplied by one decay factor per token before each update.",
+    summary="DeltaNet in which each token multiplies the whole state by a decay factor, its gate, before it updates "
+    "the state.",
     formula=r"A = (\hat Q \hat K^\top \odot \Gamma)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"\Gamma^-)\right)^{-1} \operatorname{diag}(\beta),\quad \Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,\; "
     r"\Gamma^-_{ij} = [j < i]\, \Gamma_{ij},\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = "
@@ -52,9 +49,10 @@ VARIANT = fast_weights.variant(
     params=GatedDeltaNetParams,
     source=Paper("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024, "https://arxiv.org/abs/2412.06464"),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="In models such as Qwen3-Next, the gate α and the write strength β of each token are learned. Here, the "
-    'gate follows a fixed rule, without training. With keys "unit", β is the setting strength. With keys "exact", '
-    "q̂ and k̂ are q and k divided by d^(1/4), and β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. "
-    "Without a causal mask, all tokens are written first, in order. Then every query reads the final state.",
+    note="In models such as Qwen3-Next, the gate α and the write strength β of each token are learned. Here, the gate "
+    'follows a fixed rule, without training. With keys "unit", β is the setting strength. With keys "exact", q̂ and '
+    "k̂ are the query q and the key k divided by d^(1/4), where d is the head size. Then β = (1 - e^(-η‖k̂‖²)) / "
+    "‖k̂‖², where η is the setting strength. Without a causal mask, all tokens are written first, in order. Then "
+    "every query reads the final state.",
     special_cases=(SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),),
 )

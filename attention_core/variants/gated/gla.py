@@ -1,7 +1,6 @@
 """Gated linear attention: linear attention on a state in which each channel decays by its own gate."""
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -12,7 +11,6 @@ from attention_core.ops.delta.gates import GateParams, each, gate, log_gates
 from attention_core.variant import Intermediate, Paper, SpecialCase
 
 
-@dataclass(frozen=True, kw_only=True)
 class GlaParams(GateParams):
     """Settings of gated linear attention."""
 
@@ -20,28 +18,27 @@ class GlaParams(GateParams):
 
 
 def tokens(q: Tensor, k: Tensor, p: GlaParams, first: int) -> Tokens:
-    """Return tokens with queries divided by √d and one gate for each channel; only gates made of keys differ."""
+    """Return tokens with queries divided by √d and a gate for each channel; only gates from keys differ."""
     gates = log_gates(k, p, first=first, channels=True)
     return Tokens(q * q.shape[-1] ** -0.5, k, torch.ones_like(gates[..., :1]), gates)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: GlaParams, *, causal: bool) -> Tensor:
-    """Fade each channel, write and read: ``S ← diag(α) S + k vᵀ``, ``o = qᵀ S / √d``."""
+    """Decay each channel, write and read: ``S ← diag(α) S + k vᵀ``, ``o = qᵀ S / √d``."""
     alpha = log_gates(k, p, channels=True).exp()  # [..., n, d]
     q = q / math.sqrt(q.shape[-1])
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t in each_token(q, k, v, alpha):
-        S = alpha_t.mT * S + k_t.mT @ v_t  # fade each channel, then write
+        S = alpha_t.mT * S + k_t.mT @ v_t  # decay each channel, then write
         outputs.append(q_t @ S)  # read
     return torch.cat(outputs, -2) if causal else q @ S
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=False,
     gates=each,
-    key="gla",
     title="Gated linear",
     summary="Linear attention whose state decays at each token, with a separate gate (decay factor) for each "
     "component of the keys.",
@@ -71,8 +68,8 @@ VARIANT = fast_weights.variant(
     source=Paper(
         "Gated Linear Attention Transformers with Hardware-Efficient Training", 2023, "https://arxiv.org/abs/2312.06635"
     ),
-    note='In GLA, a learned projection computes the gates α. Here, the gate "keys" is computed from the token\'s own '
-    "key: α = σ(k)^(1/root), where σ is the sigmoid. The other gates are equal in all components, which gives "
-    "scalar decay. Without a causal mask, every query reads the final state.",
+    note='In GLA, a learned projection computes the gates α. Here, with the gate "keys", they are computed from the '
+    "token's own key k: α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. The other gates are equal in "
+    "all components, which gives scalar decay. Without a causal mask, every query reads the final state.",
     special_cases=(SpecialCase("scalar_decay", {"gate": "constant"}, {"gate": "constant"}, ("decay",)),),
 )

@@ -1,7 +1,5 @@
 """Kimi delta attention: the delta rule on a state in which each channel decays by its own gate."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -13,7 +11,6 @@ from attention_core.ops.delta.gates import GateParams, each, gate, log_gates
 from attention_core.variant import Paper, SpecialCase
 
 
-@dataclass(frozen=True, kw_only=True)
 class KdaParams(GateParams, DeltaParams):
     """Settings of Kimi delta attention."""
 
@@ -26,13 +23,13 @@ def tokens(q: Tensor, k: Tensor, p: KdaParams, first: int) -> Tokens:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: KdaParams, *, causal: bool) -> Tensor:
-    """Fade, erase, write and read: ``S ← (I - β k kᵀ) diag(α) S + β k vᵀ``, ``o = qᵀ S``."""
+    """Decay, erase, write and read: ``S ← (I - β k kᵀ) diag(α) S + β k vᵀ``, ``o = qᵀ S``."""
     alpha = log_gates(k, p, channels=True).exp()  # [..., n, d]
     q, k = normalised(q, p), normalised(k, p)
     beta = write_strength(k, p.keys, p.strength)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
-        S = alpha_t.mT * S  # fade each channel
+        S = alpha_t.mT * S  # decay each channel
         S = S - beta_t * k_t.mT @ (k_t @ S)  # erase what the key reads
         S = S + beta_t * k_t.mT @ v_t  # write the value
         outputs.append(q_t @ S)  # read
@@ -40,11 +37,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: KdaParams, *, causal: bool) -
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=True,
     gates=each,
-    key="kda",
     title="Kimi delta",
     summary="DeltaNet whose state decays at each token, with a separate gate (decay factor) for each component of "
     "the keys.",
@@ -57,11 +53,12 @@ VARIANT = fast_weights.variant(
         "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
     ),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="In Kimi Linear, gates α and write strengths β are learned, and queries and keys first pass through a "
-    "short convolution. Here, there is no convolution. The gates follow a fixed rule, by default σ(k)^(1/root), "
-    'where σ is the sigmoid. With keys "unit", β is the setting strength. With keys "exact", q̂ and k̂ are q and k '
-    "divided by d^(1/4), and β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. Without a causal mask, "
-    "all tokens are written first, in order. Then every query reads the final state.",
+    note="In Kimi Linear, gates α and write strengths β are learned, and queries and keys first pass through a short "
+    "convolution. Here, there is no convolution. The gates follow a fixed rule, by default α = σ(k)^(1/root), where σ "
+    'is the sigmoid and root is a setting. With keys "unit", β is the setting strength. With keys "exact", q̂ and k̂ '
+    "are the query q and the key k divided by d^(1/4), where d is the head size. Then β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², "
+    "where η is the setting strength. Without a causal mask, all tokens are written first, in order. Then every query "
+    "reads the final state.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
         SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),

@@ -1,11 +1,10 @@
 """Mesa: at each token, fits by ridge regression the state that maps all keys so far to their values.
 
-The delta rule takes one step towards this map. Mesa minimises ``Σ_l Γ_il ‖v_l - Wᵀ k_l‖² + λ ‖W‖²`` after every token:
-``W_i = (H_i + λ I)⁻¹ S_i`` with ``H_i = Σ_l Γ_il k_l k_lᵀ`` and ``S_i = Σ_l Γ_il k_l v_lᵀ``. It keeps two states of
-constant size, H and S.
+At each token, the delta rule takes only one step towards this map W. Mesa minimises
+``Σ_l Γ_il ‖v_l - Wᵀ k_l‖² + λ ‖W‖²`` after every token i: ``W_i = (H_i + λ I)⁻¹ S_i`` with ``H_i = Σ_l Γ_il k_l k_lᵀ``
+and ``S_i = Σ_l Γ_il k_l v_lᵀ``. It keeps two states of constant size, H and S.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -25,7 +24,6 @@ CHUNK, GATED_CHUNK = 64, 16
 """Tokens per chunk; fewer with gates, where each token of a chunk has its own system in memory."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MesaParams(GateParams):
     """Settings of mesa."""
 
@@ -139,7 +137,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> 
     """Return the parts of the matrix; ``weights`` is ``read``.
 
     ``queries`` and ``keys`` are unit vectors, and ``solved`` is ``(H_i + λ I)⁻¹ q_i``, ``[..., n, d]`` each. ``read``
-    holds the products of the solved queries with the faded keys. ``linear`` holds those of the queries themselves,
+    holds the products of the solved queries with the decayed keys. ``linear`` holds those of the queries themselves,
     ``[..., n, n]`` each.
     """
     q, k = at_least_float32(q), at_least_float32(k)
@@ -191,9 +189,8 @@ def cost(n: int, d: int, p: MesaParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="mesa",
+    __name__,
     title="Mesa",
-    family="gated",
     summary="At each token, ridge regression computes the state that best maps all keys so far to their values.",
     formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
     r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
@@ -201,14 +198,9 @@ VARIANT = Variant(
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     complexity="n d²",
     params=MesaParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     rows_sum_to_one=False,
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="solved",
@@ -235,9 +227,9 @@ VARIANT = Variant(
     further=(
         Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
     ),
-    note="Queries and keys are scaled to length 1. The delta rule takes only one step towards the state that Mesa "
-    "computes. In trained models, gates, write strengths and one λ per component are learned. The linear system of "
-    "each query is solved approximately, by a few conjugate-gradient steps. Here, λ is one number, the gate follows "
-    "a fixed rule, and each system is solved exactly. With decay, this takes time n d³. Without a causal mask, "
-    "every query reads the final state.",
+    note="Queries and keys are scaled to length 1. DeltaNet takes only one step towards the state that Mesa computes. "
+    "In trained models, the gates, the write strengths and one ridge penalty λ per component are learned. There, the "
+    "linear system of each query is solved approximately, by a few conjugate-gradient steps. Here, λ is one number, "
+    "the gate follows a fixed rule, and each system is solved exactly. With decay, the time grows as n d³, for n "
+    "tokens and head size d. Without a causal mask, every query reads the final state.",
 )

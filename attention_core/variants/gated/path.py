@@ -1,12 +1,10 @@
-"""PaTH: each token between a key and a later query removes the key's component along the token's own direction.
+"""PaTH: every token after a key, up to the query, removes the key's component along the token's own direction w.
 
 An entry of the matrix is ``q_iᵀ H_i H_{i-1} ... H_{j+1} k_j`` with ``H_t = I - β w_t w_tᵀ``. At β = 1, ``H_t`` is a
-projection; at β = 2, it is a reflection. The position of a token thus depends on the text, whereas the angle of RoPE
-depends on the distance alone. The matrix of all these entries is that of fast weights: keys write to a state, each
-token erases along w, and queries read.
+projection; at β = 2, it is a reflection. The change of a key thus depends on the tokens in between, whereas the angle
+of RoPE depends only on the distance. The same matrix results from fast weights: each token erases the state along w and
+then writes its key and value, and queries read the state.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -20,7 +18,6 @@ from attention_core.variant import Intermediate, Paper, SpecialCase
 KEYS, TURNED, FIXED = RULES = ("keys", "turned keys", "fixed")
 
 
-@dataclass(frozen=True, kw_only=True)
 class PathParams(Params):
     """Settings of PaTH."""
 
@@ -69,14 +66,14 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: PathParams, *, causal: bool) 
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=True,
     gates=lambda p: "none",
     along=True,
-    key="path",
     title="PaTH",
-    summary="Each token between key and query removes β times the key's component along the token's own direction w.",
+    summary="From each key, every later token up to the query's own subtracts β times the key's component along that "
+    "token's direction w.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -127,8 +124,8 @@ VARIANT = fast_weights.variant(
         "https://arxiv.org/abs/2505.16381",
     ),
     note="Queries and keys are scaled to length 1. In PaTH, w and β are learned, w passes through a short "
-    "convolution, and softmax is applied to this matrix. Here, w follows a fixed rule, and there is no convolution "
-    "and no softmax. Without a causal mask, all tokens are written first, in order. Then every query reads the "
-    "final state.",
+    "convolution, and the products of queries and changed keys pass through softmax. Here, w follows a fixed rule, "
+    "and there is no convolution and no softmax. Without a causal mask, all tokens are processed first, in order. "
+    "Then every query reads the final state.",
     special_cases=(SpecialCase("deltanet", {"along": KEYS, "strength": 1.0}),),
 )

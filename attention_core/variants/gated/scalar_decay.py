@@ -1,12 +1,11 @@
 """Scalar decay: linear attention without a normaliser, on a state that decays by one factor per token.
 
-Mamba-2 calls this form state space duality, Lightning attention uses constant gates, and simple GLA uses a gate of the
-token. With a gate of 1 it is linear attention without feature map and normaliser. With the harmonic gate and
-``write="rest"``, the state is the mean of ``k vᵀ`` over all tokens so far.
+Mamba-2 calls this form state space duality. Lightning attention uses constant gates, and simple GLA computes a gate
+from each token. With a gate of 1, this is linear attention without feature map and normaliser. With the harmonic gate
+and ``write="rest"``, the state is the mean of ``k vᵀ`` over all tokens so far.
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,14 +17,13 @@ from attention_core.settings import param
 from attention_core.variant import Intermediate, Paper
 
 
-@dataclass(frozen=True, kw_only=True)
 class ScalarDecayParams(GateParams):
     """Settings of scalar decay."""
 
     write: str = param(
         "whole",
         choices=("whole", "rest"),
-        help="Factor of each value that is written. whole: 1; rest: 1 minus the gate, so the state does not grow "
+        help="Factor of each value when it is written. whole: 1; rest: 1 minus the gate, so the state does not grow "
         "with the number of tokens.",
     )
 
@@ -38,25 +36,25 @@ def tokens(q: Tensor, k: Tensor, p: ScalarDecayParams, first: int) -> Tokens:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: ScalarDecayParams, *, causal: bool) -> Tensor:
-    """Fade, write and read: ``S ← α S + β k vᵀ``, ``o = qᵀ S / √d``; β is 1, or ``1 - α`` if ``write`` is "rest"."""
+    """Decay, write and read: ``S ← α S + β k vᵀ``, ``o = qᵀ S / √d``; β is 1, or ``1 - α`` if ``write`` is "rest"."""
     gates = log_gates(k, p)
     alpha, beta = gates.exp(), written(gates, p) if p.write == "rest" else torch.ones_like(gates)  # [..., n, 1]
     q = q / math.sqrt(q.shape[-1])
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
-        S = alpha_t * S + beta_t * k_t.mT @ v_t  # fade, then write
+        S = alpha_t * S + beta_t * k_t.mT @ v_t  # decay, then write
         outputs.append(q_t @ S)  # read
     return torch.cat(outputs, -2) if causal else q @ S
 
 
 VARIANT = fast_weights.variant(
+    __name__,
     tokens,
-    definition=definition,
     erases=False,
     gates=one,
-    key="scalar_decay",
     title="Scalar decay",
-    summary="Linear attention whose state decays by one factor per token, as in Mamba-2 and Lightning attention.",
+    summary="Linear attention in which each token multiplies the whole state by a decay factor, as in Mamba-2 and "
+    "Lightning attention.",
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
     r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l,\quad \beta_j = 1 \text{ or } 1 - \alpha_j",
     params=ScalarDecayParams,

@@ -1,13 +1,12 @@
-"""A gated delta rule derived from softmax without training: the mean of the values plus a term of the centred keys.
+"""A gated delta rule derived from softmax: the mean of the values plus a term of the keys minus their mean.
 
-To first order in the logits, softmax attention is ``v̄ + C q`` with the covariance C of values and keys. C follows
-token by token from a state that fades by 1 - 1/t. The article's step also erases what the centred key reads, which
-makes it a gated delta rule: ``A_t = A_{t-1}((1 - 1/t) I - c cᵀ/t) + (v_t - v̄_{t-1}) cᵀ/t``, ``c = k_t - k̄_t``. Such a
-step is stable only for small ``‖c‖²/t``. Keys of real models exceed that bound early in a text, so the step is capped
-here.
+To first order in the logits, softmax attention is ``v̄ + C q`` with the covariance C of values and keys. C can be
+updated token by token in a state that decays by 1 - 1/t. The article's step also erases the value that the centred key
+retrieves, which makes it a gated delta rule: ``A_t = A_{t-1}((1 - 1/t) I - c cᵀ/t) + (v_t - v̄_{t-1}) cᵀ/t``,
+``c = k_t - k̄_t``. Such a step is stable only if ``‖c‖²/t`` is small. Keys of trained models are too long for this
+early in a text, so the step is capped here.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -23,7 +22,6 @@ from attention_core.settings import Params, param
 from attention_core.variant import Cost, Decoder, Intermediate, Variant
 
 
-@dataclass(frozen=True, kw_only=True)
 class SoftmaxGdnParams(Params):
     """Settings of the step from softmax to a gated delta rule."""
 
@@ -32,8 +30,8 @@ class SoftmaxGdnParams(Params):
         low=0.1,
         high=2.0,
         step=0.05,
-        help="Maximum share of the value stored under a centred key that a single step can erase. Larger steps are "
-        "shortened to this share.",
+        help="A centred key is a key minus the mean key. The cap is the largest share of the value stored under a "
+        "centred key that a single step can erase.",
     )
 
 
@@ -86,7 +84,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: 
         k_mean, v_mean = k_mean + (k_t - k_mean) / t, v_mean + new / t
         c = (k_t - k_mean) * scale
         beta = (p.cap / c.square().sum(-1, keepdim=True)).clamp(max=1 / t)
-        S = (1 - 1 / t) * S - beta * c.mT @ (c @ S)  # fade and erase
+        S = (1 - 1 / t) * S - beta * c.mT @ (c @ S)  # decay and erase
         S = S + beta * c.mT @ new  # write
         outputs.append(q_t * scale @ S + v_mean)  # read
     return torch.cat(outputs, -2) if causal else q * scale @ S + v_mean
@@ -169,9 +167,8 @@ def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="softmax_gdn",
+    __name__,
     title="Softmax as delta rule",
-    family="gated",
     summary="First-order expansion of softmax attention, computed with a delta rule: the mean of the value vectors "
     "plus a correction read from a decaying state.",
     formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
@@ -179,14 +176,9 @@ VARIANT = Variant(
     r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",
     complexity="n d²",
     params=SoftmaxGdnParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     approximates="softmax",
     signed=True,
     decoder=Decoder(init_state, step, normalised=False, tokens=taken),
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="strength",
@@ -220,7 +212,7 @@ VARIANT = Variant(
         ),
     ),
     source=articles.SOFTMAX_TO_GDN,
-    note="The write strength β is not learned. At token t it is 1/t, or less where the key is so far from the mean "
-    "key that the cap would be exceeded. The matrix is the output for the identity matrix as values, V = I. Without "
-    "a causal mask, all tokens are written first, in order. Then every query reads the final state.",
+    note="The write strength β is not learned. At token t, it is 1/t. It is smaller if the key is so far from the "
+    "mean key that the cap would be exceeded. The attention matrix is the output with the identity matrix as values. "
+    "Without a causal mask, all tokens are written first, in order. Then every query reads the final state.",
 )

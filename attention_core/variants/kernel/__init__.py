@@ -1,1 +1,1 @@
-"""Kernel variants: a feature map replaces the exponential, and the cost becomes linear in n."""
+"""Kernel variants: dot products of features replace the exponential, which makes the cost linear in n."""

@@ -5,10 +5,10 @@ exponential does not. Relative to the mean key ``k̄``, the logits ``c_j = q · 
 row. ``(1 + c_j + (c_j² - mean c²) / 2) / n`` is softmax to second order. Its rows sum to one without a division, and
 its entries may be negative. In the causal form, means are over the keys that the query attends to.
 
-The fast form needs only sums over keys of 1, x and x²/2, times the values and times ones, as products of features.
+The fast form needs only sums of 1, x and x²/2 over the keys, each multiplied by the values and by ones. All of these
+are products of features of queries and keys.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -17,13 +17,12 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.linear.causal_scan import with_ones
-from attention_core.ops.linear.monomials import BLOCK, add_products, monomials, width
+from attention_core.ops.linear.monomials import BLOCK, empty_sums, gather, monomials, width
 from attention_core.ops.linear.scans import by_chunks, by_heads, wants_gradient
 from attention_core.ops.softmax.masked import at_least_float32, keys_seen, scores
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class CentredTaylorParams(Params):
     """Settings of the centred series."""
 
@@ -31,7 +30,8 @@ class CentredTaylorParams(Params):
         2,
         low=1,
         high=2,
-        help="Order of the expansion. The state has about d rows at order 1 and about d²/2 rows at order 2.",
+        help="Order of the Taylor polynomial. The state has about d rows at order 1 and about d²/2 rows at order 2, "
+        "where d is the head size.",
     )
 
 
@@ -56,7 +56,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: b
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
     """Return the output of one head, ``[n, d]`` and ``[n, d_v]``."""
-    state, size = empty(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2])
+    state, size = empty_sums(q[..., 0, :], v[..., 0, :], p.order), block_size(q.shape[-2])
     into = None if wants_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
         k = relative(k, k[..., :1, :])
@@ -69,19 +69,13 @@ def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, caus
 
 
 def relative(k: Tensor, origin: Tensor) -> Tensor:
-    """Return keys minus one vector, ``[..., n, d]``: the series is the same, and large common parts cost no digits."""
+    """Return keys minus one vector, ``[..., n, d]``: the series is the same, with smaller rounding errors."""
     return at_least_float32(k) - at_least_float32(origin)
 
 
 def block_size(n: int) -> int:
     """Return the number of tokens whose features exist at the same time."""
     return min(n, BLOCK // 2)
-
-
-def gather(state: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None) -> tuple[None, Tensor]:
-    """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
-    features, v = monomials(k, order, into), at_least_float32(v)
-    return None, state + features @ with_ones(v) if into is None else add_products(state, features, v)
 
 
 def read(state: Tensor, q: Tensor, order: int, into: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -92,7 +86,7 @@ def read(state: Tensor, q: Tensor, order: int, into: Tensor | None) -> tuple[Ten
 def take(
     state: Tensor, q: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the outputs of the next tokens of the causal form; within a block the logits are cheaper."""
+    """Return the outputs of the next tokens if causal; within a block, logits are cheaper than features."""
     x, values = scores(at_least_float32(q), at_least_float32(k)).tril(), with_ones(at_least_float32(v))
     ones, first, *second = _powers(state, q, order, into)
     powers = [ones + values.cumsum(-2), first + x @ values]
@@ -121,12 +115,6 @@ def centred(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor
     return out
 
 
-def empty(q: Tensor, v: Tensor, p: CentredTaylorParams) -> Tensor:
-    """Return the sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    *lead, d_v = v.shape
-    return at_least_float32(v).new_zeros(*lead, width(q.shape[-1], p.order), d_v + 1)
-
-
 class State(NamedTuple):
     """The state of the decoder.
 
@@ -141,7 +129,7 @@ class State(NamedTuple):
 
 def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> State:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    return State(empty(q, v, p), at_least_float32(q).new_zeros(q.shape))
+    return State(empty_sums(q, v, p.order), at_least_float32(q).new_zeros(q.shape))
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) -> tuple[Tensor, State]:
@@ -170,22 +158,19 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="centred_taylor",
+    __name__,
     title="Centred Taylor",
-    family="kernel",
-    summary="Taylor expansion of the softmax weights around equal logits. Rows sum to one without a normaliser.",
+    summary="The softmax weights are replaced by their Taylor polynomial at equal logits, whose rows sum to one "
+    "without a normaliser.",
     formula=r"A_{ij} = \frac{1}{n_i}\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
     r"\quad c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
     complexity="n d³",
     params=CentredTaylorParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="It is close to softmax in rows whose logits differ little. In other rows, weights may be negative. At "
-    "order 1, the time grows as n d². Each row sums to 1, except for rounding errors. In float32, these errors "
-    "become visible when single weights are in the millions.",
+    note="The weights are close to those of softmax in rows whose logits differ little. In other rows, weights may be "
+    "negative. At order 1, the time grows as n d² instead of n d³, for n tokens and head size d. Each row sums to 1, "
+    "except for rounding errors. In float32, these errors become visible when single weights are in the millions.",
     source=articles.TAYLOR_EXPANSIONS,
 )

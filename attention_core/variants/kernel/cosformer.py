@@ -1,12 +1,12 @@
-"""cosFormer: products of the positive parts of queries and keys, which fade with distance like a quarter of a cosine.
+"""cosFormer: products of the positive parts of queries and keys, multiplied by a cosine that falls with distance.
 
-``cos(a_i - a_j) = cos a_i cos a_j + sin a_i sin a_j`` makes the fading a product of features too. Positions become
-angles from 0 to a right angle at the end of the text, so no weight is negative. A causal form must not use the length
-of the text. Its right angle is at the ``length`` setting, and all later tokens have that angle too.
+Positions become angles, from 0 at the first token to a right angle at the end of the text, so no weight is negative.
+Since ``cos(a_i - a_j) = cos a_i cos a_j + sin a_i sin a_j``, the cosine is a product of features too. A causal form
+must not use the length of the text. Its right angle is at the position ``length``, a setting, and all later tokens have
+the same angle.
 """
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -20,7 +20,6 @@ from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class CosformerParams(Params):
     """Settings of cosFormer."""
 
@@ -29,13 +28,13 @@ class CosformerParams(Params):
         low=1,
         high=65_536,
         scale="log",
-        help="Distance at which weights reach zero, used only with a causal mask. Positions beyond this length are "
-        "not distinguished. Without a causal mask, the length of the text is used instead.",
+        help="Distance at which weights reach zero, used only with a causal mask. Positions beyond this length count "
+        "as equal. Without a causal mask, the length of the text is used instead.",
     )
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
-    """Fade the products of positive parts with distance, then divide each row by its sum."""
+    """Multiply products of positive parts by a cosine of the distance, then divide each row by its sum."""
     n = q.shape[-2]
     length = p.length if causal else n
     position = torch.arange(n).to(q).clamp(max=length)
@@ -51,7 +50,7 @@ def phi(x: Tensor, turns: Tensor) -> LogFeatures:
     x, angles = at_least_float32(x), turns * (math.pi / 2)
     # The cosine of the rounded π/2 is not zero.
     cosines = angles.cos().masked_fill(turns == 1, 0.0)
-    # No factor is negative, so relu may follow the products: the backward pass then stores the features alone.
+    # No factor is negative, so relu can be applied after the products. The backward pass then stores only the features.
     return LogFeatures(torch.cat([x * cosines.to(x), x * angles.sin().to(x)], -1).relu_())
 
 
@@ -107,21 +106,17 @@ def cost(n: int, d: int, p: CosformerParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="cosformer",
+    __name__,
     title="cosFormer",
-    family="kernel",
     summary="Linear attention with ReLU features, multiplied by a cosine so that weights decrease with distance.",
     formula=r"A_{ij} \propto \operatorname{relu}(q_i)^\top \operatorname{relu}(k_j)\,"
     r"\cos\left(\frac{\pi}{2}\,\frac{i - j}{n}\right)",
     complexity="n d²",
     params=CosformerParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="All weights of a row are zero if no component is positive both in the query and in one of the keys. The "
-    "causal form uses the setting length instead of the number of tokens n.",
+    note="The weight falls to zero at a distance of n tokens, the length of the text. With a causal mask, it falls to "
+    "zero at the setting length instead. All weights of a row are zero if no component is positive both in the query "
+    "and in one of the keys.",
     source=Paper("cosFormer: Rethinking Softmax in Attention", 2022, "https://arxiv.org/abs/2202.08791"),
 )

@@ -3,10 +3,9 @@
 The similarity lies between 0 and 2. A zero vector stays zero, so its cosine with every vector is 0 and its similarity
 is 1. No weight exceeds ``2 / (1 + c)`` times the average of its row, where c is the mean cosine of the keys that the
 query attends to: twice the average if c is 0, more if most keys point away from the query. Only directions count, not
-lengths: it replaces softmax and does not approximate it.
+lengths, so cosine attention does not approximate softmax.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -21,7 +20,6 @@ from attention_core.ops.softmax.masked import at_least_float32, nonzero, rows_ov
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class CosineParams(Params):
     """Settings of cosine attention."""
 
@@ -80,21 +78,16 @@ def cost(n: int, d: int, p: CosineParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="cosine",
+    __name__,
     title="Cosine",
-    family="kernel",
     summary="Linear attention with the similarity 1 + cos(q, k), which is never negative.",
     formula=r"A_{ij} = \frac{1 + \cos(q_i, k_j)}{\sum_l \left(1 + \cos(q_i, k_l)\right)},"
     r"\quad \cos(q, k) = \frac{q \cdot k}{\|q\|\, \|k\|}",
     complexity="n d²",
     params=CosineParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     decoder=Decoder(init_state, step),
-    note="A weight is at most 2 / (1 + c) times the mean weight of its row, where c is the mean cosine of the row. "
-    "The result is unreliable if all keys point away from the query, because the sum of 1 + cos over the row is then "
-    "almost zero.",
+    note="A weight is at most 2 / (1 + c) times the mean weight of its row, where c is the mean of cos(q, k) over the "
+    "keys of the row. The result is unreliable if all keys point away from the query, because the sum of 1 + cos over "
+    "the row is then almost zero.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
 )

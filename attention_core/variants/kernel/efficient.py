@@ -1,8 +1,8 @@
 """Efficient attention: a softmax over features for queries times a softmax over positions for keys.
 
-Every feature of the keys gathers one summary of the values over all positions, and every query mixes these summaries:
-the gather and distribute of A²-Nets (arXiv 1810.11579). Rows sum to one without a division. It replaces softmax and
-does not approximate it.
+Every feature of the keys averages the values over all positions, and every query mixes these averages: the gather and
+distribute steps of A²-Nets (arXiv 1810.11579). Rows sum to one without a division. Efficient attention does not
+approximate softmax.
 
 The causal form divides each feature of the keys by its running sum over the positions so far. Its rows still sum to
 one, but queries no longer share one normalised matrix of keys.
@@ -38,7 +38,7 @@ def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None)
     q, k = at_least_float32(q), at_least_float32(k)
     if not causal:
         return Features(q.softmax(-1), k.softmax(-2))
-    with torch.no_grad():  # the reference cancels between the keys and their running sum
+    with torch.no_grad():  # the reference cancels when keys are divided by their running sum
         reference = running_max(k)
         if before is not None and before.reference is not None:
             reference = torch.maximum(reference, before.reference)
@@ -78,7 +78,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
 def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
     """Return the outputs of a chunk of the causal form, and the next state.
 
-    If the running maximum of no feature rises far within the chunk, the last maximum is the reference of all tokens.
+    If no feature's running maximum rises far within the chunk, the last maximum is the reference of all tokens.
     """
     before, values, wide = state.reference, with_ones(at_least_float32(v)), at_least_float32(k)
     assert before is not None
@@ -113,19 +113,14 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict
 
 
 VARIANT = Variant(
-    key="efficient",
+    __name__,
     title="Efficient",
-    family="kernel",
-    summary="For each key component, a softmax over positions averages the values. Each query mixes these averages.",
+    summary="Each key component averages the values with a softmax over positions, and each query mixes these "
+    "averages with a softmax over its own components.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
-    anatomy=anatomy,
-    note="With a causal mask, each key component is normalised by a running sum. The matrix is then no longer the "
-    "product of two softmax matrices.",
+    note="With a causal mask, the softmax over positions covers only the positions up to the query, so it is "
+    "different for each query. The matrix is then no longer the product of two softmax matrices.",
     source=Paper("Efficient Attention: Attention with Linear Complexities", 2018, "https://arxiv.org/abs/1812.01243"),
 )

@@ -1,8 +1,8 @@
 """Expectation-maximisation attention: a few bases, found by soft clustering of the keys, represent all tokens.
 
-Each round assigns every key softly to the bases (E step), then moves each basis to the unit vector along the mean of
-its keys (M step). Queries are assigned to the last bases, and each basis returns the mean of the values of its keys in
-the last round.
+Each round assigns every key softly to the bases (E step), then moves each basis to the unit vector along the weighted
+mean of its keys (M step). Finally, queries are assigned to the bases, and each basis returns the weighted mean of the
+values, with the weights of the last E step.
 
 ``sharpness`` is the λ of the formula. It is 1 by default, as in the paper. Bases are unit vectors, so their products
 with keys do not grow with d as products of queries and keys do; a scale of 1/√d would make all bases nearly equal.
@@ -10,7 +10,6 @@ with keys do not grow with d as products of queries and keys do; a scale of 1/�
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -22,7 +21,6 @@ from attention_core.ops.softmax.masked import at_least_float32, nonzero
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class EmanetParams(Params):
     """Settings of expectation-maximisation attention."""
 
@@ -32,7 +30,7 @@ class EmanetParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number of cluster centres. More centres give a finer clustering but cost more.",
+        help="Number of bases, the cluster centres. More bases give a finer clustering but cost more.",
     )
     iterations: int = param(
         3, low=1, high=20, help="Number of clustering rounds. The bases usually stop changing after a few rounds."
@@ -142,23 +140,17 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -
 
 
 VARIANT = Variant(
-    key="emanet",
+    __name__,
     title="Expectation maximisation",
-    family="kernel",
-    summary="Groups the keys into soft clusters, the bases. Each basis averages the values, and each query mixes "
-    "these averages.",
+    summary="Keys form soft clusters around a few centres (bases), each cluster averages its values, and each query "
+    "mixes these averages.",
     formula=r"A = \operatorname{softmax}_{\text{bases}}(\lambda Q \mu^\top)\,\hat Z^\top,\quad "
     r"Z = \operatorname{softmax}_{\text{bases}}(\lambda K \mu^\top),\; \hat Z_{jb} = \frac{Z_{jb}}{\sum_l Z_{lb}},\;"
     r" \mu \leftarrow \frac{\hat Z^\top K}{\|\hat Z^\top K\|}",
     complexity="T n b d",
     params=EmanetParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     causal_reason="its bases are computed from all tokens, so every output depends on later tokens.",
     random=True,
-    anatomy=anatomy,
     source=Paper(
         "Expectation-Maximization Attention Networks for Semantic Segmentation",
         2019,

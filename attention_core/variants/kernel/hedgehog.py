@@ -1,8 +1,8 @@
 """Hedgehog: the features of a token are the softmax of its entries and the softmax of their negatives.
 
-Peaks in queries and keys stay peaks in the features, whereas maps such as ``elu + 1`` flatten them. Entries far below
-zero count as much as entries far above. Untrained, as here, it replaces softmax; it approximates softmax only after
-training.
+The largest entries of queries and keys dominate the features, whereas maps such as ``elu + 1`` flatten them. Entries
+far below zero count as much as entries far above zero. Hedgehog approximates softmax only after training, which is not
+done here.
 """
 
 import torch
@@ -54,24 +54,19 @@ def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="hedgehog",
+    __name__,
     title="Hedgehog",
-    family="kernel",
-    summary="Linear attention with the features softmax(x) and softmax(-x), which preserve the peaks in a token's "
-    "vector.",
+    summary="Linear attention on softmax(x) and softmax(-x) of each query or key x, which emphasise its largest and "
+    "smallest components.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(x) = [\operatorname{softmax}(x), \operatorname{softmax}(-x)]",
     complexity="n d²",
     params=Params,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="In trained models, a linear map before the two softmaxes is learned so that the weights imitate softmax "
-    "attention. Here, there is no such map. All weights of a row are zero if all products of its features are too "
-    "small for float32.",
+    "attention. Here, there is no such map. All weights of a row are zero if the dot products of the query's features "
+    "with those of all keys are too small for float32.",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,

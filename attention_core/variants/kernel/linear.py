@@ -1,9 +1,8 @@
 """Linear attention: a positive feature map replaces the exponential, and the cost grows like n.
 
-It replaces softmax and does not approximate it with any setting.
+Linear attention does not approximate softmax at any setting.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -18,7 +17,6 @@ from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class LinearParams(Params):
     """Settings of linear attention."""
 
@@ -102,23 +100,18 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -
 
 
 VARIANT = Variant(
-    key="linear",
+    __name__,
     title="Linear",
-    family="kernel",
-    summary="Feature maps replace the exponential, so the products of keys and values are summed once for all queries.",
+    summary="A dot product of features replaces the exponential, so the products of keys and values are summed once "
+    "for all queries.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=LinearParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    anatomy=anatomy,
-    note="All weights of a row are zero if all products of its features are zero. With relu, this happens if no "
-    "component is positive both in the query and in one of the keys. With other feature maps, it happens only if "
-    "exponentials are too small for float32.",
+    note="All weights of a row are zero if the dot products of the query's features with those of all keys are zero. "
+    "With relu, this happens if no component is positive both in the query and in one of the keys. With other feature "
+    "maps, it happens only if exponentials are too small for float32.",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,

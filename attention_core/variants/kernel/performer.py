@@ -2,21 +2,21 @@
 
 With ``x = q / d^¼`` and ``y = k / d^¼`` the kernel is ``exp(x·y)``. For ``w ~ N(0, I)`` it is the mean of
 ``exp(w·x - ‖x‖²/2) exp(w·y - ‖y‖²/2)`` (positive), of the same with w and -w (hyperbolic), and of
-``exp(‖x‖²/2) exp(‖y‖²/2) cos(w·(x - y))`` (trig). ``relu`` estimates the arc-cosine kernel instead of softmax. Three of
-the four kinds estimate softmax, so the variant as a whole is compared with softmax.
+``exp(‖x‖²/2) exp(‖y‖²/2) cos(w·(x - y))`` (trig). ``relu`` estimates the arc-cosine kernel instead. The other three
+kinds estimate softmax, so the variant as a whole is compared with softmax.
 
-The similarities are unbiased with row norms of N(0, I), which is the default; the weights, divided by row sums, are
-not. Directions of fixed length √d usually have a smaller variance but a bias, except for ``relu``. On average,
-``positive`` and ``hyperbolic`` similarities are then too small, and increasingly so as ``‖x + y‖`` grows; in the heads
-of trained models often by most of the true value.
+By default, the directions w have the random lengths of N(0, I). The similarities are then unbiased, but the weights,
+which are divided by row sums, are not. Directions of fixed length √d usually lower the variance but introduce a bias,
+except for ``relu``. On average, ``positive`` and ``hyperbolic`` similarities are then too small, and more so as
+``‖x + y‖`` grows. In the heads of trained models, they are often smaller than half the true value.
 
-No constant is added to features or sums: the shifts that keep exponentials in range cancel in each row. Such a constant
-would hide two failures. A row of ``relu`` is zero if no feature is positive in both the query and a key. Weights of
-``trig`` grow without bound as a sum of signed estimates cancels.
+Some implementations add a small constant to the features or row sums. Here, no such constant is added, because it would
+hide two failures: with ``relu``, a row is zero if no feature is positive in both the query and a key, and with
+``trig``, weights grow without bound as the signed estimates of a row cancel. The shifts that keep exponentials in range
+cancel in each row.
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -35,7 +35,6 @@ from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 KINDS = ("positive", "hyperbolic", "trig", "relu")
 
 
-@dataclass(frozen=True, kw_only=True)
 class PerformerParams(Params):
     """Settings of the random features."""
 
@@ -45,7 +44,7 @@ class PerformerParams(Params):
         high=2048,
         scale="log",
         budget=True,
-        help="Number m of random directions. The random error of the similarities decreases roughly as 1/√m.",
+        help="Number m of random directions. The random error of the estimated kernel decreases roughly as 1/√m.",
     )
     kind: str = param(
         "positive",
@@ -56,14 +55,14 @@ class PerformerParams(Params):
     )
     orthogonal: bool = param(
         True,
-        help="Make the random directions orthogonal in groups of d. Orthogonal directions cover space more evenly "
-        "than independent ones.",
+        help="Make the random directions orthogonal in groups of d, the head size. Orthogonal directions cover space "
+        "more evenly than independent ones.",
     )
     row_norms: str = param(
         "chi",
         choices=("chi", "fixed"),
-        help="Lengths of the random directions. chi: random, as for Gaussian vectors, which makes the similarities "
-        "unbiased; fixed: always √d, which usually lowers the variance but introduces bias, except with relu.",
+        help="Lengths of the random directions. chi: random, as for Gaussian vectors, which makes the estimated "
+        "kernel unbiased; fixed: always √d, which usually lowers the variance but introduces bias, except with relu.",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the directions.")
     mode: str = param(
@@ -232,28 +231,23 @@ def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> 
 
 
 VARIANT = Variant(
-    key="performer",
+    __name__,
     title="Performer",
-    family="kernel",
-    summary="Linear attention with random features whose dot products estimate a kernel, by default the exponential "
-    "of softmax.",
+    summary="Linear attention with random features, whose dot products estimate a kernel: by default, the exponential "
+    "in softmax.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(q) = \tfrac{1}{\sqrt m} \exp\!\left(W x - \tfrac{\|x\|^2}{2}\right),\; x = q / d^{1/4}",
     complexity="n m d",
     params=PerformerParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     approximates="softmax",
     signed=True,
     random=True,
     decoder=Decoder(init_state, step),
-    anatomy=anatomy,
-    note='With row norms "chi" of the random projections, the estimated similarities are unbiased, but the normalised '
-    "weights are not. Fixed row norms bias the similarities for all features except relu, which estimates a different "
-    "kernel from that of softmax. With trig, weights can be negative. They can also be very large if the "
-    "similarities of a query nearly sum to zero.",
+    note='The features are functions of random projections of queries and keys. With row norms "chi", their dot '
+    'products estimate the kernel without bias, but the normalised weights are biased. With row norms "fixed", the '
+    "dot products are biased for all features except relu. relu estimates a different kernel from that of softmax. "
+    "With trig, weights can be negative. They can also be very large if the dot products of a query nearly sum to "
+    "zero.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
     further=(articles.PERFORMER,),
 )

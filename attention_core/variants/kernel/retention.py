@@ -1,13 +1,12 @@
-"""Retention: linear attention in which each similarity fades by a factor γ with every token of distance.
+"""Retention: linear attention in which each similarity is multiplied by γ for every token of distance.
 
-Plain linear attention sums up the past without forgetting. Here the sums shrink by γ before a token is added; γ = 1 is
-linear attention. RetNet divides a row by at least 1, so small similarities give a small output. Here each row is
-divided by its sum, as in all kernel variants. Without a causal mask, later tokens fade in the same way: a forward pass
-and a backward pass add up, and the token itself counts once.
+In plain linear attention, sums over earlier tokens do not decay. Here, they are multiplied by γ before each token is
+added; γ = 1 gives linear attention. RetNet divides a row by at least 1, so small similarities give a small output.
+Here, each row is divided by its sum, as in all kernel variants. Without a causal mask, later tokens decay in the same
+way: the sums of a forward pass and a backward pass are added, and the token itself counts once.
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -22,7 +21,6 @@ from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class RetentionParams(Params):
     """Settings of retention."""
 
@@ -46,7 +44,7 @@ class RetentionParams(Params):
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
-    """Fade the products of features by ``γ^|i-j|``, then divide each row by its sum."""
+    """Multiply the products of features by ``γ^|i-j|``, then divide each row by its sum."""
     phi = {**MAPS, "exp": torch.exp}[p.feature_map]
     position = torch.arange(q.shape[-2]).to(q)
     distance = (position[:, None] - position).abs()  # [n, n]
@@ -62,7 +60,7 @@ def faded(n: int, p: RetentionParams, like: Tensor) -> Tensor:
 
 @torch.no_grad()
 def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None = None) -> Tensor:
-    """Return the logarithm of the largest faded key of each feature, ``[..., n, d]``, for every query position.
+    """Return the logarithm of the largest decayed key of each feature, ``[..., n, d]``, for every query position.
 
     These peaks cancel in a row. Only ``exp`` needs them to stay in range: for other maps they are 0, ``[n, 1]``.
 
@@ -85,7 +83,8 @@ def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None =
 def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features:
     """Return ``φ(q)`` and ``φ(k)`` with a reference that rises by ``-log γ`` per token, starting from ``peak``.
 
-    Each chunk starts its own count: over a long text the reference would lose its digits, and ``γ^n`` would underflow.
+    The reference restarts in each chunk, because over a long text it would be rounded too coarsely and ``γ^n`` would
+    underflow.
     With ``exp``, each row is known up to a factor. With the peaks of both directions, the features also serve the
     backward pass over the text.
     """
@@ -99,7 +98,7 @@ def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features
 
 def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
     """Return ``γ^|i-j| φ(q_i)·φ(k_j)``, each row divided by its sum, ``[..., n, n]``."""
-    # In float64, because the references grow with the distance from the first token and lose digits.
+    # In float64, because float32 would round the references too coarsely: they grow along the text.
     q_wide, k_wide = q.double(), k.double()
     peak = peaks(k_wide, p, causal=causal)  # [..., n, d]
     similarity = similarities(features(q_wide, k_wide, peak, p), causal=True)  # j <= i, [..., n, n]
@@ -225,23 +224,18 @@ def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="retention",
+    __name__,
     title="Retention",
-    family="kernel",
-    summary="Linear attention with exponential decay: a similarity is multiplied by γ per token of distance.",
+    summary="Linear attention with exponential decay: each similarity is multiplied by γ for every token of distance.",
     formula=r"A_{ij} = \frac{\gamma^{|i-j|}\, \varphi(q_i)^\top \varphi(k_j)}"
     r"{\sum_l \gamma^{|i-l|}\, \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=RetentionParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    definition=definition,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="All weights of a row are zero if all products of its features are zero. With relu, this happens if no "
-    "component is positive both in the query and in one of the keys. With other feature maps, it happens only if "
-    "exponentials are too small for float32.",
+    note="All weights of a row are zero if the dot products of the query's features with those of all keys are zero. "
+    "With relu, this happens if no component is positive both in the query and in one of the keys. With other feature "
+    "maps, it happens only if exponentials are too small for float32.",
     source=Paper(
         "Retentive Network: A Successor to Transformer for Large Language Models",
         2023,

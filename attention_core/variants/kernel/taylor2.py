@@ -1,23 +1,21 @@
 """Second-order Taylor attention: ``1 + x + x²/2``, which is always positive, replaces the exponential of a logit x.
 
-It equals softmax to second order and approximates it while logits are small. The parabola has its minimum at -1 and is
-symmetric around it, so logits x and -2 - x have the same weight.
+It equals softmax to second order, so it approximates softmax if logits are small. The parabola has its minimum at -1
+and is symmetric around it, so logits x and -2 - x have the same weight.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.linear.causal_scan import divided, with_ones
-from attention_core.ops.linear.monomials import BLOCK, add_products, monomials, width
+from attention_core.ops.linear.monomials import BLOCK, empty_sums, gather, monomials, width
 from attention_core.ops.linear.scans import by_chunks, by_heads, wants_gradient
 from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum, scores
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class Taylor2Params(Params):
     """Settings of the Taylor series."""
 
@@ -28,23 +26,17 @@ class Taylor2Params(Params):
     )
 
 
-def gather(state: Tensor, k: Tensor, v: Tensor, into: Tensor | None) -> tuple[None, Tensor]:
-    """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
-    features, v = monomials(k, into=into), at_least_float32(v)
-    return None, state + features @ with_ones(v) if into is None else add_products(state, features, v)
-
-
 def read(state: Tensor, q: Tensor, into: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return the outputs of a block of queries from the sums over all keys."""
     return divided((state.mT @ monomials(q, into=into)).mT), state
 
 
 def take(state: Tensor, q: Tensor, k: Tensor, v: Tensor, into: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return the outputs of the next tokens of the causal form; within a block the series itself is cheaper."""
+    """Return the outputs of the next tokens if causal; within a block, the polynomial is cheaper than features."""
     past = (state.mT @ monomials(q, into=into)).mT
     x = scores(at_least_float32(q), at_least_float32(k))
     out = divided((1 + x + x.square() / 2).tril() @ with_ones(at_least_float32(v)) + past)
-    return out, gather(state, k, v, into)[1]
+    return out, gather(state, k, v, into=into)[1]
 
 
 def weights(q: Tensor, k: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
@@ -80,8 +72,7 @@ def block_size(n: int, p: Taylor2Params, *, causal: bool) -> int:
 
 def init_state(q: Tensor, v: Tensor, p: Taylor2Params) -> Tensor:
     """Return the sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
-    *lead, d_v = v.shape
-    return at_least_float32(v).new_zeros(*lead, width(q.shape[-1]), d_v + 1)
+    return empty_sums(q, v)
 
 
 def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tuple[Tensor, Tensor]:
@@ -102,21 +93,18 @@ def cost(n: int, d: int, p: Taylor2Params, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="taylor2",
+    __name__,
     title="Second-order Taylor",
-    family="kernel",
-    summary="Replaces the exponential by its second-order Taylor polynomial, which is always positive, at linear cost.",
+    summary="The second-order Taylor polynomial, which is always positive, replaces the exponential of softmax and "
+    "makes the cost linear in the number of tokens.",
     formula=r"A_{ij} = \frac{1 + x_{ij} + x_{ij}^2 / 2}{\sum_l \left(1 + x_{il} + x_{il}^2 / 2\right)},"
     r"\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n d³",
     params=Taylor2Params,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     decoder=Decoder(init_state, step),
-    note="The weights are close to those of softmax if the logits are small. Below a logit of -1 the polynomial "
-    "rises again, so a logit of -10 gets the same weight as a logit of 8.",
+    note="The weights are close to those of softmax if the logits are small. The polynomial is smallest at a logit of "
+    "-1 and rises again below it, so a logit of -10 gets the same weight as a logit of 8.",
     source=articles.EVEN_TAYLOR,
     # The series as a product of features: 1, x and x ⊗ x / √2.
     further=(articles.INFINITE_DIMENSION,),

@@ -1,11 +1,10 @@
-"""Funnel: averages neighbouring queries; each group attends once and shares the output.
+"""Funnel: neighbouring queries are averaged in groups, and all tokens of a group share one output.
 
-As in Funnel-Transformer, the first token, which a classifier reads, keeps a query of its own. In the paper the shorter
-result goes on to the next layer and is repeated to full length after the last one. Here it is repeated immediately, so
-that there is an n x n matrix. Funnel approximates softmax, with the stride as its budget: at stride 1 it is softmax.
+As in Funnel-Transformer, the first token keeps its own query, because a classifier uses its output. In the paper, the
+shorter result is passed to the next layer, and it is repeated to full length after the last layer. Here, it is repeated
+immediately, so that there is an n x n matrix. Funnel approximates softmax; a larger stride is cheaper but less
+accurate, and at stride 1 the result is softmax.
 """
-
-from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -23,7 +22,6 @@ from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class FunnelParams(Params):
     """Settings of funnel attention."""
 
@@ -77,18 +75,13 @@ def cost(n: int, d: int, p: FunnelParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="funnel",
+    __name__,
     title="Funnel",
-    family="low_rank",
-    summary="Averages neighbouring queries in groups. The output of each group is computed once and shared by its "
-    "tokens.",
+    summary="Neighbouring queries are averaged in groups, and all tokens of a group share one output.",
     formula=r"A = R\, \operatorname{softmax}\left(\frac{(P Q) K^\top}{\sqrt{d}}\right),"
     r"\quad R \text{ repeats each row for the } s \text{ tokens averaged}",
     complexity="n² d / s",
     params=FunnelParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper(
         "Funnel-Transformer: Filtering out Sequential Redundancy for Efficient Language Processing",
         2020,
@@ -97,7 +90,6 @@ VARIANT = Variant(
     approximates="softmax",
     causal_reason="an averaged query contains later tokens, so the output of an earlier token would depend on later "
     "tokens.",
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="provenance",
@@ -118,6 +110,6 @@ VARIANT = Variant(
             rows="pool",
         ),
     ),
-    note="The first token keeps its own query. The other tokens of a group share one row of weights.",
+    note="The first token is a group of its own. In the other groups, all tokens have the same row of weights.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

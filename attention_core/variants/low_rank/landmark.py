@@ -1,11 +1,9 @@
 """Double softmax: queries attend to m key landmarks, and m query landmarks attend to all keys.
 
-This is Nyström attention without its middle factor, the inverse of the landmarks' own attention matrix. Without that
-factor it does not approximate softmax: with every token as its own landmark, the matrix is softmax's matrix times
-itself. More landmarks raise the rank of the matrix, but do not reduce its error against softmax.
+This is Nyström attention without its middle factor, the inverse of the attention matrix between landmarks. Without that
+factor, it does not approximate softmax: if every token is its own landmark, the matrix is the softmax matrix multiplied
+by itself. More landmarks raise the rank of the matrix, but do not reduce its error relative to softmax.
 """
-
-from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -16,7 +14,6 @@ from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import Cost, Intermediate, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class LandmarkParams(Params):
     """Settings of the double softmax."""
 
@@ -26,8 +23,8 @@ class LandmarkParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number m of landmarks for the queries, with as many again for the keys. More landmarks give finer "
-        "detail but cost more. At most n are used.",
+        help="Number m of query landmarks. There are equally many key landmarks. More landmarks give finer detail but "
+        "cost more. At most n are used, one per token.",
     )
     method: str = param(
         "segment_means",
@@ -71,21 +68,17 @@ def cost(n: int, d: int, p: LandmarkParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="landmark",
+    __name__,
     title="Landmarks",
-    family="low_rank",
-    summary="A product of two softmaxes: queries attend to landmarks, and landmarks attend to all keys.",
+    summary="Queries attend to landmarks, which are means of tokens, and landmarks attend to all keys: a product of "
+    "two softmax matrices.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q \tilde{K}^\top}{\sqrt{d}}\right)"
     r"\operatorname{softmax}\left(\frac{\tilde{Q} K^\top}{\sqrt{d}}\right),"
     r"\quad \tilde{Q}, \tilde{K} \in \mathbb{R}^{m \times d}",
     complexity="n m d",
     params=LandmarkParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=articles.NYSTROMFORMER,
     causal_reason="each landmark is a mean of several tokens, including later tokens.",
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="left",

@@ -1,14 +1,12 @@
 """Linformer: queries attend to m linear mixtures of the n keys and values.
 
-The paper trains the two projections E and F, ``[m, n]``. Nothing is trained here, so that the projections are fixed:
-segment means, segment means under a triangular window (the paper's convolution with a window as wide as its stride), or
-Gaussian numbers (the Johnson-Lindenstrauss projection of the paper's proof).
+The paper trains the two projections E and F, ``[m, n]``. Here, they are fixed. They are segment means, segment means
+with a triangular window (the paper's convolution with a window as wide as its stride), or Gaussian random numbers (the
+Johnson-Lindenstrauss projection of the paper's proof).
 
-Linformer approximates softmax, with the rank m as its budget: with either kind of mean it is softmax once m reaches n.
-With the Gaussian projection it is not softmax at any m.
+Linformer approximates softmax. With either kind of mean, the result is softmax when m reaches n. With the Gaussian
+projection, it is not softmax at any m.
 """
-
-from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -19,7 +17,6 @@ from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class LinformerParams(Params):
     """Settings of Linformer."""
 
@@ -30,7 +27,7 @@ class LinformerParams(Params):
         scale="log",
         budget=True,
         help="Number m of projected keys and values. Larger values come closer to softmax but cost more. At most n "
-        "are used.",
+        "are used, one per token.",
     )
     projection: str = param(
         "mean",
@@ -85,25 +82,20 @@ def cost(n: int, d: int, p: LinformerParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="linformer",
+    __name__,
     title="Linformer",
-    family="low_rank",
-    summary="Projects the n keys and values to m mixtures. Every query attends to these mixtures.",
+    summary="The n keys and n values are mixed into m keys and m values, and every query attends to these m mixtures.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (E K)^\top}{\sqrt{d}}\right) F,"
     r"\quad E, F \in \mathbb{R}^{m \times n}",
     complexity="n m d",
     params=LinformerParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     approximates="softmax",
     causal_reason="each projected key is a mixture of tokens from the whole text, including later tokens.",
     rows_sum_to_one=False,
     signed=True,
     random=True,
-    anatomy=anatomy,
-    note="The projections are not trained here. In the paper they are learned, so a trained Linformer may have a "
-    "much smaller error.",
+    note="In the paper, the mixing matrices (projections) are learned. Here, they are not trained, so a trained "
+    "Linformer may have a much smaller error.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

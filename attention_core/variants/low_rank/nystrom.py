@@ -1,13 +1,12 @@
 """Nyström attention: softmax factored through landmarks, with a pseudo-inverse in the middle.
 
-The iterative inverse starts from norms of each matrix separately, so that no example of a batch changes another's
-output.
+The starting value of the iterative inverse depends on the norms of each matrix separately, so that one example of a
+batch never changes the output of another.
 """
 
 import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -20,7 +19,6 @@ from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class NystromParams(Params):
     """Settings of Nyström attention."""
 
@@ -29,7 +27,8 @@ class NystromParams(Params):
         low=1,
         high=1024,
         scale="log",
-        help="Number of landmarks. With as many landmarks as tokens, each token is its own landmark.",
+        help="Number of landmarks, which are means of tokens. With as many landmarks as tokens, each token is its own "
+        "landmark.",
         budget=True,
     )
     method: str = param(
@@ -40,8 +39,8 @@ class NystromParams(Params):
     inverse: str = param(
         "iterative",
         choices=("iterative", "exact"),
-        help="Method for the pseudo-inverse of the landmarks' matrix. iterative: a few matrix products; exact: from "
-        "the singular values.",
+        help="Method for the pseudo-inverse of the matrix of landmarks to landmarks. iterative: a few matrix "
+        "products; exact: from the singular values.",
     )
     iterations: int = param(
         6,
@@ -130,24 +129,19 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 
 
 VARIANT = Variant(
-    key="nystrom",
+    __name__,
     title="Nyström",
-    family="low_rank",
-    summary="Approximates softmax by a product of three matrices: queries to landmarks, a pseudo-inverse, and "
-    "landmarks to keys.",
+    summary="Approximates the softmax matrix by a product of three matrices: queries to landmarks, the pseudo-inverse "
+    "of landmarks to landmarks, and landmarks to keys.",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",
     complexity="n m d + m³",
     params=NystromParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     causal_reason="its landmarks are means of many tokens, including later tokens.",
     rows_sum_to_one=False,
     signed=True,
-    anatomy=anatomy,
     source=Paper(
         "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
         2021,

@@ -1,18 +1,16 @@
 """Memory-compressed attention: every query attends to pooled keys, each of which represents a few neighbouring tokens.
 
-It approximates softmax, with the stride as its budget: at stride 1 every token is its own pool, and it is softmax. The
-paper trains the strided convolution that pools; here its window is fixed, triangular or flat.
+It approximates softmax; at stride 1, every token is its own pool, and the result is softmax. The paper trains the
+strided convolution that pools. Here, the window of the convolution is fixed, triangular or flat.
 
 If the stride does not divide n, pools differ in size by at most one. Max pooling applies to the keys alone: values are
 mean-pooled, since the output would otherwise not be a matrix times v.
 
 If causal, a query attends to the pools before its own pool, and to the single tokens of its own pool up to itself.
-Hence no row is empty, and stride 1 is causal softmax. Pools then hold exactly ``stride`` tokens, counted from the
-first; the last may be short, and no query attends to it as a pool. With even pools, each new token would move the
-bounds of earlier pools and change earlier outputs.
+Hence no row is empty, and stride 1 gives causal softmax. Causal pools hold exactly ``stride`` tokens each, except for
+the last, which no query attends to as a pool. If pools had equal sizes, each new token would move the bounds of earlier
+pools and change earlier outputs.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -26,7 +24,6 @@ from attention_core.ops.softmax.partial import merged
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class PooledParams(Params):
     """Settings of attention to pooled keys."""
 
@@ -116,21 +113,16 @@ def cost(n: int, d: int, p: PooledParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="pooled",
+    __name__,
     title="Pooled keys",
-    family="low_rank",
-    summary="Combines neighbouring keys and values into pools. Every query attends to the pools.",
+    summary="Neighbouring keys and values are combined into pools, and every query attends to the pools.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q\, R(K)^\top}{\sqrt{d}}\right) R,"
     r"\quad R = P \in \mathbb{R}^{\lceil n/s \rceil \times n},"
     r"\quad \text{causal: } R = \begin{bmatrix} P \\ I \end{bmatrix}",
     complexity="n² d / s",
     params=PooledParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper("Generating Wikipedia by Summarizing Long Sequences", 2018, "https://arxiv.org/abs/1801.10198"),
     approximates="softmax",
-    anatomy=anatomy,
     note='The tokens of a pool get equal weights, except with "conv", where the middle of the pool gets more '
     "weight. With a causal mask, a query attends to the pools before its own. In its own pool, it attends to the "
     "individual tokens up to itself.",

@@ -1,11 +1,10 @@
 """Pyramid pooling: every query attends to mean keys of the whole text and of smaller and smaller parts.
 
-Asymmetric non-local networks pool the keys and values of an image to grids of 1, 3, 6 and 8 cells on each side; a text
-has one dimension. Pyramid pooling approximates softmax, with the level of detail as its budget. More than n pools count
-as n, and equal levels are used once: with ``levels >= n`` only the single tokens remain, and it is softmax.
+Asymmetric non-local networks pool the keys and values of an image to grids of 1, 3, 6 and 8 cells on each side. Here, a
+text is cut into 1, 3, 6 and 8 times ``levels`` segments. Pyramid pooling approximates softmax. A level has at most n
+pools, and levels with the same number of pools are used once. With ``levels >= n``, only the single tokens remain, and
+the result is softmax.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -19,7 +18,6 @@ SIZES = (1, 3, 6, 8)
 """Pools in each level of the paper's pyramid."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class PyramidParams(Params):
     """Settings of pyramid pooling."""
 
@@ -29,8 +27,9 @@ class PyramidParams(Params):
         high=128,
         scale="log",
         budget=True,
-        help="Level of detail. The four resolutions have 1, 3, 6 and 8 times this many pools, but at most n. More "
-        "pools give finer detail but cost more. Resolutions with the same number of pools are used only once.",
+        help="Level of detail. The four resolutions have 1, 3, 6 and 8 times this many pools, but at most one pool "
+        "per token. More pools give finer detail but cost more. Resolutions with the same number of pools are used "
+        "only once.",
     )
 
 
@@ -73,23 +72,18 @@ def cost(n: int, d: int, p: PyramidParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="pyramid",
+    __name__,
     title="Pyramid pooling",
-    family="low_rank",
-    summary="Every query attends to means of the text at up to four resolutions.",
+    summary="Every query attends to means over segments of the text, at up to four resolutions from coarse to fine.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (P K)^\top}{\sqrt{d}}\right) P,"
     r"\quad P = \begin{bmatrix} P_{\ell} \\ P_{3\ell} \\ P_{6\ell} \\ P_{8\ell} \end{bmatrix}",
     complexity="n S d",
     params=PyramidParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     source=Paper(
         "Asymmetric Non-local Neural Networks for Semantic Segmentation", 2019, "https://arxiv.org/abs/1908.07678"
     ),
     approximates="softmax",
     causal_reason="each pool is a mean over a segment of the text, including later tokens.",
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="provenance",
@@ -110,6 +104,7 @@ VARIANT = Variant(
             columns="pool",
         ),
     ),
-    note="S is the total number of pools, at most 18 times the level of detail. No resolution has more pools than "
-    "there are tokens. All tokens of a pool get the same weight, so long pools flatten every row.",
+    note="Each mean is a pool. S is the total number of pools, at most 18 times the level of detail. No resolution "
+    "has more pools than there are tokens. A pool spreads its weight evenly over its tokens, so long pools flatten "
+    "every row.",
 )

@@ -1,12 +1,11 @@
 """Mixed chunk attention: quadratic within a chunk, linear across chunks (FLASH).
 
-Within a chunk of c tokens, weights are ``relu²(x) / c`` of the logits x. For all chunks, including the query's own,
-``x / n`` is added, with its sign and without a normaliser. The causal form attends within the chunk up to the token
-itself, and to earlier chunks by ``x / n_i``. There n_i counts the tokens up to and including the query's own, since the
-total number is not known during generation.
+For a logit x, the weight within a chunk of c tokens is ``relu²(x) / c``. For all chunks, including the query's own,
+``x / n`` is added, which may be negative and is not normalised. In the causal form, a query attends to its own chunk up
+to itself by ``relu²(x) / c``, and to earlier chunks by ``x / n_i``. There, n_i is the number of tokens up to and
+including the query's own, since the total number is not known during generation.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -23,7 +22,6 @@ STEP = 2**16
 """Numbers in one block of several chunks: 256 KiB of float32, which halves the calls of a smaller block."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class FlashMixedParams(Params):
     """Settings of mixed chunk attention."""
 
@@ -33,8 +31,8 @@ class FlashMixedParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Tokens per chunk: attention is quadratic within a chunk and linear across chunks. Larger chunks cost "
-        "more.",
+        help="Number of tokens per chunk. Attention is quadratic within a chunk and linear across chunks. Larger "
+        "chunks cost more.",
     )
 
 
@@ -103,7 +101,7 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
     """Count two products over the pairs in the chunks, and two of the linear term."""
     size, walked = min(p.chunk, n), min(walk_size(p), n)
     chunks, rest = -(-n // size), n % walked
-    # Only a step longer than a chunk contains earlier chunks of its own.
+    # Only if a step is longer than a chunk do some of its queries have earlier chunks within the step.
     inside = n // walked * walked**2 * (walked > p.chunk) + rest**2 * (rest > p.chunk) if causal else 0
     # One block of several chunks: its logits, together with the scaled queries or with the squares.
     rows, block = block_size(size), block_size(size) * size
@@ -117,21 +115,17 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="flash_mixed",
+    __name__,
     title="Mixed chunks",
-    family="mixed",
     summary="Squared ReLU attention within each chunk plus linear attention across chunks.",
     formula=r"A_{ij} = \frac{x_{ij}}{n_i} + \frac{\operatorname{relu}^2(x_{ij})}{c}"
     r"\left[\lfloor i/c \rfloor = \lfloor j/c \rfloor\right],\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n c d + n d²",
     params=FlashMixedParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     rows_sum_to_one=False,
     signed=True,
-    note="Rows are not normalised. n_i is the number of tokens that query i can attend to: all tokens, or with a "
-    "causal mask the tokens up to its own. With a causal mask, the linear part covers only the chunks before the "
-    "query's own chunk.",
+    note="Rows are not normalised. In the formula, c is the number of tokens per chunk, and n_i is the number of "
+    "tokens that query i can attend to. With a causal mask, the linear part covers only the chunks before the query's "
+    "own chunk.",
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
 )

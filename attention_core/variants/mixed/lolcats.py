@@ -1,11 +1,10 @@
-"""LoLCATs: softmax's exponentials within a window and products of features beyond it, with one normaliser for both.
+"""LoLCATs: exponentials as in softmax within a window, products of features beyond it, and one normaliser for both.
 
-The exponentials are divided by the largest in the window, so that adding a constant to a row's logits changes nothing,
-as in softmax. The window slides with the query; tokens that leave it are added to a state of constant size.
+The exponentials are divided by the largest one in the window, so that adding a constant to a row's logits changes
+nothing, as in softmax. The window moves with the query, and tokens that leave it are added to a state of constant size.
 """
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -22,7 +21,6 @@ ROWS = 64
 """Queries whose windows are computed in one step."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class LolcatsParams(Params):
     """Settings of the window and what is beyond."""
 
@@ -38,7 +36,7 @@ class LolcatsParams(Params):
 
 
 def exponentials(logits: Tensor, near: Tensor) -> Tensor:
-    """Compute ``e^s`` over the row's largest where ``near``, zero elsewhere, ``[..., rows, keys]``."""
+    """Compute ``e^s`` divided by the row's largest where ``near``, zero elsewhere, ``[..., rows, keys]``."""
     logits = logits.masked_fill(~near, -math.inf)
     return (logits - logits.amax(-1, keepdim=True).clamp_min(torch.finfo(logits.dtype).min)).exp()
 
@@ -148,24 +146,20 @@ def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="lolcats",
+    __name__,
     title="LoLCATs",
-    family="mixed",
     summary="Softmax within a window and linear attention with Hedgehog's features beyond it, normalised together "
     "so that rows sum to one.",
     formula=r"A_{ij} \propto \begin{cases} e^{s_{ij} - \max_{|i-l| < w} s_{il}} & |i-j| < w \\"
     r" \varphi(q_i)^\top \varphi(k_j) & \text{beyond} \end{cases},\quad s = \frac{Q K^\top}{\sqrt d}",
     complexity="n (w + d) d",
     params=LolcatsParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     zero_rows=True,
     decoder=Decoder(init_state, step, normalised=False),
     note="In trained models, the feature map and a factor between the softmax part and the linear part are learned. "
-    "Here, nothing is trained and there is no such factor. With a window of 0, all weights of a row are zero if all "
-    "products of its features are too small for float32.",
+    "Here, nothing is trained and there is no such factor. With a window of 0, a row is zero if the dot products of "
+    "the query's features with those of all keys are too small for float32.",
     source=Paper("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024, "https://arxiv.org/abs/2410.10254"),
     special_cases=(SpecialCase("hedgehog", {"window": 0}), SpecialCase("softmax", {"window": TOKENS})),
 )

@@ -1,1 +1,1 @@
-"""Sparse variants: each query attends to some keys, by a pattern fixed in advance or found from the data."""
+"""Sparse variants: each query attends to some of the keys, selected by a fixed pattern or from the data."""

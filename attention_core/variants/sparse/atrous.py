@@ -1,6 +1,5 @@
 """Atrous attention: each query attends to the keys whose distance is a multiple of the stride r."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -14,7 +13,6 @@ from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class AtrousParams(Params):
     """Settings of atrous attention."""
 
@@ -57,20 +55,14 @@ def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="atrous",
+    __name__,
     title="Atrous",
-    family="sparse",
-    summary="Each query attends to the keys whose distance is a multiple of the stride.",
+    summary="Each query attends to the keys whose distance from the query is a multiple of the stride.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \equiv i \,(r)} e^{q_i^\top k_l / \sqrt d}}"
     r"\quad\text{where } j \equiv i \pmod r",
     complexity="n² d / r",
     params=AtrousParams,
-    mask=mask,
-    primitives=primitives,
     pairs="n² / r",
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     source=articles.STANDARD_TO_SPARSE,
     special_cases=(SpecialCase("softmax", {"stride": 1}),),

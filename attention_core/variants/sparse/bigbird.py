@@ -1,7 +1,6 @@
 """BigBird attention: a window, a few global tokens, and random keys that connect distant tokens in few steps."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -16,7 +15,6 @@ from attention_core.ops.softmax.union import Drawn, Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class BigBirdParams(Params):
     """Settings of BigBird attention."""
 
@@ -126,24 +124,19 @@ def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="bigbird",
+    __name__,
     title="BigBird",
-    family="sparse",
-    summary="Each query attends to a local window, to the global tokens and to random keys.",
+    summary="Each query attends to a local window, to a few global tokens at the start of the text, and to random "
+    "keys.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff |i-j| \le w \text{ or } i < g \text{ or } j < g \text{ or } j \in R_i,\ |R_i| \le \rho",
     complexity="n (w + g + ρ) d",
     params=BigBirdParams,
-    mask=mask,
-    primitives=primitives,
     pairs="n (2 w + 1 + 2 g + ρ)",
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     random=lambda p: p.random_keys > 0,
-    note="In the paper, whole blocks of keys are drawn at random, which is faster on its hardware. Here, single "
-    "keys are drawn.",
+    note="Global tokens also attend to all tokens. In the paper, whole blocks of keys are drawn at random, because "
+    "GPUs and TPUs process blocks faster. Here, single keys are drawn.",
     source=Paper("Big Bird: Transformers for Longer Sequences", 2020, "https://arxiv.org/abs/2007.14062"),
     special_cases=(
         SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}, ("window", "global_tokens")),

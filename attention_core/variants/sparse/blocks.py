@@ -1,11 +1,9 @@
 """Block selection: each query attends to its own block and to the m best-scoring other blocks.
 
-The score estimates the softmax mass of a block; the last score to choose from is that mass itself. A block's summary is
-made of all its keys. If causal, a query scores only the blocks before its own, and in its own block attends up to
-itself. A short block at the end is therefore never scored by a causal query.
+A score estimates the softmax mass of a block; the score "true mass" is that mass itself. Every score depends on all
+keys of the block. If causal, a query therefore scores only the blocks before its own, and attends to the keys of its
+own block up to itself. The last block, which may be short, is then never scored.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -14,6 +12,7 @@ from attention_core import articles
 from attention_core.ops.blocks import key_blocks
 from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count
+from attention_core.ops.pattern.primitives import union_of
 from attention_core.ops.softmax.masked import (
     among_largest,
     at_least_float32,
@@ -25,7 +24,6 @@ from attention_core.ops.softmax.masked import (
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class BlocksParams(Params):
     """Settings of block selection."""
 
@@ -43,10 +41,10 @@ class BlocksParams(Params):
     score: str = param(
         key_blocks.MEAN,
         choices=key_blocks.SCORES,
-        help="Score by which blocks are selected. mean key: q·k̄ with the mean k̄ of the block's keys (MoBA); "
-        "second order: q·k̄ + ½ qᵀΣq, with the covariance Σ of the block's keys; bound: an upper bound of q·k for "
-        "the block's keys (Quest); random indexer: the largest q·k of the block after a random projection (DSA "
-        "trains the projection and selects tokens); true mass: the block's softmax weight.",
+        help="Score of a block for a query q. mean key: q·k̄, where k̄ is the mean of the block's keys (MoBA). second "
+        "order: q·k̄ + ½ qᵀΣq, where Σ is the covariance of the keys. bound: an upper bound of q·k over the keys "
+        "(Quest). random indexer: the largest q·k after a random projection (DSA trains the projection and selects "
+        "tokens). true mass: the softmax weight of the whole block.",
     )
     rank: int = param(4, low=1, high=64, scale="log", help="Number of dimensions of the random indexer's projection.")
     seed: int = param(0, low=0, high=9999, help="Random seed of the random indexer.")
@@ -62,10 +60,7 @@ def primitives(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> dict[s
     return selection(p).primitives(q, k, causal=causal)
 
 
-def pattern(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
-    """Return the allowed pairs, ``bool [..., n, n]``."""
-    found = primitives(q, k, p, causal=causal)
-    return found["block"] | found["chosen"]
+pattern = union_of(primitives)
 
 
 def weights(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
@@ -115,24 +110,17 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -
 
 
 VARIANT = Variant(
-    key="blocks",
+    __name__,
     title="Block selection",
-    family="sparse",
-    summary="Each query attends to its own block and to the m best-scoring other blocks.",
+    summary="The text is cut into blocks, and each query attends to its own block and to the m other blocks with the "
+    "highest scores.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = b(i) \cup \text{the } m \text{ best of } \{b \ne b(i)\} \text{ by } s(q_i, b)",
     complexity="n (m + 1) b d + n² d / b",
     params=BlocksParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     pairs="n (m + 1) b",
     approximates="softmax",
     random=lambda p: p.score == key_blocks.INDEXER,
-    anatomy=anatomy,
     source=Paper("MoBA: Mixture of Block Attention for Long-Context LLMs", 2025, "https://arxiv.org/abs/2502.13189"),
     further=(
         Paper(
@@ -147,8 +135,8 @@ VARIANT = Variant(
         ),
         articles.TAYLOR_EXPANSIONS,
     ),
-    note="Published models are trained with block selection, and some also train an indexer that selects the "
-    'blocks. Here, nothing is trained. The score "second order" costs up to d times as much as "mean key". The '
-    'score "true mass" costs as much as computing all logits.',
+    note="Published models are trained with block selection. Some also train an indexer, a small network that scores "
+    'the keys. Here, nothing is trained. The score "second order" costs up to d times as much as "mean key", where d '
+    'is the head size. The score "true mass" costs as much as computing all logits.',
     special_cases=(SpecialCase("softmax", {"blocks": TOKENS}), SpecialCase("softmax", {"block": TOKENS})),
 )

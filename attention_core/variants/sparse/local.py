@@ -1,7 +1,5 @@
 """Local attention: each query attends to the keys at most w tokens away."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -12,7 +10,6 @@ from attention_core.ops.softmax.masked import distances, masked_softmax, positio
 from attention_core.variant import TOKENS, Cost, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class LocalParams(Params):
     """Settings of local attention."""
 
@@ -53,20 +50,14 @@ def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="local",
+    __name__,
     title="Local",
-    family="sparse",
-    summary="Each query attends only to the keys within a fixed distance.",
+    summary="Each query attends only to the keys that are at most w tokens away.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{|i-l| \le w} e^{q_i^\top k_l / \sqrt d}}"
     r"\quad\text{where } |i-j| \le w",
     complexity="n w d",
     params=LocalParams,
-    mask=mask,
-    primitives=primitives,
     pairs="n (2 w + 1)",
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     source=articles.STANDARD_TO_SPARSE,
     special_cases=(SpecialCase("softmax", {"window": TOKENS}),),

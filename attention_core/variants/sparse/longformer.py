@@ -1,7 +1,6 @@
 """Longformer attention: a window, possibly dilated, and global tokens that attend to all and are attended to by all."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -15,7 +14,6 @@ from attention_core.ops.softmax.union import Piece, among, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class LongformerParams(Params):
     """Settings of Longformer attention."""
 
@@ -91,23 +89,18 @@ def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="longformer",
+    __name__,
     title="Longformer",
-    family="sparse",
-    summary="Each query attends to a local window, optionally dilated, and to the global tokens.",
+    summary="Each query attends to a local window, which may skip tokens, and to a few global tokens at the start of "
+    "the text.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff \left(|i-j| \le w\delta,\ j \equiv i \,(\delta)\right) \text{ or } i < g \text{ or } j < g",
     complexity="n (w + g) d",
     params=LongformerParams,
-    mask=mask,
-    primitives=primitives,
     pairs="n (2 w + 1 + 2 g)",
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
-    note="Global tokens attend to all tokens. The published model has separate projections for global attention. "
-    "Here, the same q, k and v are used throughout.",
+    note="Global tokens also attend to all tokens. The published model has separate projections of queries, keys and "
+    "values for global attention. Here, local and global attention use the same queries, keys and values.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
     special_cases=(
         SpecialCase("local", {"global_tokens": 0, "dilation": 1}, shared=("window",)),

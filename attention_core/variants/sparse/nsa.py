@@ -2,12 +2,12 @@
 
 The three branches share queries, keys and values. The compressed branch attends to the mean key of each block and gives
 all tokens of a block the same weight. The selected branch attends to the query's own block and to the blocks whose mean
-keys score best. The third branch attends to a window. If causal, a block's mean counts for the queries from its last
-token on, and the queries of later blocks may select the block, so that later tokens change no earlier output.
+keys score best. The third branch attends to a window. If causal, only queries from the last token of a block onwards
+attend to its mean, and only queries of later blocks may select the block. Later tokens therefore change no earlier
+output.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +17,7 @@ from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count, cut, filled
 from attention_core.ops.pattern.parts import earlier_blocks
 from attention_core.ops.pattern.pieces import residue_pairs
+from attention_core.ops.pattern.primitives import union_of
 from attention_core.ops.pattern.window import in_window, window_attention, window_cost
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import (
@@ -30,7 +31,6 @@ from attention_core.ops.softmax.masked import (
 from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class NsaParams(Params):
     """Settings of native sparse attention."""
 
@@ -47,13 +47,25 @@ class NsaParams(Params):
         "window extends equally far to both sides.",
     )
     gate_compressed: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to block means."
+        0.5,
+        low=0.0,
+        high=1.0,
+        step=0.05,
+        help="Gate of the branch that attends to block means: the constant factor of its output.",
     )
     gate_selected: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to selected blocks."
+        0.5,
+        low=0.0,
+        high=1.0,
+        step=0.05,
+        help="Gate of the branch that attends to selected blocks: the constant factor of its output.",
     )
     gate_window: float = param(
-        0.5, low=0.0, high=1.0, step=0.05, help="Constant weight of the branch that attends to the window."
+        0.5,
+        low=0.0,
+        high=1.0,
+        step=0.05,
+        help="Gate of the branch that attends to the window: the constant factor of its output.",
     )
 
 
@@ -86,10 +98,7 @@ def primitives(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> dict[str,
     }
 
 
-def pattern(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
-    """Return the allowed pairs, ``bool [..., n, n]``."""
-    chosen, own, window, covered = primitives(q, k, p, causal=causal).values()
-    return chosen | own | window | covered
+pattern = union_of(primitives)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> dict[str, Tensor]:
@@ -187,23 +196,16 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="nsa",
+    __name__,
     title="Native sparse",
-    family="sparse",
-    summary="Gated sum of three branches: block means, top-scoring blocks in full, and a local window.",
+    summary="Sum of three attention branches, each multiplied by a gate: one over block means, one over the "
+    "best-scoring blocks, and one over a local window.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",
     complexity="n² d / b + n (m + 1) b d + n w d",
     params=NsaParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     rows_sum_to_one=False,
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="outline",
@@ -242,9 +244,10 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2502.11089",
     ),
-    note="Here, the gates are constants and nothing is trained. In NSA, the gates and the compression are learned, "
-    "each branch has its own keys and values, and the first block is always selected. Each row sums to the sum of "
-    "the gates. With a causal mask, rows before the end of the first block sum to less.",
+    note="In NSA, the gates and the block summaries are learned, each branch has its own keys and values, and the "
+    "first block is always selected. Here, gates are constants, summaries are means, and nothing is trained. The "
+    "weights of a row sum to the sum of the gates. With a causal mask, rows before the last token of the first block "
+    "lack the first branch, because no block is complete yet.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

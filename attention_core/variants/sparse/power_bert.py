@@ -1,13 +1,12 @@
 """PoWER-BERT: keeps the tokens that receive the most attention, in all heads together, and drops the others.
 
-As in the paper, the attention of this layer is still full: survivors attend to every token, including the eliminated
-ones. The outputs of eliminated tokens are not computed, so their rows are zero. Later layers, which are not part of
-this project, see the survivors alone. A token's significance is the attention that it receives from all tokens, summed
-over heads. The authors' code leaves out the token's attention to itself and never eliminates the first token.
+As in the paper, the kept tokens (survivors) still attend to every token in this layer, including the eliminated ones.
+The outputs of eliminated tokens are not computed, so their rows are zero. Later layers would receive only the
+survivors. A token's significance is the attention that it receives from all tokens, summed over heads. The authors'
+code excludes a token's attention to itself and never eliminates the first token.
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,7 +17,6 @@ from attention_core.ops.softmax.masked import among_largest, masked_softmax, sco
 from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class PowerBertParams(Params):
     """Settings of PoWER-BERT."""
 
@@ -103,7 +101,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool)
 def cost(n: int, d: int, p: PowerBertParams, *, causal: bool, heads: int) -> Cost:
     """Count one product of all pairs for the significance (float64) and two of the survivors with all keys."""
     m = kept_count(n, p)
-    judged = min(heads, max(1, STEP // largest_block(n)))  # heads in one step
+    judged = min(heads, max(1, STEP // largest_block(n)))  # heads per step
     return Cost(
         multiply_adds=heads * (n * n * d + 2 * m * n * d),
         peak_elements=max(2 * heads * n + judged * (2 * n * d + 4 * largest_block(n)), heads * (n * d + m * (d + 3))),
@@ -116,25 +114,18 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool
 
 
 VARIANT = Variant(
-    key="power_bert",
+    __name__,
     title="PoWER-BERT",
-    family="sparse",
-    summary="Keeps the tokens that receive the most attention and drops the other tokens after this layer.",
+    summary="All tokens take part in attention, but only the tokens that receive the most attention are kept for the "
+    "next layer.",
     formula=r"A_{ij} = \begin{cases} P_{ij} & s_i \text{ among the } \lceil \kappa n \rfloor \text{ largest} \\ "
     r"0 & \text{otherwise} \end{cases},\quad P = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt d}\right),\quad "
     r"s_j = \sum_{\text{heads}} \sum_i P_{ij}",
     complexity="n² d",
     params=PowerBertParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     pairs="κ n²",
     approximates="softmax",
     causal_reason="a token is kept or dropped according to how much attention it receives from later tokens.",
-    anatomy=anatomy,
     intermediates=(
         Intermediate(
             name="significance",

@@ -1,20 +1,19 @@
-"""Reformer attention: a random hash groups similar tokens, and each token attends within its group only.
+"""Reformer attention: a random hash sorts similar tokens next to each other, and tokens attend to their neighbours.
 
 Queries and keys are the same vectors (shared QK): the queries, normalised to unit length, serve as keys, and the given
 keys are ignored. Logits are ``q_i · q_j / |q_j|`` without a further ``1/√d``, as in the original. A token attends to
-itself only if it attends to no other token. Each round hashes every token into a bucket, sorts the tokens by
-(bucket, position) and cuts the sorted list into chunks of c tokens, regardless of bucket boundaries. A token attends to
-its own chunk and to the previous one. The first chunk has no previous chunk, as in the paper; the paper's
-implementations let it attend to the last chunk. The pattern is the union over all rounds.
+itself only if it attends to no other token. Each round hashes every token into a bucket, sorts the tokens by (bucket,
+position) and cuts the sorted list into chunks of c tokens, regardless of bucket boundaries. A token attends to its own
+chunk and to the previous one. The first chunk has no previous chunk, as in the paper; the paper's implementations let
+it attend to the last chunk. The pattern is the union over all rounds.
 
-If causal, a mask alone would leak the future: a later token shifts the chunks after it in the sorted list, and a longer
-text has more buckets. Therefore each bucket is cut into chunks separately, which depends on earlier tokens alone.
-Stretches of positions are hashed with numbers of buckets of their own: one bucket up to position 2c, 4 up to 8c, 16 up
-to 32c, and so on. Appending tokens changes no earlier output.
+If causal, masking alone would leak the future: a later token shifts the chunks after it in the sorted list, and a
+longer text has more buckets. Therefore, each bucket is cut into chunks separately, which depends only on earlier
+tokens. The number of buckets grows along the text: queries up to position 2c use one bucket, queries up to 8c use 4,
+queries up to 32c use 16, and so on. Appending tokens therefore changes no earlier output.
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +24,6 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReformerParams(Params):
     """Settings of Reformer attention."""
 
@@ -34,8 +32,8 @@ class ReformerParams(Params):
         low=2,
         high=512,
         scale="log",
-        help="Number of tokens per chunk, and approximate size of a bucket. In one round, a query can attend to at "
-        "most twice this number of tokens.",
+        help="Number of tokens per chunk of the sorted tokens, and approximate number of tokens with the same hash. "
+        "In one round, a query can attend to at most twice this number of tokens.",
     )
     rounds: int = param(
         2,
@@ -194,29 +192,20 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
 
 
 VARIANT = Variant(
-    key="reformer",
+    __name__,
     title="Reformer",
-    family="sparse",
-    summary="Sorts tokens by a random hash so that similar tokens come together. Each token attends only to tokens "
-    "near it in this order.",
+    summary="A random hash sorts similar tokens next to each other, and each token attends only to tokens near it in "
+    "this order.",
     formula=r"A_{ij} = \operatorname{softmax}_{j \in P_i} \frac{q_i^\top q_j}{\lVert q_j \rVert},\quad "
     r"P_i = \bigcup_r \{j \ne i : c_r(i) - c_r(j) \in \{0, 1\}\},\quad "
     r"c_r = \text{chunk in the order of } \operatorname{argmax}\,[x R_r; -x R_r]",
     complexity="rounds n c d + n log n",
     params=ReformerParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
-    reference=reference,
     reference_name="shared-QK softmax",
     random=True,
-    anatomy=anatomy,
-    note="Queries also serve as keys, and the given keys are ignored. Errors are therefore measured against "
-    "shared-QK softmax. There, the logit of token i for token j is q_i·q_j/|q_j|, over all tokens except i. A token "
-    "attends to itself only if there is no other token that it can attend to. With a causal mask, each bucket is "
-    "split into chunks separately.",
+    note="The queries also serve as keys, and the given keys are ignored. Errors are therefore measured against "
+    "shared-QK softmax. There, the logit of token i for another token j is q_i·q_j/|q_j|, where q_i is the query of "
+    "token i. A token attends to itself only if there is no other token that it can attend to. Tokens with the same "
+    "hash form a bucket. With a causal mask, each bucket is split into chunks separately.",
     source=Paper("Reformer: The Efficient Transformer", 2020, "https://arxiv.org/abs/2001.04451"),
 )

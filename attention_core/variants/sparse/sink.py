@@ -1,7 +1,6 @@
-"""Sink attention: each token attends to its neighbours and to the first few tokens, which collect surplus weight."""
+"""Sink attention: each query attends to a local window and to the first few tokens, the sinks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -15,7 +14,6 @@ from attention_core.ops.softmax.union import Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class SinkParams(Params):
     """Settings of sink attention."""
 
@@ -80,23 +78,17 @@ def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="sink",
+    __name__,
     title="Attention sinks",
-    family="sparse",
     summary="Each query attends to a local window and to the first tokens of the text, the sinks.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| < w\} \cup \{l : l < s\}",
     complexity="n (w + s) d",
     params=SinkParams,
-    mask=mask,
-    primitives=primitives,
     pairs="n (2 w - 1 + s)",
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
-    note="StreamingLLM also renumbers the positions within its cache. Here, queries and keys keep their original "
-    "positions.",
+    note="StreamingLLM evicts the tokens between the sinks and the window and then renumbers the positions of the "
+    "cached tokens. Here, queries and keys keep their original positions.",
     source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     special_cases=(SpecialCase("softmax", {"window": TOKENS}),),
 )

@@ -1,12 +1,11 @@
 """Sparse Transformer attention: nearby keys and regularly spaced ones.
 
 The paper has two patterns. ``strided`` allows the window ``|i - j| <= w`` and the distances divisible by r. ``fixed``
-allows the token's own block of r tokens and the last few columns of every block, the summary columns. A pair in both
-halves of a pattern counts once; the halves are merged exactly by their log-sum-exp.
+allows the token's own block of r tokens and the last few columns of every block, the summary columns. A pair that both
+rules of a pattern allow counts once. The two parts are merged exactly by their log-sum-exp.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -30,7 +29,6 @@ from attention_core.ops.softmax.union import Piece, merging, union_attention, un
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class SparseParams(Params):
     """Settings of sparse attention."""
 
@@ -53,8 +51,8 @@ class SparseParams(Params):
     pattern: str = param(
         "strided",
         choices=("strided", "fixed"),
-        help="strided: a window and every stride-th key; fixed: the query's own block and the summary columns of all "
-        "blocks.",
+        help="strided: a window and the keys whose distance is a multiple of the stride; fixed: the query's own block "
+        "and the last keys of every block, its summary.",
     )
     summary: int = param(
         1,
@@ -151,21 +149,16 @@ def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="sparse",
+    __name__,
     title="Sparse",
-    family="sparse",
-    summary="Combines nearby keys with regularly spaced ones: a window and a stride, or blocks and summary columns.",
+    summary="Each query attends to nearby keys and to regularly spaced keys: a window and a stride, or its own block "
+    "and the last keys of every block.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| \le w\} \cup \{l : l \equiv i \pmod r\} \quad\text{or}\quad "
     r"\{l : \lfloor l/r \rfloor = \lfloor i/r \rfloor\} \cup \{l : l \bmod r \ge r - c\}",
     complexity="n (w + n / r) d",
     params=SparseParams,
-    mask=mask,
-    primitives=primitives,
     pairs="n (2 w + 1 + n / r)",
-    weights=weights,
-    attend=attend,
-    cost=cost,
     approximates="softmax",
     source=Paper("Generating Long Sequences with Sparse Transformers", 2019, "https://arxiv.org/abs/1904.10509"),
     special_cases=(

@@ -1,7 +1,6 @@
 """Top-k attention: each query attends only to the k keys with the largest logits."""
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -14,7 +13,6 @@ from attention_core.ops.softmax.masked import at_least_float32, causal_mask, mas
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class TopKParams(Params):
     """Settings of top-k attention."""
 
@@ -103,7 +101,7 @@ def weigh(q: Tensor, k: Tensor, rows: Rows, p: TopKParams) -> Tensor:
 
 
 def one_by_one(keys: int, p: TopKParams) -> bool:
-    """Check whether there are enough keys for gathering the selected values one by one to pay off."""
+    """Return whether gathering the selected values one by one is faster with this many keys."""
     return keys >= max(FEW * p.k, LONG)
 
 
@@ -148,22 +146,16 @@ def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="topk",
+    __name__,
     title="Top-k",
-    family="sparse",
     summary="Each query attends only to the k keys with the largest logits.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in T_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"T_i = \text{the } k \text{ largest of } q_i^\top k_1, \dots, q_i^\top k_n",
     complexity="n² d",
     params=TopKParams,
-    weights=weights,
-    attend=attend,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     pairs="n k",
     approximates="softmax",
-    note="Top-k attention saves no time, because all logits are computed before the largest are selected.",
+    note="Top-k attention saves no time, because all logits must be computed before the largest can be selected.",
     source=Paper(
         "Explicit Sparse Transformer: Concentrated Attention Through Explicit Selection",
         2019,

@@ -1,14 +1,13 @@
 """Vertical and slash: all queries attend to the columns and diagonals to which the last queries give most weight.
 
-Softmax of the last queries alone selects the columns and diagonals for all queries. This suits reading a complete
-prompt, but not generation, where earlier queries must not depend on the end of the text.
+The softmax weights of the last queries select the columns and diagonals for all queries. This works when a complete
+prompt is read, but not in generation, where earlier queries must not depend on the end of the text.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from attention_core.ops.pattern.primitives import union_of
 from attention_core.ops.softmax.chosen_keys import chosen_keys_part, chosen_rows
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import among_largest, at_least_float32, distances, masked_softmax, scores
@@ -16,7 +15,6 @@ from attention_core.ops.softmax.partial import Part, merged, partial_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
-@dataclass(frozen=True, kw_only=True)
 class VerticalSlashParams(Params):
     """Settings of vertical and slash."""
 
@@ -25,16 +23,16 @@ class VerticalSlashParams(Params):
         low=0,
         high=4096,
         budget=True,
-        help="Number of columns: the tokens with the most weight, to which all queries attend. With all columns, "
-        "the result is softmax attention.",
+        help="Number of columns. A column is a token to which all queries attend, selected by the weight that it "
+        "receives. With all columns, the result is softmax attention.",
     )
     diagonals: int = param(
         8,
         low=1,
         high=512,
         scale="log",
-        help="Number of diagonals that all queries attend to: the main diagonal and the diagonals with the most "
-        "weight.",
+        help="Number of diagonals. A diagonal is one distance between query and key. The main diagonal is always "
+        "included, followed by the diagonals with the most weight.",
     )
     judges: int = param(
         64,
@@ -77,10 +75,7 @@ def primitives(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) ->
     }
 
 
-def pattern(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """Return the allowed pairs, ``bool [..., n, n]``."""
-    found = primitives(q, k, p, causal=causal)
-    return found["column"] | found["diagonal"]
+pattern = union_of(primitives)
 
 
 def weights(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
@@ -138,21 +133,15 @@ def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
 
 
 VARIANT = Variant(
-    key="vertical_slash",
+    __name__,
     title="Vertical and slash",
-    family="sparse",
-    summary="All queries attend to the columns and diagonals that receive the most weight from the last queries.",
+    summary="All queries attend to the columns and diagonals of the matrix that receive the most weight from the last "
+    "queries.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = C \cup \{l : i - l \in D\},\; C, D = \text{the } c, s \text{ heaviest columns, diagonals of } "
     r"P_{n-m < i \le n}",
     complexity="n (c + s + m) d",
     params=VerticalSlashParams,
-    weights=weights,
-    attend=attend,
-    definition=definition,
-    cost=cost,
-    pattern=pattern,
-    primitives=primitives,
     approximates="softmax",
     causal_reason="the weights of the last queries determine the columns and diagonals, so every row depends on the "
     "end of the text.",
@@ -161,7 +150,7 @@ VARIANT = Variant(
         2024,
         "https://arxiv.org/abs/2407.02490",
     ),
-    note="In the paper, models use a causal mask, but columns and diagonals are selected from the whole text. Here, "
-    "such a selection does not count as causal.",
+    note="In the paper, models are causal, but columns and diagonals are selected when the whole text is known. Here, "
+    "this does not count as causal, because the selection depends on tokens after most queries.",
     special_cases=(SpecialCase("softmax", {"columns": TOKENS}),),
 )

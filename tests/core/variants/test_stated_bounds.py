@@ -127,7 +127,7 @@ def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
 def test_what_is_said_of_each_similarity_of_nonlocal():
     note = ac.variant("nonlocal").note
     normalised = said(note, r'The weights of a row sum to one only with the similarity "(\w+)"')
-    negative = said(note, r'Only with "(\w+)" can weights be negative, and only then is the cost n d², linear in n')
+    negative = said(note, r'Only with "(\w+)" can weights be negative, and only then is the cost linear in the number')
     for similarity in ("gaussian", "dot", "concat"):
         A = ac.get("nonlocal", similarity=similarity).weights(*numbers(2, 20, 4))
         assert bool(torch.allclose(A.sum(-1), A.new_ones(20))) == (similarity == normalised)

@@ -1,5 +1,7 @@
 """Tests of the Generation view: the length at which the cache outgrows each state, and recorded or measured times."""
 
+from dataclasses import replace
+
 import pytest
 from driver import points, spoken
 
@@ -8,12 +10,12 @@ from attention_core.benchmarking.run_records import gather
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments.generation import MemoryRow
 from attention_core.registry import recurrent
-from pages.causal.generation import name_of_equals, sentence, where_timed
+from pages.causal.generation import group_by_size, name_of_group, sentence, where_timed
 
 
 def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     at = open_view("generation", d=32)
-    held, clock = points(at, -3), points(at, -2)
+    held, clock = points(at, -3), points(at, -1)
     token = 2 * (32 + 32) * 4
     assert held["Softmax, key-value cache"][1024] == pytest.approx(1024 * token / 2**20)
     state = 2 * 4 * 32 * 33
@@ -34,7 +36,7 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_
     found = at.session_state["timing.run"]
     run = gather(found.request, stamp("cpu"), found.rows)
     assert (run.spec.mode, run.spec.heads, run.spec.head_size, run.spec.sizes) == ("decode", 2, 8, (64, 128))
-    clock = points(at, -2)
+    clock = points(at, -1)
     assert set(clock["Linear"]) == {64, 128}
     assert len(clock) == 1 + len(recurrent())  # softmax, and the variants with a state
     assert "**Measured here, 2 heads of size 8.** On this machine" in spoken(at)
@@ -42,14 +44,18 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_
     assert "Recorded run, 8 heads of size 64" in spoken(at.run())
 
 
-def test_variants_that_hold_as_much_are_one_line():
+def test_variants_of_similar_size_are_one_line():
     """Check the label: separate lines would overlap, and their names would fill the chart."""
     rows = [
         MemoryRow(variant=word, state_bytes=held, token_bytes=2048, outgrown=2)
-        for word, held in (("gla", 2_048), ("linear", 2_048), ("kda", 2_048), ("cosine", 4_096))
+        for word, held in (("gla", 2_048), ("linear", 2_048), ("kda", 2_252), ("cosine", 2_253))
     ]
-    assert name_of_equals(rows[:3]) == "Linear and 2 more: 2.0 KiB"
-    assert name_of_equals(rows[3:]) == "Cosine: 4.0 KiB"
+    assert group_by_size(rows) == [rows[:3], rows[3:]]  # 2,252 is less than 10% above 2,048
+    assert name_of_group(rows[:2]) == "Linear and 1 more: 2.0 KiB"
+    assert name_of_group(rows[:3]) == "Linear and 2 more: 2.0 KiB to 2.2 KiB"
+    assert name_of_group(rows[3:]) == "Cosine: 2.2 KiB"
+    growing = [replace(row, grown_bytes=64, state_bytes=0) for row in rows[:2]]
+    assert group_by_size(growing) == [[row] for row in growing]
 
 
 def test_the_sentence_names_the_smallest_and_the_largest_state():
@@ -81,7 +87,7 @@ def test_growing_caches_are_not_among_the_constant_states_of_the_sentence():
 
 def test_states_and_caches_have_a_chart_each(open_view):
     at = open_view("generation", d=32)
-    found = points(at)
+    found = points(at, -2)
     assert not any(name.startswith("Latent") for name in points(at, -3))
     [latent] = [line for name, line in found.items() if name.startswith("Latent attention · rank 32: ")]
     once, each = 2 * 4 * 2 * 32 * 32, 4 * 2 * 32

@@ -11,7 +11,7 @@ import attention_core as ac
 from app.ui import animation
 from attention_core.analysis.state.recurrent_state import Changes, StateHistory, grow
 from attention_core.registry import matrix_states
-from pages.causal.state import change, notes, sentence
+from pages.causal.state_words import change, notes, sentence
 
 
 def grown(n=3, log_unit=0.0):
@@ -36,7 +36,7 @@ def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     told = sentence(grown(), 1, ("a", "b_", "c"), "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert told == (
         "2 tokens read, up to “b\\_”. The state holds **8** numbers at any length. A KV cache holds **10** numbers so "
-        "far. The output differs from the output of softmax by 25% (relative norm). "
+        "far.  \nThe output differs from the output of softmax by 25% (relative norm). "
         "It matches the output of the full matrix of Linear to within 2 × 10⁻⁷."
     )
     assert sentence(grown(), 0, ("a", "b_", "c"), "Linear").startswith("1 token read: “a”. ")
@@ -210,7 +210,7 @@ def test_the_cache_grows_beside_the_state(open_view, record):
         held = np.concatenate([record.k[1], record.v[1]], -1)
         np.testing.assert_allclose(shown[: i + 1], held[: i + 1], rtol=2e-3, atol=1e-3)
         assert np.isnan(shown[i + 1 :]).all()
-        assert panel["caption"] == f"KV cache so far: {(i + 1) * held.shape[1]} numbers"
+        assert panel["caption"] == f"{(i + 1) * held.shape[1]} numbers so far"
 
 
 def test_a_typed_word_joins_the_text_and_is_taken_in(open_view):

@@ -16,7 +16,7 @@ from driver import chosen, links, open_page, visit
 from app.jobs import cached, dispatch
 from app.state import presets
 from app.state.session import AUTOMATIC
-from app.ui.input_panel import UPLOAD
+from app.ui.input_forms import UPLOAD
 from attention_core import claims
 from attention_core.__main__ import main
 from attention_core.claims import Verdict

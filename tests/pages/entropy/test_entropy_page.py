@@ -13,7 +13,7 @@ import attention_core as ac
 from app.figures.lines.spread import spread
 from app.state import presets
 from app.state.session import default_variants
-from app.ui.input_panel import UPLOAD
+from app.ui.input_forms import UPLOAD
 from app.ui.variant_picker import left_out
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.formatting import percent

@@ -69,8 +69,8 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     ]
     assert settings["shown"] == 0
     said = spoken(at, "caption")
-    assert "With **Local · window 64** perplexity rises from 10 to 201 (20×). Copying fails: the loss rises" in said
-    assert "rises from 1.0 to 11 nats" in said
+    assert "**Local · window 64**: perplexity rises, and copying fails." in said
+    assert "Replace softmax in **SmolLM2-135M** with:" in said
     assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in said
     assert "of “Long”." in said
 
@@ -101,8 +101,15 @@ def test_without_a_selected_token_the_largest_increases_are_listed(token):
     found = table(at)
     assert len(found) == 8
     assert found.index[0] == header["labels"][1 + int(worse.argmax())]
-    assert float(found["Changed"].iloc[0]) > float(found["Original"].iloc[0])
+    assert float(found["Local · window 64"].iloc[0]) > float(found["Original"].iloc[0])
     assert not open_model(m_words=()).dataframe
+
+
+def test_without_an_increase_the_page_says_so(monkeypatch):
+    monkeypatch.setattr("pages.model.glance.increases", lambda *_: [])
+    at = open_model()
+    assert not at.dataframe
+    assert "No token has a higher loss than in the original model." in spoken(at, "caption")
 
 
 def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
@@ -118,6 +125,7 @@ def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
     assert xs == list(map(float, range(1, swap.PERIOD)))
     assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
     assert curves(at)["First occurrence, original model"][1] == [11.0, 11.0]
+    assert "**Local · window 64**: copying fails. The mean loss is 11 nats per token, compared with 1.0" in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
 
 
@@ -179,7 +187,7 @@ def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
     assert not at.exception
     assert len(charts(at)) == 3
     assert sorted(points(at, 0)["Local · window"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
-    assert "**Local**: perplexity and copying are preserved at no tested value of window." in spoken(at)
+    assert "**Local**: perplexity is preserved at no tested value of window. Copying is preserved at no" in spoken(at)
     assert not open_model(m_view="budget", m_words=("linear",)).exception
 
 
@@ -272,6 +280,7 @@ def test_an_empty_text_gets_a_sentence(monkeypatch):
     at = open_model(m_text="own", text="  ")
     assert not at.exception
     assert any("The text is empty" in i.value for i in at.info)
+    assert "Reading the text …" not in spoken(at)
 
 
 def test_words_that_were_typed_are_never_markup():
@@ -325,9 +334,10 @@ def test_what_is_written_on_is_marked_from_where_it_parts():
         in said
     )
     assert "**Attention sinks · window 64 · sinks 1** generates the same 4 tokens as the original model." in said
-    assert "Local · window 64: *…* 1 **4 \\$5\\$ \\[6\\](7)**" in said
-    assert "Original model: *…* 1 \\<2\\> \\*\\*3\\*\\* ↵" in said
-    found = table(at)
+    found = at.table[0].value.set_index("Model")
+    assert "… 1 **4 \\$5\\$ \\[6\\](7)**" in found.loc["Local · window 64", "Greedy"]
+    assert "… 1 \\<2\\> \\*\\*3\\*\\* ↵" in found.loc["Original model", "Greedy"]
+    assert all(found["Sampled (same seed)"])
     assert found["Cache"].tolist() == ["2.0 KiB"] * 3
 
 
@@ -361,4 +371,4 @@ def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
     at.button(key="model.continuation.switch").click().run()
     assert not at.exception
     assert not at.get("progress")
-    assert len(table(at)) == 3
+    assert len(at.table[0].value) == 3

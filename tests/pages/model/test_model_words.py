@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import pytest
 
 from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.experiments.swap import CopyRow, ReadingRow, derived
 from attention_core.experiments.swap.derived import Both, ErrorPoint, Score
-from pages.model import budget, encoder, glance, layer_map, layers, predicts, words
+from pages.model import budget, encoder, glance, layer_map, layers, predicts, reading, words
 from pages.model.options import called, layers_in_words, tokens_in_words
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
@@ -21,13 +22,13 @@ def of(perplexity, copied):
 @pytest.mark.parametrize(
     ("perplexity", "told"),
     [
-        (20.0, "With **X** perplexity is unchanged (20)."),
-        (20.9, "With **X** perplexity changes by at most 5%, from 20 to 20.9."),
-        (21.1, "With **X** perplexity rises from 20 to 21.1 (1.1×)."),
-        (29.8, "With **X** perplexity rises from 20 to 29.8 (1.5×)."),
-        (19.1, "With **X** perplexity changes by at most 5%, from 20 to 19.1."),
-        (19.0, "With **X** perplexity falls from 20 to 19 (0.95×)."),
-        (10.0, "With **X** perplexity falls from 20 to 10 (0.50×)."),
+        (20.0, "**X**: perplexity changes by at most 5%, and copying"),
+        (20.9, "**X**: perplexity changes by at most 5%, and copying"),
+        (21.1, "**X**: perplexity rises, and copying"),
+        (29.8, "**X**: perplexity rises, and copying"),
+        (19.1, "**X**: perplexity changes by at most 5%, and copying"),
+        (19.0, "**X**: perplexity falls, and copying"),
+        (10.0, "**X**: perplexity falls, and copying"),
     ],
 )
 def test_how_the_text_is_read(perplexity, told):
@@ -37,15 +38,18 @@ def test_how_the_text_is_read(perplexity, told):
 @pytest.mark.parametrize(
     ("copied", "told"),
     [
-        (1.0, "Copying is unchanged: the loss is 1 nats per token."),
-        (2.9, "Copying is preserved: the loss is 2.9 nats per token, compared with 1 in the original model."),
-        (3.1, "Copying gets worse: the loss rises from 1 to 3.1 nats per token."),
-        (8.9, "Copying gets worse: the loss rises from 1 to 8.9 nats per token."),
-        (9.1, "Copying fails: the loss rises from 1 to 9.1 nats per token."),
+        (1.0, "copying is preserved"),
+        (2.9, "copying is preserved"),
+        (3.1, "copying gets worse"),
+        (8.9, "copying gets worse"),
+        (9.1, "copying fails"),
     ],
 )
 def test_what_becomes_of_copying(copied, told):
     assert told in of(20.0, copied)
+    loss = f"The mean loss is {copied:g} nats per token, compared with 1 in the original model."
+    changed = Score(name="X", perplexity=9.0, copied=copied, first=11.0)
+    assert words.copying(AS_IT_IS, changed) == f"**X**: {told}. {loss}"
 
 
 def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
@@ -56,7 +60,7 @@ def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
         own[0] = dataclasses.replace(own[0], tokens=tokens)
         found = derived.score("X", word, (0,), own)
         assert found.covered == (tokens if covered else 0)
-        assert ("as softmax does. Its perplexity is" in words.verdict(AS_IT_IS, found)) == covered
+        assert ("because this variant attends to" in words.verdict(AS_IT_IS, found)) == covered
     assert not derived.attends_to_all("linear", 63), "its weights differ from softmax's although it attends to all"
     assert not derived.attends_to_all("uniform", 63)
 
@@ -76,9 +80,13 @@ def test_a_line_over_a_budget_is_not_named_after_one_of_its_values():
 
 
 def test_neither_number_is_told_without_the_other():
-    assert of(math.nan, 1.0) == of(20.0, math.nan) == ""
-    lacking = Score(name="As it is", perplexity=20.0, copied=math.nan, first=math.nan)
-    assert words.headline(lacking, [AS_IT_IS]) == ""
+    question = SimpleNamespace(words=["linear"], layers=(0,))
+    assert reading.outcome(question, [], words.verdict) == "Reading the text …"
+    rows = [dataclasses.replace(read(20.0), word="softmax"), COPY]
+    rows.append(dataclasses.replace(read(20.0, layers=(0,)), word="linear"))
+    assert reading.outcome(question, rows, words.verdict) == "Reading the text …"
+    rows.append(dataclasses.replace(COPY, word="linear", layers=(0,)))
+    assert reading.outcome(question, rows, words.verdict).endswith(", and copying is preserved.")
 
 
 def test_a_model_that_gains_nothing_by_copying_loses_nothing():
@@ -160,16 +168,20 @@ def test_from_which_budget_on():
     assert derived.preserved_from(pairs, "copied", 3) == 4
     assert derived.preserved_from(pairs, "perplexity", 10) is None
     told = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
-    assert told == "**Local**: perplexity is preserved for window ≥ 8, and copying for window ≥ 4."
+    assert told == "**Local**: perplexity is preserved for window ≥ 8. Copying is preserved for window ≥ 4."
 
 
 @pytest.mark.parametrize(
     ("perplexity", "copied", "told"),
     [
-        (99.0, 9.0, "perplexity and copying are preserved at no tested value of window."),
-        (99.0, 1.0, "copying is preserved for window ≥ 2. Perplexity is preserved at no tested value of window."),
+        (
+            99.0,
+            9.0,
+            "perplexity is preserved at no tested value of window. Copying is preserved at no tested value of window.",
+        ),
+        (99.0, 1.0, "perplexity is preserved at no tested value of window. Copying is preserved for window ≥ 2."),
         (20.0, 9.0, "perplexity is preserved for window ≥ 2. Copying is preserved at no tested value of window."),
-        (20.0, 1.0, "perplexity and copying are both preserved for window ≥ 2."),
+        (20.0, 1.0, "perplexity is preserved for window ≥ 2. Copying is preserved for window ≥ 2."),
     ],
 )
 def test_what_a_budget_preserves(perplexity, copied, told):

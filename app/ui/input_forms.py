@@ -1,0 +1,173 @@
+"""The forms of the input panel, one for each kind of input: text, synthetic data and an upload."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+import attention_core as ac
+from app.jobs import cached
+from app.state import presets, url
+from app.state.session import SharedOptions, kinds, set_text
+from app.words.i18n import N_, _, escape_markdown
+from attention_core.errors import InputError
+from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
+from attention_core.inputs.synthetic import KINDS, SyntheticSpec
+from attention_core.limits import current
+
+UPLOAD = "upload.file"
+"""Session key of the uploaded file, without its data."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form for one kind of input.
+
+    Attributes:
+        title: label on the switch of input kinds.
+        draw: draws the widgets.
+        source: returns the source that the widgets describe; None while it is incomplete.
+        name: returns the input's name for the top of a page, as Markdown.
+        missing: message of the page while there is no source.
+    """
+
+    title: str
+    draw: Callable[[], None]
+    source: Callable[[SharedOptions], Source | None]
+    name: Callable[[], str]
+    missing: str = ""
+
+
+def forms() -> dict[str, Form]:
+    """Return the forms for all kinds of input, by the name of the kind in links."""
+    return {
+        TextSource.key: Form(_("Text"), _text, _text_source, _model_name),
+        SyntheticSource.key: Form(
+            _("Synthetic"), _synthetic, _synthetic_source, lambda: kinds()[SharedOptions.kind.value]
+        ),
+        UploadSource.key: Form(
+            _("File"),
+            _upload,
+            _uploaded,
+            lambda: escape_markdown(st.session_state[UPLOAD].name),
+            missing=_("Upload an .npz file with arrays q, k and v in the panel on the left."),
+        ),
+    }
+
+
+def _text_source(now: SharedOptions) -> Source:
+    last = ac.inputs.models.layer_count(now.model) - 1
+    return TextSource(now.text, now.model, min(now.layer, last), positions=now.positions)
+
+
+def _model_name() -> str:
+    titles = {info.key: info.title for info in ac.inputs.models.BUILT_IN}
+    return titles.get(SharedOptions.model.value) or escape_markdown(SharedOptions.model.value)
+
+
+def _synthetic_source(now: SharedOptions) -> Source:
+    spec = SyntheticSpec(
+        kind=now.kind, n=now.n, d=now.d, heads=now.heads, sharpness=now.sharpness, seed=now.seed, rope=now.rope
+    )
+    return SyntheticSource(spec, positions=now.positions)
+
+
+def _uploaded(now: SharedOptions) -> Source | None:
+    upload: UploadSource | None = st.session_state.get(UPLOAD)
+    if upload is None:
+        return None
+    if upload.data:
+        return replace(upload, positions=now.positions)
+    data = cached.uploads().known(upload.digest)
+    if data is None:
+        text = N_(
+            "{file} was removed, because files of all visitors may use {most:.0f} MiB in total. Upload the file again."
+        )
+        raise InputError(text, file=upload.name, most=current().uploads_bytes / 2**20)
+    return replace(upload, data=data, positions=now.positions)
+
+
+def _text() -> None:
+    names = {
+        "story": _("Story"),
+        "english": _("English"),
+        "repeats": _("Repeats"),
+        "sequence": _("Repeated sequence"),
+        "chinese": _("Chinese"),
+        "long": _("Long"),
+    }
+    key = url.sync_widget(
+        "preset", next((name for name, text in presets.texts().items() if text == SharedOptions.text.value), None)
+    )
+    st.pills(_("Example"), list(names), key=key, format_func=names.__getitem__, on_change=_take_preset, args=(key,))
+    SharedOptions.text.draw(height=150)
+    models = {info.key: info for info in ac.inputs.models.BUILT_IN}
+    model = SharedOptions.model.value
+    SharedOptions.model.draw(
+        options=list(models) + ([model] if model not in models else []),
+        format_func=lambda key: models[key].title if key in models else key,
+        accept_new_options=current().hub_models,
+        on_change=_take_model,
+        help=_("Type owner/name to download any other model from Hugging Face.") if current().hub_models else None,
+    )
+    if model in models:
+        st.caption(_(models[model].note))
+
+
+def _take_preset(key: str) -> None:
+    if preset := st.session_state[key]:
+        set_text(presets.texts()[preset])
+
+
+def _take_model() -> None:
+    # Models that generate text from left to right mask the future; models that read in both directions do not.
+    known = {info.key: info for info in ac.inputs.models.BUILT_IN}
+    if SharedOptions.model.value in known:
+        SharedOptions.causal.set(known[SharedOptions.model.value].causal)
+
+
+def _synthetic() -> None:
+    summaries = {kind.key: kind.summary for kind in KINDS}
+    st.caption(_(summaries[SharedOptions.kind.draw()]))
+    SharedOptions.n.draw()
+    left, right = st.columns(2)
+    with left:
+        SharedOptions.d.draw()
+    with right:
+        SharedOptions.heads.draw()
+    SharedOptions.sharpness.draw()
+    left, right = st.columns(2, vertical_alignment="bottom")
+    with left:
+        SharedOptions.seed.draw()
+    with right:
+        SharedOptions.rope.draw()
+
+
+def _upload() -> None:
+    file = st.file_uploader(
+        _("File (.npz) with arrays q, k and v"),
+        type="npz",
+        key="upload.widget",
+        max_upload_size=current().upload_bytes // 2**20,
+    )
+    if file is not None:
+        _take_upload(file)
+    elif UPLOAD in st.session_state:
+        st.caption(_("Showing {name}", name=escape_markdown(st.session_state[UPLOAD].name)))
+    st.download_button(
+        _("Example file"), ac.inputs.example_npz(), "example.npz", icon=":material/download:", type="tertiary"
+    )
+
+
+def _take_upload(file: UploadedFile) -> None:
+    """Store a file in the uploads of all visitors, and its name and digest in the session."""
+    source = UploadSource.of(file.name, file.getvalue())
+    cached.uploads().get(source.digest, lambda: source.data)
+    st.session_state[UPLOAD] = replace(source, data=b"")
+    # Remove Streamlit's own copy, which would stay for as long as the session lasts.
+    context = get_script_run_ctx()
+    remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
+    if context is not None and remove is not None:
+        remove(context.session_id, file.file_id)

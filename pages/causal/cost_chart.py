@@ -1,0 +1,70 @@
+"""Charts of a cost against the length in the Training chapter."""
+
+from collections.abc import Mapping, Sequence
+
+from app.figures.lines.curves import Curve
+from app.figures.theme import GREY
+from app.words.i18n import _
+from attention_core.experiments import causal_modes
+from attention_core.experiments.causal_gradient import BytesRow
+from attention_core.experiments.causal_modes import MATRIX, CostRow
+from attention_core.formatting import format_interpolated
+from pages.causal.shared import show_lines
+
+HEIGHT = 380
+"""Height in pixels of the charts."""
+COLOURS = {"chunked": 4, "recurrent": 2, "cumsum": 5, MATRIX: GREY}
+"""Colours of the forms: indices into the palette, or a colour."""
+Points = Mapping[str, Sequence[tuple[float, float]]]
+
+
+def over_length(rows: Sequence[CostRow | BytesRow], measure: str, unit: float = 1.0) -> Points:
+    """Return a measure as a function of the length, by form or way to compute the gradient."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        found.setdefault(row.way, []).append((float(row.n), getattr(row, measure) / unit))
+    return {way: found[way] for way in COLOURS if way in found}
+
+
+def crossing(found: Points) -> tuple[float, float] | None:
+    """Return the length from which cumsum costs less than the explicit matrix, and the cost there; None if unknown."""
+    return causal_modes.crossing(found.get("cumsum", ()), found.get(MATRIX, ()))
+
+
+def show_costs(found: Points, names: Mapping[str, str], unit: str, key: str, mark: float | None = None) -> None:
+    """Draw a cost as a function of the length.
+
+    Args:
+        found: lengths and costs, by way.
+        names: names of the ways on screen.
+        unit: title of the vertical axis.
+        key: key of the chart, whose last part is also the name of its file.
+        mark: length to mark with a vertical line; the chart then also marks where cumsum becomes cheaper.
+    """
+    lines = [
+        Curve(
+            _(names[way]),
+            [n for n, _cost in points],
+            [cost for _n, cost in points],
+            colour=COLOURS[way],
+            dash="dash" if way == MATRIX else "solid",
+        )
+        for way, points in found.items()
+    ]
+    ticks = sorted({x for line in lines for x in line.x})
+    if mark and (at := crossing(found)) is not None and at[0] > ticks[0]:
+        title = _("cumsum is lower above n ≈ {n}", n=format_interpolated(at[0]))
+        lines.append(Curve(title, [at[0]], [at[1]], colour=COLOURS["cumsum"], hollow=True))
+    show_lines(
+        lines,
+        key=key,
+        name="causal-" + key.rpartition(".")[-1],
+        alt=_("Lines: {unit} of each algorithm against the number of tokens", unit=unit),
+        x_title=_("tokens n (vertical line: d²)") if mark else _("tokens n"),
+        y_title=unit,
+        log_x=True,
+        log_y=True,
+        mark=mark,
+        x_ticks=ticks,
+        height=HEIGHT,
+    )

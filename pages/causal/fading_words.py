@@ -1,0 +1,87 @@
+"""The lines of the Decay chapter, and the sentences about them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.words.i18n import _, escape_markdown, paragraph
+from attention_core.analysis.state.token_weight import TokenWeight
+from attention_core.formatting import formatted, number
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Line:
+    """A variant whose attention weights are followed.
+
+    Attributes:
+        name: name on screen.
+        word: name in files.
+        weights: causal matrix, ``[n, n]``.
+        found: weight of the followed token in later rows, with the fitted law.
+        law: form of the fitted law: ``"power"`` of the row's number, ``"factor"`` per token, or ``""`` for none.
+        colour: index of the colour.
+        dash: dash pattern of the line.
+    """
+
+    name: str
+    word: str
+    weights: np.ndarray
+    found: TokenWeight
+    law: str
+    colour: int
+    dash: str
+
+
+def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
+    """Return the token's weight with linear attention and its smallest weight in the last row, and its law.
+
+    Args:
+        lines: lines drawn, including linear attention and softmax.
+        token: index of the followed token.
+        labels: labels of the tokens.
+    """
+    n = len(labels)
+    if n == 1:
+        return _("The input has only one token, which receives all the weight. Use a longer input.")
+    linear = next(line for line in lines if line.law == "power")
+    least = min((line for line in lines if line is not linear), key=lambda line: float(line.found.weights[-1]))
+    return paragraph(
+        _(
+            "In the last of {n} rows, token {token} “{name}” has {linear} of the weight with **{first}** and {least} "
+            "with **{other}**.",
+            n=n,
+            token=token,
+            name=escape_markdown(labels[token]),
+            linear=percent(linear.found.weights[-1]),
+            first=linear.name,
+            least=percent(least.found.weights[-1]),
+            other=least.name,
+        ),
+        _("With equal weights, every token would have {even}.", even=percent(1 / n)),
+        laws(lines),
+    )
+
+
+def laws(lines: Iterable[Line]) -> str:
+    """Return the fitted law of linear attention and of the first line with a factor; empty if linear's is unknown."""
+    known = [line for line in lines if line.law]
+    power = next((line.found.power for line in known if line.law == "power"), None)
+    if power is None:
+        return ""
+    text = formatted(power, ".2f")
+    for line in known:
+        if line.law == "factor" and line.found.factor is not None:
+            return _(
+                "With linear attention, the weight of this token in row i falls as i to the power {power}. With "
+                "{name}, its weight is multiplied by {factor:.2f} per token.",
+                power=text,
+                name=line.name,
+                factor=line.found.factor,
+            )
+    return _("With linear attention, the weight of this token in row i falls as i to the power {power}.", power=text)
+
+
+def percent(weight: float) -> str:
+    """Return a weight in per cent with two significant digits."""
+    return number(100 * weight) + "%" if weight >= 1e-5 else _("under 0.001%")

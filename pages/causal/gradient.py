@@ -1,0 +1,89 @@
+"""The gradient of linear attention in the Training chapter: the memory of three ways to compute it."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+import attention_core as ac
+from app.jobs import runs
+from app.ui.input_panel import ChosenInput
+from app.words.i18n import N_, _, paragraph
+from app.words.labels import label
+from attention_core.experiments import causal_gradient
+from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow, DifferenceTask
+from attention_core.experiments.causal_modes import MATRIX
+from attention_core.formatting import MIB, at_most, memory
+from pages.causal.cost_chart import HEIGHT, over_length, show_costs
+from pages.causal.shared import bold, with_settings
+
+REPORTED = 512
+"""Largest length, in tokens, that the sentence on gradients reports, or the longest measured length below it."""
+WAYS = {SUMS: N_("running sums"), STATES: N_("autograd, all states"), MATRIX: N_("autograd, explicit matrix")}
+"""Names on screen of the ways to compute the gradient."""
+
+
+def show(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
+    """Count the memory of the gradient of linear attention in three ways, and draw it."""
+    [attention] = with_settings([ac.variant("linear")])
+    d, d_v = chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
+    tasks = causal_gradient.tasks(chosen.source, d=d, d_v=d_v, head=chosen.head, word=attention.word)
+    st.markdown("## " + _("Peak memory of the gradient, one head"), anchors=False)
+
+    def draw(rows: list[BytesRow | DifferenceRow], key: str) -> None:
+        if counted := [row for row in rows if isinstance(row, BytesRow)]:
+            points = over_length(counted, "peak_bytes", MIB)
+            show_costs(points, WAYS, _("MiB beyond q, k and v"), f"{key}.gradient")
+
+    def describe(rows: list[BytesRow | DifferenceRow]) -> str:
+        return gradient_sentence(rows, label(attention))
+
+    rows = runs.run_immediately(
+        "causal_gradient", tasks, draw, key="causal.gradient", effort=_effort, describe=describe, height=HEIGHT
+    )
+    st.caption(
+        _(
+            "Memory is counted for one head of size d = {d}. Gradients are compared on the first {n} "
+            "tokens of this input.",
+            d=d,
+            n=min(chosen.qkv.n, causal_gradient.COMPARED),
+        )
+    )
+    return rows
+
+
+def _effort(task: BytesTask | DifferenceTask) -> float:
+    return 100.0 + (task.n * task.d**2 / 5e3 if isinstance(task, BytesTask) else 0.0)
+
+
+def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> str:
+    """Return the memory of the three ways at one length, and the largest difference of the gradients, if known.
+
+    Args:
+        rows: counted memory, in increasing order of length, and differences of the gradients, of any dtype.
+        name: name of the variant.
+    """
+    counted = [row for row in rows if isinstance(row, BytesRow)]
+    apart = [row for row in rows if isinstance(row, DifferenceRow)]
+    single = max((row.difference for row in apart if row.dtype == "float32"), default=None)
+    sums, states, matrix = ({row.n: row.peak_bytes for row in counted if row.way == way} for way in WAYS)
+    n = max((n for n in matrix if n <= REPORTED), default=None)
+    same = (
+        _("The gradients differ by at most {most} of the largest gradient.", most=at_most(single))
+        if single is not None
+        else ""
+    )
+    if n is None:
+        return same
+    return paragraph(
+        _(
+            "For the gradient of {name} at {n} tokens, running sums need **{sums}**. Autograd through all "
+            "states needs {states}, which is {factor:.0f}× as much.",
+            name=bold([name]),
+            n=n,
+            sums=memory(sums[n]),
+            factor=states[n] / sums[n],
+            states=memory(states[n]),
+        ),
+        _("Autograd through the explicit matrix needs {matrix}.", matrix=memory(matrix[n])),
+        same,
+    )

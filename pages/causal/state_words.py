@@ -1,0 +1,148 @@
+"""Sentences and formulas of the State view."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from attention_core.analysis.low_rank.factors import lengths
+from attention_core.analysis.state.recurrent_state import StateHistory
+from attention_core.formatting import format_readable, number, percent
+
+SUMS = (
+    r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
+    r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i}",
+    N_(
+        "- φ is the feature map, S is the state, and z is the sum of the key features.\n"
+        "- γ is 1 for all variants except retention. The state of retention decays, so it stops growing after "
+        "about 1 / (1 − γ) tokens.\n"
+        "- The variant's own decoder computes the state in float64. If a decoder stores exponentials relative "
+        "to a reference, its state is rescaled to match the formula.\n"
+        "- The decoder and the n × n matrix give the same output. The error of the variant is its distance from "
+        "softmax.\n"
+        "- All tokens share one colour scale, which follows the square root. The axis of z is also the same for "
+        "all tokens."
+    ),
+)
+"""Formula of variants that keep running sums, and the notes on their pictures."""
+FAST_WEIGHTS = (
+    r"S_i = D_i S_{i-1} - \varepsilon_i k_i \left(k_i^\top D_i S_{i-1}\right) + \beta_i k_i v_i^\top,\qquad "
+    r"D_i = \operatorname{diag}(\alpha_i),\qquad o_i = S_i^\top q_i",
+    N_(
+        "- S is the state. Each entry of the keys is a channel and corresponds to one row of S.\n"
+        "- Before a token is written, a share 1 − α of each channel decays. Without a gate, α is 1.\n"
+        "- β is the strength of writing, and ε is the strength of erasing. If a rule erases nothing, ε is 0. "
+        "PaTH erases along its own directions w instead of the keys k.\n"
+        "- The new state is the sum of the previous state and the decayed, erased and written parts. Each part "
+        "is shown with its sign.\n"
+        "- Softmax as delta rule subtracts the running means from keys and values. It stores these means in "
+        "addition to S and adds the mean value to its output.\n"
+        "- The variant's own decoder computes the state in float64. The decoder and the n × n matrix give the "
+        "same output. The error of the variant is its distance from softmax.\n"
+        "- All tokens share one colour scale, which follows the square root. The axis of the channel norms is "
+        "also the same for all tokens."
+    ),
+)
+"""Formula of variants with fast weights, and the notes on their pictures."""
+
+
+def sentence(grown: StateHistory, i: int, labels: Sequence[str], name: str) -> str:
+    """Return the size of the state after token i, and the distance of its output from softmax's output.
+
+    Args:
+        grown: states after each token.
+        i: index of the last token taken in.
+        labels: labels of the tokens.
+        name: name of the variant.
+    """
+    memory = paragraph(
+        _n(
+            "{n} token read: “{token}”.", "{n} tokens read, up to “{token}”.", n=i + 1, token=escape_markdown(labels[i])
+        ),
+        _(
+            "The state holds **{size:,}** numbers at any length. A KV cache holds **{cached:,}** numbers so far.",
+            size=grown.held,
+            cached=(i + 1) * grown.cache.shape[1],
+        ),
+    )
+    output = paragraph(
+        _("The output differs from the output of softmax by {lost:.0%} (relative norm).", lost=grown.lost(i)),
+        _(
+            "It matches the output of the full matrix of {name} to within {difference}.",
+            difference=format_readable(grown.difference(i), 1),
+            name=name,
+        ),
+    )
+    return f"{memory}  \n{output}"
+
+
+def change(grown: StateHistory, i: int) -> str:
+    """Return what token i fades, erases and writes in fast weights; empty for running sums."""
+    if grown.changes is None:
+        return ""
+    written = _length(grown.added[i])
+    if not i:
+        return _("The first token writes a change of norm {written} into an empty state.", written=written)
+    before, now = (_length(state) for state in (grown.before(i), grown.sums[i]))
+    taken = ""
+    if grown.changes.erases is not None:
+        share, erased = percent(grown.changes.erases[i]), _length(grown.erased(i))
+        if grown.changes.along:
+            taken = _(
+                "The token erases **{share}** of the value that its direction w retrieves (a change of norm {erased}).",
+                share=share,
+                erased=erased,
+            )
+        else:
+            taken = _(
+                "The token erases **{share}** of the value that its key retrieves (a change of norm {erased}).",
+                share=share,
+                erased=erased,
+            )
+    return paragraph(
+        fading(grown.changes.fades[i]),
+        taken,
+        _(
+            "The token writes a change of norm {written}. The norm of the state, ‖S‖, goes from {before} to {now}.",
+            written=written,
+            before=before,
+            now=now,
+        ),
+    )
+
+
+def _length(change: np.ndarray) -> str:
+    return number(lengths(change[None]).item())
+
+
+def fading(shares: np.ndarray) -> str:
+    """Return how much of a state decays, given the decaying share of each channel."""
+    if not shares.any():
+        return _("The previous state does not decay.")
+    low, high = percent(shares.min()), percent(shares.max())
+    if low == high:
+        return _("At this token, **{share}** of the previous state decays.", share=low)
+    return _("At this token, **{low} to {high}** of each channel decays.", low=low, high=high)
+
+
+def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> str:
+    """Return the notes on differences between the pictures and the computed state.
+
+    Args:
+        grown: states after each token.
+        n: tokens of the input.
+        head: index of the head shown.
+        averaged: whether the average of all heads is chosen on the other pages.
+    """
+    return paragraph(
+        _("Head {head} is shown, because each head has its own state.", head=head) if averaged else "",
+        _(
+            "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are shown.",
+            size=grown.held,
+            shown=len(grown.sums),
+            n=n,
+        )
+        if len(grown.sums) < n
+        else "",
+        _("S and z are shown in units of e^{power:.0f}.", power=grown.log_unit) if grown.log_unit else "",
+    )

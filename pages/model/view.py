@@ -1,0 +1,77 @@
+"""The parts that all views of the Model page share: the tasks, which may be recorded, the notes and the export."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import streamlit as st
+
+from app.jobs import dispatch, runs
+from app.ui import chart, export
+from app.words.i18n import _
+from attention_core.experiments import continuation, swap
+from pages.model.options import Question
+
+RowT = TypeVar("RowT")
+HEIGHT = 400
+"""Height in pixels of the charts."""
+RECORDED: dict[str, Callable[[Any], Any]] = {"swap": swap.known, "continuation": continuation.known}
+"""Functions that return the recorded row of a task, by experiment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(Generic[RowT]):
+    """One view: the measurements that it needs, and what the page shows of them.
+
+    Attributes:
+        experiment: name of the experiment.
+        tasks: returns the tasks of a question.
+        missing: returns what the visitor has to choose before anything can be measured; empty if nothing is missing.
+        describe: returns the sentence about the rows found so far.
+        draw: draws the rows found so far; its last argument is a key that differs from drawing to drawing.
+        notes: returns the caption below the drawing.
+        file: name of the CSV file with the rows.
+        has_charts: whether the view has charts that can be saved as pictures.
+    """
+
+    experiment: str = "swap"
+    tasks: Callable[[Question], Sequence[Any]]
+    missing: Callable[[Question], str] = lambda question: ""
+    describe: Callable[[Question, Sequence[RowT]], str]
+    draw: Callable[[Question, Sequence[RowT], str], None]
+    notes: Callable[[Question, Sequence[RowT]], str]
+    file: str = "model.csv"
+    has_charts: bool = True
+
+    def show(self, question: Question) -> None:
+        """Run the tasks and draw their rows."""
+        self.run(question)
+
+    def run(self, question: Question) -> list[RowT]:
+        """Run the tasks, draw their rows, and return the rows; recorded rows need no worker."""
+        if missing := self.missing(question):
+            st.info(missing)
+            return []
+
+        def draw(rows: list[RowT], key: str) -> None:
+            self.draw(question, rows, key)
+            st.caption(self.notes(question, rows))
+
+        tasks = self.tasks(question)
+        for task in tasks if self.experiment in RECORDED and not question.live else ():
+            if (row := RECORDED[self.experiment](task)) is not None:
+                dispatch.keep(self.experiment, task, (row,))
+        rows: list[RowT] = runs.run_immediately(
+            self.experiment,
+            tasks,
+            draw,
+            key=f"model.{question.options.view}",
+            describe=lambda rows: self.describe(question, rows),
+            height=HEIGHT,
+        )
+        if rows:
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), self.file)
+                if self.has_charts:
+                    chart.choose_format()
+        return rows
