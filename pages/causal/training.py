@@ -198,11 +198,11 @@ def _chart(found: Points, unit: str, key: str, name: str, mark: float | None = N
         key=key,
         name=f"causal-{name}",
         alt=_("Lines: {unit} of each algorithm against the number of tokens", unit=unit),
-        x_title=_("tokens n (vertical line: d²)") if mark else _("tokens n"),
+        x_title=_("tokens n"),
         y_title=unit,
         log_x=True,
         log_y=True,
-        mark=mark,
+        mark=mark and (mark, "n = d²"),
         x_ticks=ticks,
         height=HEIGHT,
     )

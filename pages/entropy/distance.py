@@ -9,7 +9,7 @@ import numpy as np
 from app.figures.lines.curves import Curve, guide
 from app.figures.lines.spread import spread
 from app.figures.theme import GREY
-from app.words.i18n import _, escape_markdown, paragraph
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED, DistanceRow, near_and_far
 from attention_core.formatting import formatted, number, percent
@@ -267,6 +267,10 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=distance,
+    meaning=N_(
+        "RoPE rotates queries and keys by angles that grow with their positions. This view shows how attention depends "
+        "on the distance between query and key, with and without RoPE."
+    ),
     variants=lambda question: ("softmax",),
     settings=lambda question: {"n": question.record.n, "seeds": question.seeds},
     controls=lambda question: EntropyOptions.distance.draw(),

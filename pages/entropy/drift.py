@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from app.figures.lines.curves import Curve, guide
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
-from app.words.i18n import _, paragraph
+from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import length_drift
 from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow, ratios
 from attention_core.experiments.lengths import ladder
@@ -93,8 +92,7 @@ def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], di
     for name, each in drifts(rows, question, question.options.drift).items():
         band = question.options.band and name in (SOFTMAX, "length")
         colour = softmax if name == SOFTMAX else relu2
-        curve = each.curve(names()[name], colour, dash=DASHES.get(name, "solid"), band=band)
-        drawn.append(replace(curve, label=divisors().get(name, "")))
+        drawn.append(each.curve(names()[name], colour, dash=DASHES.get(name, "solid"), band=band))
     lengths = drawn[-1].x
     if lengths:
         drawn.append(guide(_("no change"), lengths, [1.0] * len(lengths)))
@@ -103,7 +101,7 @@ def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], di
         _("row sum relative to n = {base}", base=base) if total else _("output size relative to n = {base}", base=base)
     )
     axes = {"x_title": _("tokens n"), "y_title": title, "log_x": True, "log_y": True}
-    return drawn, {**axes, "mark": base, "x_ticks": lengths}
+    return drawn, {**axes, "mark": (base, _("reference length")), "x_ticks": lengths}
 
 
 def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object]]:
@@ -142,6 +140,9 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=length_drift,
+    meaning=N_(
+        "This view shows how the row sums and outputs of squared ReLU change at lengths other than a reference length."
+    ),
     variants=lambda question: (SOFTMAX, "relu2"),
     controls=show_controls,
     describe=lambda rows, question: sentence(

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 from app.figures.lines.curves import Curve, guide
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
-from app.words.i18n import _, paragraph
+from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import LARGEST, TOTALS, NormalizerRow, growth
 from attention_core.experiments.task import by_head
@@ -37,17 +38,23 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
     found = totals(rows, question)
     for name, each in found.items():
         colour = palette.place(name)
-        drawn.append(each.curve(names()[name], colour, band=question.options.band))
+        curve = each.curve(names()[name], colour, band=question.options.band)
+        drawn.append(replace(curve, label=curve.name.partition(":")[0]))
         if law := fit_growth(each.x, each.middle):
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
-            end = _("fit: {a:.2f}", a=law.exponent)
+            end = _("fit: n^{a:.2f}", a=law.exponent)
             y = [law.at(x) for x in each.x]
             drawn.append(Curve(title, each.x, y, colour=colour, dash="dash", marks=False, label=end))
     lengths = max((each.x for each in found.values()), key=len)
     if lengths:
         drawn.append(guide("n", lengths, [n / lengths[0] for n in lengths]))
     first = f"{lengths[0]:g}" if lengths else "n₀"
-    axes = {"x_title": _("tokens n"), "y_title": f"Z(n) / Z({first})", "log_x": True, "log_y": True}
+    axes = {
+        "x_title": _("tokens n"),
+        "y_title": _("normaliser Z(n) / Z({first})", first=first),
+        "log_x": True,
+        "log_y": True,
+    }
     return drawn, {**axes, "x_ticks": lengths}
 
 
@@ -139,6 +146,10 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=normalizer_length,
+    meaning=N_(
+        "The normaliser Z is the sum of a row's terms. Terms divided by Z become weights that sum to 1. This view "
+        "shows how Z grows with the number of tokens n."
+    ),
     variants=lambda question: tuple(TOTALS),
     describe=lambda rows, question: sentence(totals(rows, question)),
     chart=chart,

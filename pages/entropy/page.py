@@ -7,7 +7,7 @@ from app.state.session import SharedOptions
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
-from app.words.i18n import N_
+from app.words.i18n import N_, _
 from pages.entropy import distance, drift, factor, growth, normalizer, options
 from pages.entropy.measures import CURVES, MEASURES
 from pages.entropy.options import EntropyOptions, Question
@@ -23,7 +23,9 @@ VIEWS: dict[str, View] = {
 
 
 def top() -> Question:
-    """Draw the choice of the view, and the variant picker if the view uses it; return the question."""
+    """Draw the view's meaning, the choice of the view, and its variant picker if it has one; return the question."""
+    base = "e" if EntropyOptions.unit.value == "nats" else "2"
+    st.caption(_(VIEWS[EntropyOptions.view.value].meaning, base=base))
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         EntropyOptions.view.draw()
         options.show_heads()

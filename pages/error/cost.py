@@ -11,7 +11,6 @@ from app.figures.theme import GREY
 from app.jobs import runs
 from app.state.session import REFERENCE
 from app.ui import palette
-from app.ui.about import what_is_counted
 from app.words.i18n import _
 from attention_core.experiments import error, error_cost
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorTask, pareto_front
@@ -31,11 +30,17 @@ def show(question: Question) -> None:
         "Grey steps and rings mark the Pareto front: the points for which no other point is both cheaper and more "
         "accurate."
     )
-    drawn = None if times == {} else partial(lines, times=times)
-    sentences = [front] if timed else [front, what_is_counted()]
-    describe = partial(words.against_cost, times=times)
+    sentences = [] if times == {} else [front]
+    half = words.affordable(question, times)
     sweep.show(
-        question, tasks, drawn, axis=axis, describe=describe, notes=lambda question, found: sentences, times=times
+        question,
+        tasks,
+        None if times == {} else partial(lines, times=times),
+        axis=axis,
+        describe=partial(words.against_cost, times=times),
+        notes=lambda question, found: sentences,
+        times=times,
+        mark=None if half is None else (half, _("half of softmax")),
     )
 
 
@@ -94,7 +99,8 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
     for p in comparable:
         if p.word in fixed:
             name, colour = fixed[p.word]
-            drawn.append(Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=[in_words(p)]))
+            look = {"symbol": "star", "size": 18} if p.word == REFERENCE else {"symbol": "circle"}
+            drawn.append(Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=[in_words(p)], **look))
     for attention, own in question.by_variant(priced):
         own = sorted(own, key=lambda p: p.budget)
         drawn.append(curve(question, attention, own, [prices[p.word] for p in own], name=_(attention.title)))

@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from urllib.parse import quote_plus
 
 import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curves import Curve
 from app.figures.theme import GREY
-from app.jobs import runs
 from app.state.session import REFERENCE
-from app.ui import chart, export, navigation, palette
+from app.ui import export, navigation, palette
+from app.ui import sweep as on_page
 from app.ui.lazy import lazy_popover
 from app.words.i18n import _, paragraph
 from app.words.labels import label, readable, reference_name
@@ -23,7 +24,7 @@ from pages.error.options import Question
 
 HEADROOM = 1.6
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
-HEIGHT = 400
+HEIGHT = 376
 """Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
 FLOOR = ["floor", "floor_kind", "rank", "keys"]
 """Columns of the floors, which not every view computes."""
@@ -38,6 +39,7 @@ def show(
     describe: Callable[[Question, Sequence[ErrorPoint]], str],
     notes: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, found: [],
     times: Mapping[str, float] | None = None,
+    mark: tuple[float, str] | None = None,
 ) -> None:
     """Run a sweep, describe and draw its results as they arrive, and offer its numbers as a file.
 
@@ -49,33 +51,49 @@ def show(
         describe: returns the sentence about the points.
         notes: returns the notes that readers of this view need.
         times: milliseconds by word, for the file.
+        mark: position and label of a vertical line.
     """
+    linked = has_matrix_links(question)
 
-    def draw(rows: list[ErrorRow], key: str) -> None:
-        if lines:
-            found = points(rows, question.options.measure)
-            _chart(question, lines(question, found), key, axis=axis, end=axis_end(question, found))
+    def draw(rows: list[ErrorRow]) -> tuple[list[Curve], dict[str, Any]]:
+        found = points(rows, question.options.measure)
+        drawn = lines(question, found) if lines else []
+        highest, end = (
+            max((y for line in drawn for y in line.y if y is not None), default=0.0),
+            axis_end(question, found),
+        )
+        return drawn, {
+            "x_title": axis,
+            "y_title": question.axis,
+            "log_x": True,
+            "log_y": question.options.log,
+            "top": end if highest > end else 1.08 * highest or 1.0,
+            "mark": mark,
+            "x_ticks": ticks(drawn) if question.options.against != "cost" else (),
+            "link_prefix": navigation.link_prefix("matrices", first_variant=REFERENCE) if linked else "",
+        }
 
-    rows = runs.run_immediately(
+    rows = on_page.show(
         "error",
         tasks,
-        draw,
+        draw if lines else None,
+        lambda rows: describe(question, points(rows, question.options.measure)),
         key=f"error.{question.options.against}",
+        name=f"error-against-{question.options.against}",
+        height=HEIGHT,
         effort=lambda task: (task.tokens or 1) ** 2,
-        describe=lambda rows: describe(question, points(rows, question.options.measure)),
-        height=HEIGHT if lines else 0,
     )
     found = points(rows, question.options.measure)
-    best = words.nearest(question, found) if has_matrix_links(question) else None
+    drawn = lines(question, found) if lines else []
+    if below := [*words.beyond(drawn, axis_end(question, found)), *notes(question, found)]:
+        st.caption("  \n".join(below))
+    best = words.nearest(question, found) if linked else None
 
     def explain() -> None:
-        drawn, end = lines(question, found) if lines else [], axis_end(question, found)
-        above = sum(y > end for line in drawn for y in line.y if y is not None)
-        every = words.notes(question, found, notes(question, found), above=above)
-        st.markdown("\n".join(f"- {note}" for note in every))
+        st.markdown("\n".join(f"- {note}" for note in words.notes(question, found)))
         st.markdown(words.definitions())
 
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
         if best is not None:
             own = ac.from_word(best.word)
             text = _("Matrix of {name}", name=label(own))
@@ -101,24 +119,6 @@ def axis_end(question: Question, found: Sequence[ErrorPoint]) -> float:
     """Return the error above which points lie outside the axis; infinite on a logarithmic axis."""
     zeros = [p.middle for p in found if p.variant == UNIFORM and math.isfinite(p.middle)]
     return math.inf if question.options.log else HEADROOM * max(zeros, default=0.0) or math.inf
-
-
-def _chart(question: Question, drawn: Sequence[Curve], key: str, *, axis: str, end: float) -> None:
-    """Draw a view's lines over its axis, which does not reach beyond an error of ``end``."""
-    log, heights = question.options.log, [y for line in drawn for y in line.y if y is not None]
-    figure = curves(
-        drawn,
-        x_title=axis,
-        y_title=question.axis,
-        log_x=True,
-        log_y=log,
-        height=HEIGHT,
-        top=end if max(heights, default=0.0) > end else 1.08 * max(heights, default=0.0) or 1.0,
-        x_ticks=ticks(drawn) if question.options.against != "cost" else (),
-        link_prefix=navigation.link_prefix("matrices", first_variant=REFERENCE) if has_matrix_links(question) else "",
-    )
-    text = _("Lines: {measure} against {axis}", measure=question.axis, axis=axis)
-    chart.show(figure, key=f"{key}.chart", name=f"error-against-{question.options.against}", alt=text)
 
 
 def ticks(drawn: Sequence[Curve]) -> list[float]:

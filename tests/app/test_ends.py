@@ -50,7 +50,7 @@ def test_names_without_room_have_no_places(high, fits):
 
 def names(figure):
     """Return the annotations at the ends of lines, by line name."""
-    found = figure["layout"].get("annotations", ())
+    found = [each for each in figure["layout"].get("annotations", ()) if "name" in each]
     return {figure["data"][int(each["name"].removeprefix(PREFIX))]["name"]: each for each in found}
 
 
@@ -118,7 +118,7 @@ def test_a_long_name_takes_several_lines_and_the_margin_is_as_wide_as_the_longes
 
 
 def test_on_a_narrow_screen_the_names_stand_in_a_legend_beneath():
-    wide = curves(lines(3), x_title="", y_title="", mark=2.0, log_x=True)
+    wide = curves(lines(3), x_title="", y_title="", mark=(2.0, "here"), log_x=True)
     narrow = with_legend_below(wide)
     assert ("dtick" in wide["layout"]["xaxis"], "dtick" in narrow["layout"]["xaxis"]) == (True, False)
     Figure(narrow)
