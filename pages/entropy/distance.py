@@ -133,32 +133,19 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
     }
     text = _(
         "For keys more than {half:g} tokens away, the upper bound on |logit| with RoPE falls to {bound} of its value "
+        "for adjacent keys."
+        if bounds[1] < bounds[0]
+        else "For keys more than {half:g} tokens away, the upper bound on |logit| with RoPE is {bound} of its value "
         "for adjacent keys.",
         **values,
     )
-    if bounds[1] >= bounds[0]:
-        text = _(
-            "For keys more than {half:g} tokens away, the upper bound on |logit| with RoPE is {bound} of its value "
-            "for adjacent keys.",
-            **values,
-        )
-    if sizes[1] > SAME * sizes[0]:
-        return paragraph(
-            text,
-            _(
-                "The actual |logit| **grows** to {size} of its value for adjacent keys. The bound is {times} times the "
-                "actual |logit|.",
-                **values,
-            ),
-        )
-    return paragraph(
-        text,
-        _(
-            "The actual |logit| is {size} of its value for adjacent keys. The bound is {times} times the actual "
-            "|logit|.",
-            **values,
-        ),
+    actual = _(
+        "The actual |logit| **grows** to {size} of its value for adjacent keys."
+        if sizes[1] > SAME * sizes[0]
+        else "The actual |logit| is {size} of its value for adjacent keys.",
+        **values,
     )
+    return paragraph(text, actual, _("The bound is {times} times the actual |logit|.", **values))
 
 
 def alone(distance: int, bound: float, cosine: float) -> str:

@@ -20,6 +20,17 @@ from pages.entropy.view import View, quartiles
 
 SUITS = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
+VERDICTS = (
+    N_("**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums shrink with length."),
+    N_("**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n keeps the row sums nearly constant."),
+    N_("**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums grow with length."),
+)
+"""Sentences for exponents below, near and above 1."""
+BENT = N_(
+    "**Squared ReLU**'s Z grows as n^{exponent:.2f} overall but as n^{tail:.2f} over the {n} longest lengths, so no "
+    "single exponent fits."
+)
+"""Sentence for exponents with different verdicts."""
 
 
 def names() -> dict[str, str]:
@@ -77,27 +88,7 @@ def sentence(found: Mapping[str, Spread]) -> str:
     tail = fit_bend(relu2.x, relu2.middle)
     numbers = {"exponent": other.exponent, "tail": tail.exponent if tail else other.exponent, "n": TAIL}
     sides = {(exponent > 1 - SUITS) + (exponent > 1 + SUITS) for exponent in (numbers["exponent"], numbers["tail"])}
-    if len(sides) > 1:
-        verdict = _(
-            "**Squared ReLU**'s Z grows as n^{exponent:.2f} overall but as n^{tail:.2f} over the {n} longest "
-            "lengths, so no single exponent fits.",
-            **numbers,
-        )
-    elif sides == {0}:
-        verdict = _(
-            "**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums shrink with length.",
-            **numbers,
-        )
-    elif sides == {2}:
-        verdict = _(
-            "**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums grow with length.",
-            **numbers,
-        )
-    else:
-        verdict = _(
-            "**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n keeps the row sums nearly constant.",
-            **numbers,
-        )
+    verdict = _(VERDICTS[sides.pop()] if len(sides) == 1 else BENT, **numbers)
     return paragraph(text, verdict)
 
 

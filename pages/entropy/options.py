@@ -1,7 +1,7 @@
 """The options of the Entropy page, and the measurement that they describe."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,9 @@ from app.state.session import REFERENCE, SharedOptions
 from app.ui import chart
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_popover
-from app.ui.scope import Scope
 from app.words.i18n import N_, _
 from attention_core.experiments.homogeneity import FACTORS
-from attention_core.experiments.lengths import SHORTEST, ladder
+from attention_core.experiments.lengths import SHORTEST
 from attention_core.experiments.task import H
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
@@ -149,26 +148,6 @@ class Question:
     def mean(self) -> bool:
         """True if lines show means, False if they show medians."""
         return self.options.line == "mean"
-
-    def scope(self, settings: Mapping[str, int], variants: Iterable[str]) -> Scope:
-        """Return the scope of a view's numbers.
-
-        Args:
-            settings: arguments of the view's tasks: ``n``, or ``longest`` if several lengths are measured, and
-                ``seeds`` if there are several.
-            variants: words of the variants measured.
-        """
-        measured = (settings["n"],) if "n" in settings else ladder(settings["longest"])
-        return Scope(
-            head=self.head,
-            heads=self.record.heads,
-            aggregation="mean" if self.mean else "median",
-            seeds=settings.get("seeds", 1),
-            n=self.record.n,
-            tokens=measured[-1],
-            shortest=measured[0] if len(measured) > 1 else None,
-            variants=tuple(variants),
-        )
 
     def of_heads(self, rows: Sequence[H]) -> list[H]:
         """Return the rows of the chosen heads."""

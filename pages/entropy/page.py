@@ -9,7 +9,6 @@ from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
 from pages.entropy import distance, drift, factor, growth, normalizer, options
-from pages.entropy.measures import CURVES, MEASURES
 from pages.entropy.options import EntropyOptions, Question
 from pages.entropy.view import View
 
@@ -51,8 +50,8 @@ PAGE = Page(
     rank=1,
     question=N_("Does attention dilute as text grows?"),
     options=EntropyOptions,
-    measures=MEASURES,
-    curves=CURVES,
+    measures=growth.MEASURES,
+    curves=growth.CURVES,
     opening=options.opening,
     header=options.show_display,
     top=top,

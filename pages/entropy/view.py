@@ -16,6 +16,7 @@ from app.ui import export, sweep
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.i18n import _, _n, paragraph, sentence
+from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import OfHead
 from attention_core.formatting import between
 from pages.entropy.options import EntropyOptions, Question, lengths
@@ -37,7 +38,8 @@ class View(Generic[RowT]):
         meaning: what the view measures, to be translated; ``{base}`` is the base of the effective number of keys.
         variants: returns the words of the variants measured.
         arguments: returns the arguments of ``tasks`` after the source.
-        settings: returns its keyword arguments, except ``causal``.
+        settings: returns its keyword arguments, except ``causal``: ``n``, or ``longest`` for several lengths, and
+            ``seeds`` if there are several.
         controls: draws the view's own controls.
         sweeps: whether the view measures several lengths, up to one that the visitor chooses.
         describe: returns the sentence about the rows of the chosen heads.
@@ -70,7 +72,18 @@ class View(Generic[RowT]):
 
     def scope(self, question: Question) -> Scope:
         """Return the scope of the numbers of this view."""
-        return question.scope(self.settings(question), self.variants(question))
+        settings = self.settings(question)
+        lengths = (settings["n"],) if "n" in settings else ladder(settings["longest"])
+        return Scope(
+            head=question.head,
+            heads=question.record.heads,
+            aggregation="mean" if question.mean else "median",
+            seeds=settings.get("seeds", 1),
+            n=question.record.n,
+            tokens=lengths[-1],
+            shortest=lengths[0] if len(lengths) > 1 else None,
+            variants=tuple(self.variants(question)),
+        )
 
     def show(self, question: Question) -> None:
         """Draw the controls, the sweep and its results."""

@@ -16,8 +16,8 @@ from pages.error.options import Question
 SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
 CHEAPER = {
-    1 / 4: N_("Within ¼ of softmax's cost, the lowest error of any variant is {error:.2g} ({name})."),
-    1 / 8: N_("Within ⅛, it is {error:.2g} ({name})."),
+    1 / 4: N_("Within ¼ of softmax's cost, the closest variant is {name} (error {error:.2g})."),
+    1 / 8: N_("Within ⅛, it is {name} (error {error:.2g})."),
 }
 """Sentences about smaller shares of softmax's cost."""
 
@@ -257,9 +257,9 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     return sentences
 
 
-def definitions() -> str:
-    """Return definitions of the terms as Markdown."""
-    return _(
+def reading_guide(question: Question, found: Sequence[ErrorPoint]) -> str:
+    """Return the notes and the definitions of the terms, as Markdown."""
+    definitions = _(
         "$A$ is the variant's matrix of attention weights, and $V$ is the matrix of values. $S$ is the reference: "
         "softmax's matrix for the same queries and keys, or the variant's own reference if it has one.\n\n"
         "- **Matrix**: $\\lVert A - S\\rVert_F / \\lVert S\\rVert_F$, where $\\lVert\\cdot\\rVert_F$ is the root of "
@@ -277,3 +277,4 @@ def definitions() -> str:
         "than the truncated SVD of $S$ (Eckart and Young). No matrix with $k$ non-zeros per row is closer to $S$ "
         "than the $k$ largest entries of each row of $S$."
     )
+    return "\n\n".join(["\n".join(f"- {note}" for note in notes(question, found)), definitions])

@@ -16,7 +16,7 @@ from app.state.session import default_variants
 from app.ui.input_panel import UPLOAD
 from app.ui.variant_picker import left_out
 from attention_core.experiments.homogeneity import FACTORS
-from attention_core.formatting import percent
+from attention_core.formatting import number, percent
 from attention_core.inputs.positions import rotary
 from attention_core.limits import current
 from pages.entropy import drift
@@ -365,7 +365,9 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     steep, alike = (np.polyfit(np.log(x), line, 1)[0] for line in (y, list(points(at)["uniform attention"].values())))
-    assert f"{unit}: its slope is {percent(steep / alike)} of that of uniform attention." in spoken(at)
+    few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
+    share = f"its slope is {percent(steep / alike)} of that of uniform attention."
+    assert f"{unit}, or from {few} to {many} effective keys: {share}" in spoken(at)
 
 
 def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():

@@ -220,10 +220,10 @@ def test_lines_above_the_axis_are_named_with_their_largest_error():
     [
         (
             (16384, 8192),
-            " Within ¼ of softmax's cost, the lowest error of any variant is 0.2 (Local · window 4). "
-            "Within ⅛, it is 0.3 (Local · window 8).",
+            " Within ¼ of softmax's cost, the closest variant is Local · window 4 (error 0.2). "
+            "Within ⅛, it is Local · window 8 (error 0.3).",
         ),
-        ((16384, 8193), " Within ¼ of softmax's cost, the lowest error of any variant is 0.2 (Local · window 4)."),
+        ((16384, 8193), " Within ¼ of softmax's cost, the closest variant is Local · window 4 (error 0.2)."),
         ((16385, 16385), " for the mean-of-values baseline."),
     ],
 )
