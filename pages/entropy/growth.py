@@ -25,6 +25,9 @@ from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_entropy
 from pages.entropy.options import EntropyOptions, Question, question
 from pages.entropy.view import View, quartiles
 
+ENOUGH = 3
+"""Smallest number of lengths at which growth is described."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
@@ -91,6 +94,8 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     words = {line.attention.key: word for word, line in reversed(lines_of(question).items())}
     scaled = by_length(rows, words["softmax_log_n"], question) if "softmax_log_n" in words else None
     softmax = by_length(rows, words["softmax"], question)
+    if len(softmax.x) < ENOUGH and len(softmax.x) < len(ladder(question.longest)):
+        return _("So far, fewer than {n} lengths are measured.", n=ENOUGH)
     return sentence(softmax, scaled, question.unit, per_nat=question.per_nat, causal=question.causal)
 
 

@@ -44,7 +44,7 @@ def _times(question: Question) -> dict[str, float]:
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
     measured_words = tuple(dict.fromkeys(UNIFORM if task.uniform else task.word for task in tasks))
     spec = ErrorCostSpec(source=question.source, words=measured_words, causal=question.causal)
-    row = st.container(horizontal=True, vertical_alignment="bottom")
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="controls.error.times")
     with row:
         measured: runs.Run[ErrorCostRow] | None = runs.run_on_button(
             "error_cost",

@@ -106,11 +106,7 @@ class View:
             if rows:
                 export.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
             lazy_popover(
-                _("How to read the chart"),
-                explain,
-                key="error.words",
-                icon=":material/menu_book:",
-                type="tertiary",
+                _("How to read the chart"), explain, key="error.words", icon=":material/menu_book:", type="tertiary"
             )
 
 

@@ -60,7 +60,10 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
         _chart([*times, *crossovers(found)], _("time (ms)"), runs, found, f"{key}.time", "time")
     with right.container():
         side = TimingOptions.side.value
-        _chart(side_lines(side, found), _(UNITS[side]), runs, found, f"{key}.{side}", side)
+        if drawn := side_lines(side, found):
+            _chart(drawn, _(UNITS[side]), runs, found, f"{key}.{side}", side)
+        else:
+            st.info(_("Add a variant to compare its time with softmax's time."))
     names = {attention.key: name(attention) for attention in subjects()}
     sentences = [each for run, on in runs for each in (*left_out(run, names, live=on), *not_measured(run, live=on))]
     if sentences:

@@ -24,7 +24,8 @@ NEAR = 60
 HEAD = 24
 """Pixels above the axes for a label or arrows."""
 EDGE = 0.7
-"""Share of the horizontal axis, from the left, in which a label begins at its line. Farther right, it ends there."""
+"""Share of the horizontal axis, from the left, in which a label can begin at its line. Farther right, or to the left
+of an arrow, it ends there."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,9 @@ def curves(
         at, text = mark
         add_line(figure, x=at, color=SERIES[GREY], width=1, dash="dot")
         x, xs = *_on_axis([at], log=log_x), [x for line in lines for x in _on_axis(line.x, log=log_x)]
-        side = "left" if x < min(xs) + EDGE * (max(xs) - min(xs)) else "right"
+        span = max(xs) - min(xs)
+        is_free = x < min(xs) + EDGE * span and not any(0 <= arrow["x"] - x < (1 - EDGE) * span for arrow in above)
+        side = "left" if is_free else "right"
         above.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor=side))
     if above:
         figure["layout"]["margin"] = {**figure["layout"]["margin"], "t": HEAD}

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+import attention_core as ac
 from app.figures.lines.spread import spread
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED
 from attention_core.inputs import SyntheticSource, SyntheticSpec
@@ -271,3 +272,23 @@ def test_entropies_are_listed_for_the_measured_forms():
     assert distance.entropy_by_form(both | {BIASED: 1.0}, "nats") == (
         "The mean entropy of a row is 1.50 nats with RoPE, 2.25 without RoPE, and 1.00 with ALiBi."
     )
+
+
+@pytest.mark.parametrize(("longest", "told"), [(128, True), (3, False)])
+def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monkeypatch, longest, told):
+    monkeypatch.setattr(
+        growth, "lines_of", lambda question: {"softmax": growth.Line(attention=ac.get("softmax"), name="", label="")}
+    )
+    monkeypatch.setattr(growth, "by_length", lambda rows, word, question: line(n16=1.0))
+    source = SyntheticSource(SyntheticSpec(n=16, heads=1, d=8))
+    asked = Question(
+        source=source,
+        record=source.load(),
+        head=None,
+        causal=False,
+        room=128,
+        longest=longest,
+        seeds=1,
+        options=EntropyOptions(),
+    )
+    assert (growth.describe([], asked) == "So far, fewer than 3 lengths are measured.") == told
