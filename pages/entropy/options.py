@@ -55,7 +55,12 @@ class EntropyOptions(Options, prefix="h_"):
             "of a: 1 if all n weights are equal, 1/√n if only one is not zero."
         ),
     )
-    scales = several(("log_n", "temperature", "unscaled"), ["log_n"], N_("Other softmax scalings"))
+    scales = several(
+        ("log_n", "temperature", "unscaled"),
+        ["log_n"],
+        N_("Other softmax scalings"),
+        help=N_("Softmax with other factors on its logits."),
+    )
     base = selection(
         {n: str(n) for n in BASES},
         N_("Reference length n₀"),

@@ -17,12 +17,12 @@ def show(_top: None) -> None:
         spec = options.show()
         recorded = recorded_run.show(spec)
     summary = st.container(key="timing.summary").empty()
-    left, right = st.columns(2, vertical_alignment="bottom")
+    left, right = st.columns(2)
     with left:
         st.markdown("## " + _("Time of one call"), anchors=False)
         places = [summary, st.empty()]
     with right:
-        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="top"):
             st.markdown("## " + _(results.TITLES[TimingOptions.side.value]), anchors=False, width="content")
             TimingOptions.side.draw(label_visibility="collapsed")
         places.append(st.empty())
