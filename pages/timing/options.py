@@ -24,7 +24,7 @@ MOST_ROUNDS = 25
 """Maximum rounds of a run; the quartiles change little after these."""
 FORMS: dict[Form, str] = {"fused": N_("torch's fused kernel"), "explicit": N_("explicit n × n scores")}
 """Ways to apply a mask to the full matrix."""
-SIDES = {"ratio": N_("Relative time"), "memory": N_("Peak memory"), "work": N_("Multiply-adds")}
+SIDES = {"ratio": N_("Time"), "memory": N_("Memory"), "work": N_("Multiply-adds")}
 """Charts that can be shown next to the time chart."""
 
 

@@ -218,7 +218,7 @@ def _sum_first(seen: Seen) -> Step:
             y_title=_("multiply-adds"),
             log_x=True,
             log_y=True,
-            mark=n,
+            mark=(n, _("this input")),
             x_ticks=LENGTHS[::2],
             alt=_("Lines: multiply-adds of both orders against the number of tokens"),
         )
