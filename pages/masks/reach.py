@@ -73,7 +73,7 @@ def summary(followed: StackReach) -> str:
     """Return which pattern is the sparsest, and how many pairs the stack connects."""
     reached = ""
     if followed.whole is not None:
-        reached = connected([label(a) for a in followed.stack], followed.whole, followed.depth)
+        reached = connected([_(a.title) for a in followed.stack], followed.whole, followed.depth)
     return paragraph(patterns.seen(followed.found.drawn), reached)
 
 
@@ -129,15 +129,15 @@ def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
     words = " → ".join(stack)
     if reached.complete is not None and depth >= reached.complete:
         return _n(
-            "**{stack}** connects all pairs after {n} layer.",
-            "**{stack}** connects all pairs after {n} layers.",
+            "The stack **{stack}** connects all pairs after {n} layer.",
+            "The stack **{stack}** connects all pairs after {n} layers.",
             n=reached.complete,
             stack=words,
         )
     return paragraph(
         _n(
-            "After {n} layer, **{stack}** connects {share} of pairs.",
-            "After {n} layers, **{stack}** connects {share} of pairs.",
+            "After {n} layer, the stack **{stack}** connects {share} of pairs.",
+            "After {n} layers, the stack **{stack}** connects {share} of pairs.",
             n=depth,
             stack=words,
             share=percent(reached.shares[depth]),
