@@ -60,7 +60,7 @@ def _hash(seen: Seen, number: int) -> Step:
     def draw(key: str) -> None:
         _pick_round(seen)
         notes = [_("token {i}: bucket {bucket}", i=i, bucket=bucket) for i, bucket in enumerate(buckets)]
-        st.html(painted(seen.qkv.tokens, _colours(seen, number), notes=notes))
+        st.html(painted(seen.qkv.tokens, _colours(seen, number), notes=notes, tags=buckets.tolist()))
         st.caption(_("Tokens per bucket:"))
         legend = [_("bucket {bucket}: {count}", bucket=bucket, count=sizes[bucket]) for bucket in filled]
         st.html(painted(legend, range(len(filled)), notes=legend, places=()))
@@ -149,6 +149,7 @@ def _sort(seen: Seen, number: int) -> Step:
                 [seen.labels[i] for i in order],
                 [colours[i] for i in order],
                 notes=notes,
+                tags=[buckets[i] for i in order],
                 places=order.tolist(),
                 borders=set(np.flatnonzero(np.isin(order, marks)).tolist()),
             )
