@@ -108,19 +108,11 @@ def _landmarks(seen: Seen) -> Step:
 
 def pooled(m: int, n: int, least: int, most: int) -> str:
     """Return the sentence that says how many neighbouring tokens each landmark averages."""
-    if least == most:
-        return _(
-            "{n} tokens are averaged into {m} landmarks. Each landmark averages {most} neighbouring tokens.",
-            m=m,
-            n=n,
-            most=most,
-        )
-    return _(
-        "{n} tokens are averaged into {m} landmarks. Each landmark averages {least} to {most} neighbouring tokens.",
-        m=m,
-        n=n,
-        least=least,
-        most=most,
+    return paragraph(
+        _("{n} tokens are averaged into {m} landmarks.", m=m, n=n),
+        _("Each landmark averages {most} neighbouring tokens.", most=most)
+        if least == most
+        else _("Each landmark averages {least} to {most} neighbouring tokens.", least=least, most=most),
     )
 
 
@@ -160,8 +152,8 @@ def _factors(seen: Seen) -> Step:
     left, middle, right = (seen.parts[name] for name in ("left", "middle", "right"))
     n, m = left.shape
     text = _(
-        "The three factors contain {own:,} weights. The full matrix contains {full:,}. On average, a landmark "
-        "gives {self:.0%} of its weight to itself.",
+        "The three factors contain {own:,} weights. The full matrix contains {full:,}. On average, a query "
+        "landmark gives {self:.0%} of its weight to the key landmark with the same number.",
         own=left.size + middle.size + right.size,
         full=n * n,
         self=np.diagonal(middle).mean(),
