@@ -37,8 +37,9 @@ def compose() -> None:
             )
         lazy_popover(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
         repeated = _("The layers of the stack are repeated until there are this many layers.")
-        st.markdown(_("Layers"), help=repeated, width="content")
-        MasksOptions.stack_depth.draw()
+        with st.container(horizontal=True, vertical_alignment="center", width="content"):
+            st.markdown(_("Layers"), help=repeated, width="content")
+            MasksOptions.stack_depth.draw()
 
 
 def _presets() -> None:
