@@ -121,7 +121,7 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="page-header"
     ):
         with st.container(width="content", gap=None, key="question"):
-            st.markdown(f"# {_(page.question)}", anchors=False)
+            st.markdown(f"# {page.heading() if page.heading else _(page.question)}", anchors=False)
             if page.uses_input:
                 st.caption(
                     f"[{subtitle or _('Choose the input')}](#input)"

@@ -243,6 +243,7 @@ def _pack_panel(
         "frames": list(panel.frames),
         "knob": panel.knob and asdict(panel.knob),
         "mark": panel.mark,
+        "group": panel.group,
         **asdict(coded.facts),
         "highest": max(coded.facts.highest, panel.top),
         "signed": diverging or coded.facts.signed,

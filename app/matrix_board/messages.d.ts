@@ -119,6 +119,7 @@ export interface SentPanel {
   frames: string[];
   knob: SentKnob | null;
   mark: string;
+  group: string;
   exponent: number;
   highest: number;
   lowest: number;

@@ -51,7 +51,7 @@ class MasksOptions(HashOptions):
         lambda: current().stack_layers,
         N_("Layers"),
         widget=st.slider,
-        help=N_("The layers of the stack are repeated until there are this many layers."),
+        layout={"label_visibility": "collapsed", "width": 200},
     )
     front_way = choice({"heard": N_("tokens it reaches"), "hears": N_("tokens that reach it")}, N_("Direction"))
     hash_order = choice({"sorted": N_("sorted"), "original": N_("original")}, N_("Order"))
