@@ -5,8 +5,8 @@ import streamlit as st
 import attention_core as ac
 from app.matrix_board import BoardEvent
 from app.state.controls import choice, link_only_option, place, whole
+from app.state.link_fields import CutError, Field
 from app.state.session import REFERENCE, HashOptions, SharedOptions, with_chosen_settings
-from app.state.url import CutError, Field
 from app.words.i18n import N_, _
 from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
