@@ -48,7 +48,7 @@ def matrix_board(
     transform: Literal["linear", "sqrt", "log"] = "linear",
     diverging: bool = False,
     ceiling: float = 0.0,
-    ceiling_name: str = "",
+    above_ceiling: str = "",
     categories: Sequence[Category] | None = None,
     none: str | None = None,
     later: str = "",
@@ -61,6 +61,7 @@ def matrix_board(
     col_title: str | None = None,
     row_name: str | None = None,
     col_name: str | None = None,
+    note: str = "",
     panel_size: int = 520,
     file_name: str = "attention-matrices",
 ) -> None:
@@ -84,7 +85,7 @@ def matrix_board(
         diverging: show both sides of the colour scale even if no value is negative.
         ceiling: the end of the shared scale if a value reaches it; larger values have a separate colour, explained in
             the legend. 0: the scale ends at the largest magnitude.
-        ceiling_name: the legend's words for the ceiling.
+        above_ceiling: the legend's words for larger values than the ceiling, with ``{most}`` for the largest.
         categories: the meanings of the numbers 1, 2, ... (at most 2047) if they are kinds instead of magnitudes; scale
             and transform then have no effect.
         none: the meaning of 0 on a board of categories; None if no panel has zeros.
@@ -98,6 +99,7 @@ def matrix_board(
         col_title: the axis title of the columns, "keys" by default.
         row_name: the name of one row in the readout, "query" by default.
         col_name: the name of one column in the readout, "key" by default.
+        note: a sentence under the panels.
         panel_size: the largest side of a panel, in pixels.
         file_name: the name of downloaded pictures, without extension.
 
@@ -112,10 +114,12 @@ def matrix_board(
         "col": col_name or _("key"),
         "none": none or "",
         "later": later,
-        "ceiling": ceiling_name,
+        "note": note,
         **_words(row_name or _("query")),
         "masked": masked or _("masked"),
     }
+    if above_ceiling:
+        words["over"] = above_ceiling
     if on_pin is None:
         words |= {
             "hint": _("Ctrl + wheel or double-click to zoom"),
@@ -137,6 +141,7 @@ def matrix_board(
         "categories": None if categories is None else [asdict(category) for category in categories],
         "panel_size": panel_size,
         "pins": on_pin is not None,
+        "turns": on_turn is not None,
         "frame": frame,
         "last_frame": last_frame,
         "file_name": file_name,

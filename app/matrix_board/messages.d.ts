@@ -45,7 +45,6 @@ export interface Palette {
 /** The map from magnitudes to ramp positions; `over` and `under` are the farthest numbers beyond its ends, 0 for none. */
 export interface Scale {
   top: number;
-  capped: boolean;
   transform: Transform;
   signed: boolean;
   floor: number;
@@ -166,7 +165,7 @@ export interface BoardWords {
   none: string;
   later: string;
   masked: string;
-  ceiling: string;
+  note: string;
   over: string;
   under: string;
   transforms: Record<Transform, string>;
@@ -190,6 +189,7 @@ export interface BoardSettings {
   categories: Category[] | null;
   panel_size: number;
   pins: boolean;
+  turns: boolean;
   frame: number;
   last_frame: number;
   file_name: string;

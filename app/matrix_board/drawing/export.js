@@ -2,11 +2,10 @@
 /** @import { Panel, Pen, TextStyle, Rectangle, View } from "../messages" */
 /** @import { Board } from "../views/board.js" */
 
-import { fill } from "../../page_script/templates.js";
 import { css } from "./color.js";
 import { knobText } from "../views/knobs.js";
 import { drawMarks } from "./marks.js";
-import { drawPanel, panelGeometry, panelHeight } from "./panel.js";
+import { drawPanel, notesOf, panelGeometry, panelHeight } from "./panel.js";
 import { brushOf, CanvasPen, fitted, onPage, strongest } from "./pen.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -191,7 +190,7 @@ export class SvgPen {
 }
 
 const MARGIN = 16;
-const HEAD = 46; // the height of a panel's title and caption
+const HEAD = 62; // the height of a panel's title and two lines of its caption
 
 export const FINE_PRINT = 11; // the font size of the origin lines
 export const FINE_LINE = 15;
@@ -240,7 +239,7 @@ function boardSize(board) {
  */
 function drawBoard(pen, board) {
   const { panels, columns, side, look, pinned } = board;
-  const { theme, words } = look;
+  const { theme } = look;
   const { width, height, legend, origin, drawn } = boardSize(board);
   pen.rect(0, 0, width, height, theme.background);
   board.drawLegend(pen, MARGIN, MARGIN, width - 2 * MARGIN);
@@ -250,7 +249,9 @@ function drawBoard(pen, board) {
     const top = MARGIN + legend + Math.floor(i / columns) * (HEAD + panelHeight(side, look.ownScale) + MARGIN);
     const title = [panel.title, panel.knob && knobText(panel.knob)].filter(Boolean).join(" · ");
     pen.text(fitted(pen, title, side, 15, 600), left, top + 14, { size: 15, weight: 600, colour: theme.text });
-    pen.text(fitted(pen, panel.caption, side, 12), left, top + 33, { size: 12, colour: theme.muted });
+    panel.caption.split("\n").forEach((line, k) => {
+      pen.text(fitted(pen, line, side, 12), left, top + 33 + 16 * k, { size: 12, colour: theme.muted });
+    });
     pen.at(left, top + HEAD, () => {
       const view = board.views.of(panel);
       const geometry = panelGeometry(pen, panel, side, view);
@@ -259,7 +260,8 @@ function drawBoard(pen, board) {
       pooled = Math.max(pooled, geometry.pooled);
     });
   });
-  if (pooled > 1) pen.text(fill(words.pooled, { count: String(pooled) }), MARGIN, drawn - MARGIN, { colour: theme.muted });
+  const notes = notesOf(pooled, look);
+  if (notes) pen.text(fitted(pen, notes, width - 2 * MARGIN), MARGIN, drawn - MARGIN, { colour: theme.muted });
   origin.forEach((words, i) => pen.text(words, MARGIN, drawn + i * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
 }
 

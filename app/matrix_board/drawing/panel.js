@@ -262,13 +262,18 @@ export function drawLegend(pen, x, y, width, scale, look, options) {
 }
 
 /**
- * @param {Scale} scale
+ * @param {Pick<Scale, "transform">} scale
  * @param {Look} look
  */
-export const legendName = (scale, { words }) =>
-  [scale.signed ? `${words.unit} ±` : words.unit, words.transforms[scale.transform], scale.capped && words.ceiling]
-    .filter(Boolean)
-    .join(" · ");
+export const legendName = ({ transform }, { words }) => [words.unit, words.transforms[transform]].filter(Boolean).join(" · ");
+
+/**
+ * Return the notes under the panels, of which the drawing pools at most `pooled` cells in a pixel.
+ * @param {number} pooled
+ * @param {Look} look
+ */
+export const notesOf = (pooled, { words }) =>
+  [words.note, pooled > 1 && fill(words.pooled, { count: String(pooled) })].filter(Boolean).join(" ");
 
 /**
  * @param {Pen} pen
