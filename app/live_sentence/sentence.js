@@ -35,6 +35,7 @@ export class Sentence {
     this.table = make("div", { class: "rows" });
     this.story = make("p", { class: "story" });
     this.way = make("a", { class: "way", target: "_self" });
+    this.caption = make("p", { class: "notes" });
     this.notes = make("p", { class: "notes", hidden: "" });
     this.info = make("button", { class: "info", type: "button", "aria-expanded": "false" }, "i");
     this.info.addEventListener("click", () => {
@@ -43,7 +44,7 @@ export class Sentence {
     });
     this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
     const summary = make("div", { class: "summary" }, this.story, this.info, this.way);
-    this.root = make("div", { class: "sentence" }, this.table, summary, this.notes, this.live);
+    this.root = make("div", { class: "sentence" }, this.table, summary, this.caption, this.notes, this.live);
     host.append(this.root);
     this.watch = new ResizeObserver(() => this.place());
     this.watch.observe(this.table);
@@ -87,6 +88,7 @@ export class Sentence {
     this.way.textContent = `${words.way} \u2192`;
     this.info.setAttribute("aria-label", words.about);
     this.info.title = words.about;
+    this.caption.textContent = words.caption;
     this.notes.replaceChildren(...words.notes.map((note) => make("span", {}, note)));
     if (this.due === undefined && this.owed === undefined) this.take(); // else the visitor's input is newer
     if (JSON.stringify({ word, steps }) === this.owed) this.owed = undefined;
