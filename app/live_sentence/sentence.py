@@ -112,20 +112,7 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
         "key": key,
         "tokens": list(tokens),
         "labels": list(number_repeats(tokens)),
-        "rows": [
-            {
-                "key": row.key,
-                "title": row.title,
-                "knob": row.knob,
-                "note": row.note,
-                "settings": list(row.settings),
-                "words": list(row.words),
-                "errors": list(row.errors),
-                "costs": list(row.costs),
-                "long_costs": list(row.long_costs),
-            }
-            for row in rows
-        ],
+        "rows": [{name: value for name, value in vars(row).items() if name != "weights"} for row in rows],
     }
     return encode(header, b"".join(row.weights.astype("<f2").tobytes() for row in rows))
 

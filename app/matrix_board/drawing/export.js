@@ -1,5 +1,5 @@
 // Saves the board as a PNG at double size, or as an SVG with real text and each matrix as an image of its exact cells.
-/** @import { Panel, Pen, TextStyle, Rectangle, View } from "../messages" */
+/** @import { Pen } from "../messages" */
 /** @import { Board } from "../views/board.js" */
 
 import { css } from "./color.js";
@@ -60,45 +60,22 @@ export class SvgPen {
     this.place = outside;
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {string} fill
-   */
+  /** @type {Pen["rect"]} */
   rect(x, y, width, height, fill) {
     this.add("rect", { x, y, width, height, fill });
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {string} stroke
-   */
+  /** @type {Pen["frame"]} */
   frame(x, y, width, height, stroke, thickness = 1) {
     this.add("rect", { x, y, width, height, fill: "none", stroke, "stroke-width": thickness });
   }
 
-  /**
-   * @param {number} x1
-   * @param {number} y1
-   * @param {number} x2
-   * @param {number} y2
-   * @param {string} stroke
-   */
+  /** @type {Pen["line"]} */
   line(x1, y1, x2, y2, stroke, thickness = 1) {
     this.add("line", { x1, y1, x2, y2, stroke, "stroke-width": thickness });
   }
 
-  /**
-   * @param {string} words
-   * @param {number} x
-   * @param {number} y
-   * @param {TextStyle} style
-   */
+  /** @type {Pen["text"]} */
   text(words, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
     const element = this.add("text", {
       transform: `translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${turn})`,
@@ -111,22 +88,12 @@ export class SvgPen {
     element.textContent = words;
   }
 
-  /**
-   * @param {string} words
-   * @param {number} [size]
-   * @param {number} [weight]
-   */
+  /** @type {Pen["measure"]} */
   measure(words, size, weight) {
     return this.ruler.measure(words, size, weight);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {number[][]} colours
-   */
+  /** @type {Pen["gradient"]} */
   gradient(x, y, width, height, colours) {
     const id = `scale-${this.count++}`;
     const element = this.add("linearGradient", { id });
@@ -136,13 +103,7 @@ export class SvgPen {
     this.rect(x, y, width, height, `url(#${id})`);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {string[]} colours
-   */
+  /** @type {Pen["hatch"]} */
   hatch(x, y, width, height, [ground, stripe]) {
     const id = `hatch-${this.count++}`;
     const tile = this.add("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse" });
@@ -151,12 +112,7 @@ export class SvgPen {
     this.rect(x, y, width, height, `url(#${id})`);
   }
 
-  /**
-   * @param {Panel} panel
-   * @param {Uint32Array} table
-   * @param {View} view
-   * @param {Rectangle} plot
-   */
+  /** @type {Pen["matrix"]} */
   matrix(panel, table, view, { x, y, width, height }) {
     const { rows, cols } = panel;
     const viewBox = [view.x * cols, view.y * rows, view.width * cols, view.height * rows].join(" ");
@@ -166,22 +122,12 @@ export class SvgPen {
     this.add("image", { width: cols, height: rows, href: picture, style, preserveAspectRatio: "none" }, window);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {() => void} draw
-   */
+  /** @type {Pen["at"]} */
   at(x, y, draw) {
     this.within(this.add("g", { transform: `translate(${x} ${y})` }), draw);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {() => void} draw
-   */
+  /** @type {Pen["clip"]} */
   clip(x, y, width, height, draw) {
     const id = `clip-${this.count++}`;
     this.add("rect", { x, y, width, height }, this.add("clipPath", { id }));
