@@ -233,7 +233,8 @@ def details(attention: Attention, found: Compared, *, hidden: str) -> str:
 
 def joined_tokens(tokens: Sequence[str]) -> str:
     """Return different tokens in a list; empty for none."""
-    return _(" and ").join(dict.fromkeys(tokens))
+    *others, last = dict.fromkeys(tokens) or ("",)
+    return _("{others} and {last}", others=", ".join(others), last=last) if others else last
 
 
 def without(hidden: str) -> str:

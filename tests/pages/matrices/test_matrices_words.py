@@ -169,6 +169,7 @@ def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_
     )
     assert details(*numbers, hidden=joined_tokens([])) == plain
     assert without("") == ""
+    assert (joined_tokens(["a"]), joined_tokens(["a", "b", "c"])) == ("a", "a, b and c")
 
 
 def test_the_details_of_softmax_have_no_error():
