@@ -35,7 +35,7 @@ export class Sentence {
     this.table = make("div", { class: "rows" });
     this.story = make("p", { class: "story" });
     this.way = make("a", { class: "way", target: "_self" });
-    this.caption = make("p", { class: "notes" });
+    this.caption = make("p", { class: "caption" });
     this.notes = make("p", { class: "notes", hidden: "" });
     this.info = make("button", { class: "info", type: "button", "aria-expanded": "false" }, "i");
     this.info.addEventListener("click", () => {
