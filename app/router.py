@@ -36,7 +36,6 @@ def _run() -> None:
     # Streamlit loads symbols and emoji for the browser tab from another server, so the icon is a local file.
     st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide")
     set_language()
-    mounting.mount()
     partial_rerun.begin()
     url.open_link()
 
@@ -63,6 +62,7 @@ def _run() -> None:
     here = st.navigation(sections, position="top")
     key = next(key for key, entry in entries.items() if entry == here)
     page = discover()[key]
+    mounting.mount(_(page.section))
     url.register_fields(opening_on(page.opening()))
     place = st.empty()
     if LessonOptions.present.value:

@@ -9,6 +9,9 @@ export const FIGURES = ':is([data-testid="stPlotlyChart"], [data-testid="stBidiC
 export const POPOVER_BUTTON = '[data-testid="stPopoverButton"]';
 export const SIDEBAR_HEADER = '[data-testid="stSidebarHeader"]';
 export const SIDEBAR_CONTROLS = '[data-testid="stSidebar"] :is(button, input, textarea)';
+export const APP_HEADER = '[data-testid="stHeader"]';
+export const MENU = '[data-testid="stTopNav"]';
+export const MENU_SECTIONS = '[data-testid="stTopNavSection"]';
 export const EXPAND_SIDEBAR = '[data-testid="stExpandSidebarButton"]';
 /** The attribute with the state of the connection to the server, and its value while the server is connected. */
 export const CONNECTION = "data-test-connection-state";

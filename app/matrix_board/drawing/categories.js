@@ -2,8 +2,7 @@
 /** @import { BoardSettings, Category, Look, Mode, Pen } from "../messages" */
 
 import { fromHex, HALF, LARGEST, packed, PALETTES } from "./color.js";
-
-const LINE = 18;
+import { inLines } from "./pen.js";
 
 /**
  * A heading or a swatch of a legend; a swatch without a colour is hatched.
@@ -76,15 +75,8 @@ export const legendText = (/** @type {Item[]} */ items) =>
  * @param {Item[]} items
  */
 export function legendPlaces(pen, width, items) {
-  let [x, line] = [0, 0];
-  const places = items.map(({ name, heading }) => {
-    const long = heading ? pen.measure(name, 11, 600) : 19 + pen.measure(name);
-    if (x && x + long > width) [x, line] = [0, line + 1];
-    const place = { x, y: line * LINE };
-    x += long + (heading ? 8 : 12);
-    return place;
-  });
-  return { places, height: LINE * (line + 1) };
+  const long = (/** @type {Item} */ { name, heading }) => (heading ? pen.measure(name, 11, 600) : 19 + pen.measure(name));
+  return inLines(items.map((item) => ({ long: long(item), gap: item.heading ? 8 : 12 })), width);
 }
 
 /**

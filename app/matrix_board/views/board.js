@@ -1,7 +1,6 @@
 // The board of a comparison: its data, its layout and its painting.
 /** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../messages" */
 
-import { fill } from "../../page_script/templates.js";
 import { PAINTED } from "../channels/boards.js";
 import { categoryTable, drawCategories, legendItems, legendPlaces, legendText } from "../drawing/categories.js";
 import { colourTable, makeScale, PALETTES, tickNumeral } from "../drawing/color.js";
@@ -10,7 +9,7 @@ import { Knobs } from "./knobs.js";
 import { bandsOf, bandsOfToken, POINTED, thingsOf } from "./links.js";
 import { drawBand, drawMarks } from "../drawing/marks.js";
 import { clamp, make, penFor, printable, readTheme } from "../drawing/elements.js";
-import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, panelGeometry, panelHeight } from "../drawing/panel.js";
+import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, notesOf, panelGeometry, panelHeight } from "../drawing/panel.js";
 import { brushOf, CanvasPen } from "../drawing/pen.js";
 import { cellText, Readout } from "./readout.js";
 import { Views } from "./zoom.js";
@@ -122,11 +121,11 @@ export class Board {
       const figure = /** @type {HTMLElement} */ (this.grid.children[i]);
       const [picture, marks] = figure.querySelectorAll("canvas");
       /** @type {NodeListOf<HTMLElement>} */
-      const words = figure.querySelectorAll(".title, .value, .knob, .caption");
-      const [title, value, knob, caption] = words;
+      const words = figure.querySelectorAll(".title, .value, .caption, .knob");
+      const [title, value, caption, knob] = words;
       figure.dataset.panel = panel.key;
       title.textContent = title.title = printable(panel.title);
-      caption.textContent = printable(panel.caption);
+      caption.textContent = panel.caption.split("\n").map(printable).join("\n");
       caption.title = printable(panel.details || panel.caption);
       title.classList.toggle("marked", panel.mark !== "");
       title.style.setProperty("--mark", panel.mark);
@@ -178,6 +177,7 @@ export class Board {
     this.halt();
     const { words } = settings;
     this.grid.setAttribute("aria-label", words.help);
+    this.grid.classList.toggle("turns", settings.turns);
     this.hint.textContent = matchMedia("(hover: none)").matches ? words.touch_hint : words.hint;
     this.buttons.replaceChildren(
       ...[
@@ -223,7 +223,7 @@ export class Board {
     while (this.grid.children.length < count) {
       const plot = make("div", { class: "plot" }, make("canvas"), make("canvas"));
       const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }));
-      const caption = make("figcaption", {}, head, this.knobs.build(), make("div", { class: "caption" }), make("div", { class: "key" }));
+      const caption = make("figcaption", {}, head, make("div", { class: "caption" }), this.knobs.build(), make("div", { class: "key" }));
       this.grid.append(make("figure", {}, caption, plot));
     }
   }
@@ -306,7 +306,7 @@ export class Board {
     }
     this.paintLegend();
     this.grid.classList.toggle("zoomed", this.views.zoomed);
-    this.note.textContent = pooled > 1 ? fill(settings.words.pooled, { count: String(pooled) }) : "";
+    this.note.textContent = notesOf(pooled, this.look);
     this.root.dataset.paintMs = (performance.now() - started).toFixed(1);
     this.root.dataset.paints = String(++this.paints);
   }
@@ -378,8 +378,8 @@ export class Board {
     if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked, wanted));
     else if (shared) drawLegend(pen, x, y, width, shared, look, { masked });
     else {
-      const name = [look.words.unit, look.words.transforms[this.settings.transform], look.words.own_scale];
-      pen.text(name.filter(Boolean).join(" · "), x, y + 6, { colour: look.theme.muted, weight: 600 });
+      const name = `${legendName(this.settings, look)} · ${look.words.own_scale}`;
+      pen.text(name, x, y + 6, { colour: look.theme.muted, weight: 600 });
     }
   }
 
