@@ -4,7 +4,9 @@ A file is TOML, version 1::
 
     lesson = 1
     title = "What a window loses"
+    question = "What does a window lose?"
     minutes = 6
+    seen = "What the lesson showed, in a sentence or two."   # shown after the last answer
 
     [[step]]
     at = "matrices?text=@story&variants=softmax"   # a state of the lab: the end of its address
@@ -48,6 +50,8 @@ MOST_MINUTES = 600
 MOST_CHOICES = 8
 LENGTHS = {
     "title": 100,
+    "question": 150,
+    "seen": 600,
     "at": 14_000,
     "say": 600,
     "do": 300,
@@ -58,6 +62,8 @@ LENGTHS = {
     "then": 600,
 }
 """The largest number of characters of each string in a file; a link may contain a text."""
+LESSON_TEXTS = ("title", "question", "seen")
+"""The texts of a whole lesson; the other strings in a file belong to a step."""
 CHOICE = 100
 """The largest number of characters of a choice."""
 LINK_LESSON = 3_500
@@ -110,10 +116,21 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
-    """A lesson; ``key`` is the name of an included lesson."""
+    """A lesson.
+
+    Attributes:
+        title: its topic in a few words.
+        question: the question that it answers, shown in the list of lessons.
+        minutes: the time that it takes; 0 if unknown.
+        seen: the conclusion, shown after the last answer.
+        steps: its steps.
+        key: the name of an included lesson.
+    """
 
     title: str
+    question: str = ""
     minutes: int = 0
+    seen: str = ""
     steps: tuple[Step, ...] = ()
     key: str = ""
 
@@ -143,14 +160,14 @@ def read(data: bytes, key: str = "") -> Lesson:
         ) from error
     if type(values.get("lesson")) is not int or values["lesson"] != VERSION:
         raise LessonError(N_("This file is not a lesson of version {version}. Add “lesson = 1”."), version=VERSION)
-    _refuse_others(values, {"lesson", "title", "minutes", "step"}, 0)
+    _refuse_others(values, {"lesson", "title", "question", "minutes", "seen", "step"}, 0)
     steps = values.get("step", [])
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise LessonError(N_("Each step of a lesson begins with “[[step]]”."))
     if not 1 <= len(steps) <= MOST_STEPS:
         raise LessonError(N_("A lesson has 1 to {most} steps. This lesson has {n}."), most=MOST_STEPS, n=len(steps))
     return Lesson(
-        title=_words(values, "title", 0),
+        **{name: _words(values, name, 0) for name in LESSON_TEXTS},
         minutes=_whole(values, "minutes", 0, MOST_MINUTES),
         steps=tuple(_step(step, place) for place, step in enumerate(steps, 1)),
         key=key,
@@ -298,8 +315,9 @@ def _whole(given: Mapping[str, Any], name: str, place: int, most: int) -> int:
 
 def write(lesson: Lesson) -> str:
     """Return the file of a lesson."""
-    lines = [f"lesson = {VERSION}", f"title = {_quoted(lesson.title)}"]
-    lines += [f"minutes = {lesson.minutes}"] if lesson.minutes else []
+    lines = [f"lesson = {VERSION}"]
+    for name in (*LESSON_TEXTS, "minutes"):
+        lines += [f"{name} = {_quoted(value)}"] if (value := getattr(lesson, name)) else []
     for step in lesson.steps:
         lines += ["", "[[step]]"]
         for field in fields(Step):

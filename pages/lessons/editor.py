@@ -35,18 +35,19 @@ def show() -> None:
     """Draw the list of steps, the edited step, and the lesson's file and link."""
     found: Lesson | None = LessonsOptions.draft.value
     if found is None:
-        st.info(
+        st.markdown(
             _(
                 "To make a lesson, set up any page as your class should see it, then choose **Share** and "
                 "**Add this screen to a lesson**. The steps that you add appear here."
-            ),
-            icon=":material/add_to_photos:",
+            )
         )
         return
     left, right = st.columns([2, 5], gap="medium")
     place = min(max(0, int(st.session_state.get(OPEN, 0))), len(found.steps) - 1)
     with left:
-        _text(_("Title"), "title", found.title, LENGTHS["title"], partial(_take_title, found))
+        labels = {"title": _("Title"), "question": _("Question in the list"), "seen": _("Conclusion")}
+        for name, label in labels.items():
+            _text(label, name, getattr(found, name), LENGTHS[name], partial(_take_lesson_text, found, name))
         for i, step in enumerate(found.steps):
             st.button(
                 f"{i + 1}. {_(discover()[step.page].title)} · {escape_markdown((step.ask or step.say or '…')[:SHOWN])}",
@@ -318,8 +319,9 @@ def _take_words(place: int, name: str, words: str) -> None:
     draft.update_step(place, **{name: words})
 
 
-def _take_title(found: Lesson, words: str) -> None:
-    draft.keep(replace(found, title=words or found.title))
+def _take_lesson_text(found: Lesson, name: str, words: str) -> None:
+    if words or name != "title":
+        draft.keep(replace(found, **{name: words}))  # type: ignore[arg-type]
 
 
 def _text(label: str, name: str, value: str, most: int, take: Any) -> None:  # noqa: ANN401 - any callback

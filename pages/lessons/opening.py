@@ -10,7 +10,14 @@ from app.words.i18n import _, escape_markdown, sentence
 
 def show() -> None:
     """Draw the upload and, for a valid lesson, the buttons that begin and edit it; else an error."""
-    sent = st.file_uploader(_("Open a lesson file"), type=["toml", "txt"], key="lessons.upload", max_upload_size=1)
+    with st.expander(_("Open a lesson file"), icon=":material/upload_file:", width=400):
+        sent = st.file_uploader(
+            _("Lesson file"),
+            type=["toml", "txt"],
+            key="lessons.upload",
+            max_upload_size=1,
+            label_visibility="collapsed",
+        )
     if sent is None:
         return
     try:
@@ -22,6 +29,5 @@ def show() -> None:
         st.markdown(f"**{escape_markdown(found.title)}** · {card.length(found)}", width="content")
         begun = st.button(_("Begin"), type="primary", icon=":material/play_arrow:", key="lessons.begin")
         st.button(_("Edit it"), icon=":material/edit:", key="lessons.edit", on_click=draft.keep, args=(found,))
-
     if begun:
         card.begin(found)

@@ -10,15 +10,15 @@ from pages.lessons.options import LessonsOptions
 
 
 def top() -> None:
-    """Draw the list of lessons that ship with the lab, and the upload of a lesson."""
+    """Draw the list of the included lessons."""
     st.html(card.contents())
-    opening.show()
 
 
 def show(given: None) -> None:
-    """Draw the lesson editor."""
-    st.markdown(f"## {_('Make your own')}", anchors=False)
+    """Draw the lesson editor, and the upload of a lesson."""
+    st.markdown(f"## {_('Make your own lesson')}", anchors=False)
     editor.show()
+    opening.show()
 
 
 PAGE = Page(
@@ -26,7 +26,7 @@ PAGE = Page(
     icon=":material/school:",
     section="Understand",
     rank=9,
-    question=N_("Can you predict the result?"),
+    question=N_("Lessons: can you predict the result?"),
     options=LessonsOptions,
     has_causal_switch=False,
     uses_input=False,
