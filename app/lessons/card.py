@@ -42,7 +42,7 @@ def show(page: str) -> Callable[[], None]:
     """
     lesson: Lesson | None = LessonOptions.lesson.value
     if lesson is None:
-        return _nothing
+        return lambda: None
     place = min(LessonOptions.lesson_step.restrict_to(range(1, len(lesson.steps) + 1)), len(lesson.steps))
     step, said = lesson.steps[place - 1], _ if lesson.key else str
     key = f"lesson.{zlib.crc32(write(lesson).encode())}.{place}"
@@ -67,11 +67,7 @@ def show(page: str) -> Callable[[], None]:
                     _question(step, said, key)
                 except ac.LabError as error:
                     st.html(f"<p>{html.escape(sentence(error))}</p>")
-    return _nothing
-
-
-def _nothing() -> None:
-    pass
+    return lambda: None
 
 
 def link(lesson: Lesson, place: int, *, present: bool) -> tuple[str, dict[str, list[str]]]:

@@ -205,53 +205,37 @@ def check(step: Step, place: int) -> None:
     """
     from app.lessons import answer  # imported here, as it imports all pages
 
-    many = len(step.choices)
-    own, between = bool(step.right), bool(step.bounds)
+    page, many = discover()[step.page], len(step.choices)
+    rising = all(map(math.isfinite, step.bounds)) and [*step.bounds] == sorted({*step.bounds})
+    found, message = answer.find(step), ""
     if not step.ask:
-        if step.answer or step.draw or many or own or between:
-            raise LessonError(N_("Step {place} has an answer but no question. Add “ask”."), place=place)
-        return
-    if step.draw:
-        if step.answer or many or own or between:
-            raise LessonError(
-                N_("Step {place}: “draw” cannot be combined with “answer”, “choices”, “bounds” or “right”."),
-                place=place,
-            )
-        if answer.find_curve(step) is None:
-            raise LessonError(
-                N_("Step {place}: “draw” must name a curve of its page and a variant. Curves: {known}."),
-                place=place,
-                known=", ".join(discover()[step.page].curves) or "–",
-            )
-        return
-    if own and (step.answer or between or not many >= 2 or step.right > many):
-        raise LessonError(
-            N_(
+        if step.answer or step.draw or many or step.right or step.bounds:
+            message = N_("Step {place} has an answer but no question. Add “ask”.")
+    elif step.draw:
+        if step.answer or many or step.right or step.bounds:
+            message = N_("Step {place}: “draw” cannot be combined with “answer”, “choices”, “bounds” or “right”.")
+        elif answer.find_curve(step) is None:
+            message = N_("Step {place}: “draw” must name a curve of its page and a variant. Curves: {known}.")
+    elif step.right:
+        if step.answer or step.bounds or many < max(2, step.right):
+            message = N_(
                 "Step {place}: “right” must be the number of a choice, counted from 1. It needs at least two “choices” "
                 "and no “answer”."
-            ),
-            place=place,
-        )
-    if own:
-        return
-    found = answer.find(step)
-    if found is None:
-        raise LessonError(
+            )
+    elif found is None:
+        message = (
             N_("Step {place}: “answer” must name a number of its page: {known}.")
             if step.answer
-            else N_("Step {place} asks a question without an answer. Choose a number of its page: {known}."),
-            place=place,
-            known=", ".join(discover()[step.page].measures) or "–",
+            else N_("Step {place} asks a question without an answer. Choose a number of its page: {known}.")
         )
-    rising = all(math.isfinite(b) for b in step.bounds) and [*step.bounds] == sorted({*step.bounds})
-    if (many or between) and (found.rank or len(step.bounds) != many - 1 or many < 2 or not rising):
-        raise LessonError(
-            N_(
-                "Step {place}: “bounds” must be rising numbers, one fewer than there are “choices”. “answer” must name "
-                "a number."
-            ),
-            place=place,
+    elif (many or step.bounds) and (found.rank or len(step.bounds) != many - 1 or many < 2 or not rising):
+        message = N_(
+            "Step {place}: “bounds” must be rising numbers, one fewer than there are “choices”. “answer” must name "
+            "a number."
         )
+    if message:
+        known = ", ".join(page.curves if step.draw else page.measures) or "–"
+        raise LessonError(message, place=place, known=known)
 
 
 def _refuse_others(given: Mapping[str, Any], known: set[str], place: int) -> None:

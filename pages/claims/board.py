@@ -140,15 +140,10 @@ class Board:
             default=self.opened or None,
             format_func=labels.__getitem__,
             key=key,
-            on_change=_open_selected,
-            args=(key,),
+            on_change=lambda: open_claim(st.session_state[key] or ""),
             label_visibility="collapsed",
             width="stretch",
         )
-
-
-def _open_selected(key: str) -> None:
-    open_claim(st.session_state[key] or "")
 
 
 def show(chosen: ChosenInput) -> None:
