@@ -220,7 +220,7 @@ def _reveal(step: Step, said: Callable[[str], str], key: str, place: DeltaGenera
 
 def _end(lesson: Lesson, said: Callable[[str], str]) -> str:
     """Return the end of a lesson as HTML: its conclusion, and a link to the included lesson that follows."""
-    seen = f"<b>{html.escape(_('What you have seen'))}</b> {html.escape(said(lesson.seen))}"
+    seen = f"<b>{html.escape(_('Conclusion'))}</b> {html.escape(said(lesson.seen))}"
     lessons = [*shipped().values()]
     following = lessons[lessons.index(lesson) + 1 :][:1] if lesson in lessons else []
     return (f'<p class="seen">{seen}</p>' if lesson.seen else "") + "".join(

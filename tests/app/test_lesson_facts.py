@@ -257,7 +257,7 @@ def log_n_2():
 def log_n_3():
     at, _by_length = entropies(3)
     slopes = table(at)["slope against log n"]
-    assert f'{float(table(entropies(2)[0])["slope against log n"]["Softmax"]):.2f}' == "0.80"
+    assert f"{float(table(entropies(2)[0])['slope against log n']['Softmax']):.2f}" == "0.80"
     assert 0.1 < float(slopes["Softmax · log n, n₀ 512"]) < float(slopes["Softmax"])
 
 
