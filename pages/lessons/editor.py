@@ -82,8 +82,7 @@ def _hand_out(found: Lesson) -> None:
             icon=":material/delete:",
             type="tertiary",
             key="lessons.clear",
-            on_click=draft.keep,
-            args=(None,),
+            on_click=lambda: LessonsOptions.draft.set(None),
         )
     if tried:
         card.begin(whole)
