@@ -1,6 +1,7 @@
 // Every selector of Streamlit's own elements that the scripts use. tests/e2e/test_selectors.py checks each of them.
 
 export const APP = '[data-testid="stApp"]';
+export const MAIN = '[data-testid="stMain"]';
 export const PAGE_BODY = '[data-testid="stMainBlockContainer"]';
 export const SENTENCES = '[data-testid="stMain"] [data-testid="stMarkdownContainer"] :is(p, li)';
 export const CODE_BLOCKS = '[data-testid="stCode"] pre';

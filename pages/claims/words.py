@@ -15,7 +15,7 @@ Colour = Literal["green", "orange", "gray", "blue"]
 CHIPS: dict[Verdict, tuple[str, Colour]] = {
     Verdict.HOLDS: (":material/check_circle:", "green"),
     Verdict.PARTLY: (":material/contrast:", "orange"),
-    Verdict.FAILS: (":material/radio_button_unchecked:", "gray"),
+    Verdict.FAILS: (":material/cancel:", "gray"),
     Verdict.UNTESTABLE: (":material/help:", "blue"),
 }
 """Icon and colour of each verdict. No verdict looks like an alarm, because "fails" is not an error."""
@@ -62,10 +62,8 @@ def margin(outcome: Outcome) -> str:
 
 def short_verdict(claim: Claim, verdict: Verdict | None) -> str:
     """Return a claim's number with the icon of its verdict, as Markdown; None for a claim that was not checked."""
-    if verdict is None:
-        return str(claim.number)
-    icon, colour = CHIPS[verdict]
-    return f":{colour}[{icon}] {claim.number}"
+    icon, colour = CHIPS[verdict] if verdict else (":material/remove:", "gray")
+    return f":{colour}-badge[{icon} {claim.number}]"
 
 
 def finding(outcome: Outcome) -> str:
@@ -165,7 +163,7 @@ def no_alarm(outcomes: Sequence[Outcome]) -> str:
     if all(outcome.verdict is not Verdict.FAILS for outcome in outcomes):
         return ""
     return _(
-        "“Does not hold here” is a result on this input, not an error. The articles make their claims about other "
+        "“Does not hold here” is a result on this input, not an error. The sources make their claims about other "
         "models, lengths and tasks."
     )
 

@@ -2,18 +2,13 @@
 
 from dataclasses import replace
 
-import attention_core as ac
-from app.lessons import sweep_results
-from app.lessons.screen import Screen
-from app.measures import VariantMeasure
 from app.page import Page
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_
-from attention_core.experiments.error import MEASURES as KINDS
-from attention_core.experiments.error import ErrorTask, points
 from pages.error import budget, cost, length
+from pages.error.measures import CURVES, MEASURES
 from pages.error.options import ErrorOptions, Question, question, show_options
 
 
@@ -38,29 +33,6 @@ def scope(chosen: ChosenInput) -> Scope:
     )
 
 
-def _error(screen: Screen, attention: ac.Attention) -> float:
-    """Return the median error over heads and seeds at the variant's chosen settings."""
-    chosen, causal = screen.chosen, screen.visit.causal
-    task = ErrorTask(source=chosen.source, word=attention.word, head=chosen.head, causal=causal)
-    if screen.options(ErrorOptions).against == "length":
-        task = replace(task, tokens=chosen.qkv.n, floors=False)
-    measure = screen.options(ErrorOptions).measure
-    assert measure in KINDS
-    [point] = points(sweep_results.rows("error", [task]), measure)
-    return point.middle
-
-
-MEASURES = {
-    "error": VariantMeasure(
-        N_("error of {name} at its current settings, in the error metric of the page"),
-        _error,
-        high=2,
-        step=0.05,
-        digits=2,
-        tolerance=0.1,
-    )
-}
-
 PAGE = Page(
     title=N_("Error"),
     icon=":material/trending_down:",
@@ -69,6 +41,7 @@ PAGE = Page(
     question=N_("How much accuracy does the cheaper version lose?"),
     options=ErrorOptions,
     measures=MEASURES,
+    curves=CURVES,
     top=top,
     view=ErrorOptions.against,
     scope=scope,

@@ -69,11 +69,11 @@ def test_how_the_claims_came_out(verdicts, said):
 def test_each_verdict_has_its_icon_and_colour_in_the_strip():
     verdicts = (HOLDS, PARTLY, FAILS, UNTESTABLE, None)
     assert [words.short_verdict(claim, each) for claim, each in zip(EVERY, verdicts, strict=False)] == [
-        ":green[:material/check_circle:] 1",
-        ":orange[:material/contrast:] 2",
-        ":gray[:material/radio_button_unchecked:] 3",
-        ":blue[:material/help:] 4",
-        "5",
+        ":green-badge[:material/check_circle: 1]",
+        ":orange-badge[:material/contrast: 2]",
+        ":gray-badge[:material/cancel: 3]",
+        ":blue-badge[:material/help: 4]",
+        ":gray-badge[:material/remove: 5]",
     ]
 
 
@@ -113,7 +113,7 @@ def test_a_claim_that_was_not_judged_has_no_margin():
 
 
 def test_a_badge_tells_the_verdict():
-    assert words.badge(FAILS) == ":gray-badge[:material/radio_button_unchecked: does not hold here]"
+    assert words.badge(FAILS) == ":gray-badge[:material/cancel: does not hold here]"
 
 
 def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
