@@ -7,7 +7,8 @@ from functools import partial
 from attention_core import articles, registry
 from attention_core.benchmarking.counting import count
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Numbers, parts
 from attention_core.experiments.lengths import ladder
 from attention_core.metrics.fit import fit_power
 
@@ -55,33 +56,30 @@ def numbers(rows: Sequence[WorkRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge both parts of the statement: the ratio for atrous attention and the growth for local attention."""
-    return Verdict.of_parts(abs(numbers["saving"] - bounds["k"]) <= bounds["off"], numbers["local"] <= bounds["linear"])
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="Atrous attention with stride k costs 1/k of full attention, and the cost of local attention with "
-    "window k is linear in the number of tokens n.",
+    statement="Atrous attention, which allows every k-th key, costs 1/k of full attention. Local attention with a "
+    "window of k tokens has a cost that is linear in the number of tokens n.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
-    experiment="The multiply-adds of full, atrous and local attention with k = 4 are counted at increasing lengths "
-    "of this input, without a causal mask. Local attention runs in blocks of tokens, so an input of only one or two "
-    "blocks costs almost as much as full attention.",
-    rule="Two conditions: (1) At the longest length, full attention costs {k} ± {off} times as much as atrous "
-    "attention. (2) Over the longer half of the lengths, the cost of local attention grows no faster than n to the "
-    "power {linear}. The claim holds if both conditions are met. It holds partly if only one is met.",
+    experiment="Cost is counted in multiply-adds at increasing lengths of this input, without a causal mask and with k "
+    "= 4. Atrous attention allows keys at distances that are multiples of k. Local attention allows keys at a distance "
+    "of at most k. Local attention runs in blocks of tokens, so an input of only one or two blocks costs almost as "
+    "much as full attention.",
+    measure=measure,
+    numbers=numbers,
+    rule="Cost is counted in multiply-adds. Two conditions: (1) At the longest length, full attention costs {k} ± "
+    "{off} times as much as atrous attention. (2) Over the longer half of the lengths, the cost of local attention "
+    "grows no faster than n to the power {linear}, where n is the number of tokens. The claim holds if both conditions "
+    "are met. It holds partly if only one is met.",
     bounds={"k": K, "off": 0.2, "linear": 1.2},
-    finding="At {longest} tokens, full attention costs {saving}× as much as atrous attention and {cheaper}× as much "
-    "as local attention. The cost of local attention grows as n to the power {local}, for n tokens.",
+    verdict=parts(Condition("saving", "<=", "off", around="k"), Condition("local", "<=", "linear")),
+    finding="At {longest} tokens, full attention costs {saving}× as much as atrous attention and {cheaper}× as much as "
+    "local attention. The cost of local attention grows as n to the power {local}, where n is the number of tokens.",
     quantities=(
-        Quantity("saving", "full cost ÷ atrous cost"),
-        Quantity("local", "exponent of local cost"),
-        Quantity("cheaper", "full cost ÷ local cost"),
-        Quantity("longest", "longest length", "tokens"),
+        Quantity("saving", "cost of full attention ÷ cost of atrous attention"),
+        Quantity("local", "exponent of the growth of local attention's cost with length"),
+        Quantity("cheaper", "cost of full attention ÷ cost of local attention"),
+        Quantity("longest", "longest measured length", "tokens"),
     ),
     figure=Figure(
         x="n", y="multiply_adds", by="variant", x_title="tokens n", y_title="multiply-adds per head", log="xy"
