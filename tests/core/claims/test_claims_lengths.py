@@ -39,7 +39,7 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
     assert [note.split(",")[0] for note in notes()] == [
         "No variant without pools leaks.",
         "If every pool is masked until its last token",
-        "This second mask leaves {fewest} to {most} of {n} queries without any key",
+        "The mask on unfinished pools leaves {fewest} to {most} of {n} queries without any key",
     ]
     assert "only Nyström attention leaks, {inverted} tokens back" in notes()[1]
     assert "no pooled variant leaks" in notes(left=0, inverted=0)[1]

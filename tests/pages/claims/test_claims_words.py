@@ -106,7 +106,7 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.5, "uniform": 0.5625},
-            "median error of the matrix with 1 + cos: 0.062 below the bound 0.562",
+            "error of the matrix with 1 + cos, median over heads: 0.062 below the bound 0.562",
         ),
     ],
 )

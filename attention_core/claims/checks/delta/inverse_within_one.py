@@ -65,8 +65,8 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="With unit-length keys, every entry of the delta rule's inverse is between −1 and 1, regardless of the "
-    "length of the text.",
+    statement="The delta rule corrects all values by one inverse matrix. With unit-length keys, every entry of this "
+    "inverse is between −1 and 1, regardless of the length of the text.",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
     experiment="The delta rule corrects each value by what earlier keys have already stored. All corrections together "

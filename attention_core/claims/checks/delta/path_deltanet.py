@@ -60,8 +60,8 @@ def numbers(rows: Sequence[PathRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="PaTH attention projects keys along one direction per token. If these directions are the keys "
-    "themselves, its matrix before the softmax equals DeltaNet's matrix.",
+    statement="Between a key and a later query, PaTH attention removes one direction per token from the key. If these "
+    "directions are the keys themselves, its matrix before the softmax equals DeltaNet's matrix.",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
@@ -69,9 +69,9 @@ CLAIM = Claim(
     ),
     place=Place("matrices", variants=("softmax", "deltanet", "path~along~keys")),
     experiment="PaTH's matrix before its softmax is computed token by token in float64, with unit-length queries and "
-    "keys. It is compared with DeltaNet's matrix, which is the solution of a triangular system. Three choices of the "
-    "directions w are measured: (1) the keys k, (2) turned keys, with halves swapped and one half negated, and (3) one "
-    "direction for all tokens.",
+    "keys. It is compared with DeltaNet's matrix, the delta rule's solution of a triangular system. Three choices of "
+    "the directions w are measured: (1) the keys k, (2) turned keys, with halves swapped and one half negated, and (3) "
+    "one direction for all tokens.",
     measure=measure,
     numbers=numbers,
     rule="The claim holds if, with the keys k as directions w, no entry of PaTH's matrix differs from DeltaNet's entry "

@@ -74,8 +74,8 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Without training, softmax attention is close to a gated delta rule: the mean of the values plus a state "
-    "of centred keys, which is multiplied by 1 − 1/t at token t.",
+    statement="Without training, softmax attention is close to a gated delta rule: the mean of the values so far plus "
+    "a correction read from a state. The state decays by the factor 1 − 1/t at token t.",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="In every head, three methods with a causal mask are compared with softmax attention: (1) the article's "
@@ -104,10 +104,10 @@ CLAIM = Claim(
     quantities=(
         Quantity("near", "heads where the delta rule's error is at most 0.5", "%"),
         Quantity("closer", "heads where the delta rule's error is smaller than both other errors", "%"),
-        Quantity("free", "median error of the delta rule with steps of 1/t"),
-        Quantity("first", "median error of the first-order series"),
-        Quantity("mean", "median error of the mean of the values"),
-        Quantity("capped", "median error of the delta rule with capped steps"),
+        Quantity("free", "error of the delta rule with steps of 1/t, median over heads"),
+        Quantity("first", "error of the first-order series, median over heads"),
+        Quantity("mean", "error of the mean of the values, median over heads"),
+        Quantity("capped", "error of the delta rule with capped steps, median over heads"),
         Quantity("capped_near", "heads where the error with capped steps is at most 0.5", "%"),
         Quantity("unstable", "steps of 1/t outside the stable range", "%"),
     ),

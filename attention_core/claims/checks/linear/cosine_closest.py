@@ -99,9 +99,9 @@ CLAIM = Claim(
     quantities=(
         Quantity("heads", "heads where 1 + cos has the smallest error of six kernels", "%"),
         Quantity("duels", "comparisons with one other kernel where 1 + cos has the smaller error", "%"),
-        Quantity("cosine", "median error of the matrix with 1 + cos"),
-        Quantity("best", "median error of the matrix with the best other kernel"),
-        Quantity("uniform", "median error of uniform attention (equal weights)"),
+        Quantity("cosine", "error of the matrix with 1 + cos, median over heads"),
+        Quantity("best", "error of the matrix with the best other kernel, median over heads"),
+        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
     ),
     figure=Figure(
         x="kernel", y="error", by="of", x_title="kernel of linear attention", y_title="relative error", kind="bars"

@@ -76,9 +76,8 @@ CLAIM = Claim(
         all_of(Condition("off", "<=", "exact"), Condition("used", "<=", "exact")),
         partly=Condition("off", "<=", "exact"),
     ),
-    finding="Without a mask, every row sum of the double softmax is within {off} of one, so no division is needed. "
-    "With the features elu + 1, row sums reach {other}. With a causal mask, the smallest row sum of the double softmax "
-    "is {hidden}.",
+    finding="Without a mask, every row sum of the double softmax is within {off} of one. With the features elu + 1, "
+    "row sums reach {other}. With a causal mask, the smallest row sum of the double softmax is {hidden}.",
     quantities=(
         Quantity("off", "largest distance of an unmasked row sum from one", bound=True),
         Quantity("used", "largest distance of a row sum from one, with this model's mask"),

@@ -67,9 +67,10 @@ CLAIM = Claim(
     "tokens.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
-    experiment="Linear attention applies the feature map elu + 1 to queries and keys, so it can sum keys and values "
-    "once for all queries. Full attention and linear attention are run on this input at increasing lengths. Two costs "
-    "are counted: the work in multiply-adds, and the peak memory, which is the most numbers stored at one time.",
+    experiment="Linear attention applies the feature map elu + 1 to queries and keys, so the products of keys and "
+    "values can be summed once for all queries. Full attention and linear attention are run on this input at "
+    "increasing lengths. Two costs are counted: the work in multiply-adds, and the peak memory, which is the most "
+    "numbers stored at one time.",
     measure=measure,
     numbers=numbers,
     rule="Two conditions: (1) The work and the peak memory of linear attention grow no faster than n to the power "

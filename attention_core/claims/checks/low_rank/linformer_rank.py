@@ -76,8 +76,8 @@ CLAIM = Claim(
     statement="Linformer can keep the same rank for any number of tokens.",
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
-    experiment="Linformer averages all keys into a fixed number of segment means, which is its rank (no training "
-    "here). The rank is a quarter of the shortest length, and this input grows to four times that length. At each "
+    experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. Nothing "
+    "is trained. The rank is a quarter of the shortest length, and this input grows to four times that length. At each "
     "length, Linformer's matrix is compared with softmax's matrix. The comparison is repeated for the matrix of the "
     "same rank that is closest to softmax. The error is the relative difference from softmax's matrix, where 0 means "
     "equal.",
@@ -107,9 +107,9 @@ CLAIM = Claim(
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity("exponent", "exponent of the growth of Linformer's error with length", digits=2),
-        Quantity("error", "median error of Linformer at the longest length"),
-        Quantity("floor", "median error of the best matrix of the same rank"),
-        Quantity("uniform", "median error of uniform attention (equal weights)"),
+        Quantity("error", "error of Linformer at the longest length, median over heads"),
+        Quantity("floor", "error of the best matrix of the same rank, median over heads"),
+        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
         Quantity("rank", "rank of Linformer's matrix"),
         Quantity("shortest", "shortest measured length", "tokens"),
         Quantity("longest", "longest measured length", "tokens"),

@@ -86,7 +86,7 @@ CLAIM = Claim(
     quantities=(
         Quantity("error", "largest error over heads with the exact inverse", digits=2),
         Quantity("condition", "condition number of the inverted matrix, as a power of ten", digits=2),
-        Quantity("iterated", "median error over heads with the inverse from six iterations"),
+        Quantity("iterated", "error with the inverse from six iterations, median over heads"),
         Quantity("tokens", "number of tokens, which are all landmarks", "tokens"),
         FUTURE,
     ),

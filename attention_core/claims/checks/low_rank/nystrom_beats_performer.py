@@ -98,9 +98,9 @@ CLAIM = Claim(
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity("wins", "heads where Nyström's error is smaller than Performer's", "%"),
-        Quantity("nystrom", "median error of Nyström attention"),
-        Quantity("performer", "median error of Performer"),
-        Quantity("uniform", "median error of uniform attention (equal weights)"),
+        Quantity("nystrom", "error of Nyström attention, median over heads"),
+        Quantity("performer", "error of Performer, median over heads"),
+        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
         Quantity("features", "number of Performer's random features (four times the head size)"),
         Quantity("tokens", "length of this input", "tokens"),
         FUTURE,

@@ -62,9 +62,9 @@ CLAIM = Claim(
     quantities=(
         Quantity("ratio", "error with segment means ÷ error with k-means, median over heads"),
         Quantity("most", "error with segment means ÷ error with k-means, third quartile over heads"),
-        Quantity("segments", "median error with segment means"),
-        Quantity("clusters", "median error with k-means centres"),
-        Quantity("uniform", "median error of uniform attention (equal weights)"),
+        Quantity("segments", "error with segment means, median over heads"),
+        Quantity("clusters", "error with k-means centres, median over heads"),
+        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
         Quantity("times", "multiply-adds with k-means ÷ multiply-adds with segment means"),
         Quantity("landmarks", "number of landmarks (a quarter of the tokens)"),
         FUTURE,

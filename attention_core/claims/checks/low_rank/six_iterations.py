@@ -92,8 +92,8 @@ CLAIM = Claim(
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity("residual", "median residual of the inverse after six iterations"),
-        Quantity("error", "median error of the attention matrix after six iterations"),
-        Quantity("later", "median error of the attention matrix after twelve iterations"),
+        Quantity("error", "error of the attention matrix after six iterations, median over heads"),
+        Quantity("later", "error of the attention matrix after twelve iterations, median over heads"),
         Quantity("tokens", "length of this input", "tokens"),
         FUTURE,
     ),

@@ -8,16 +8,17 @@ CLAIM = correlation_claim(
     "the model copies better.",
     experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
     "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads 48 tokens "
-    "of the text in random order, then the same tokens again, so only copying can predict the second half. The loss of "
-    "copying is the share of this gain that a replacement loses. The output error is the relative difference between "
-    "the outputs of the replacement and of softmax on the unchanged model's queries, keys and values. It is averaged "
-    "over heads and layers. The paper compares approximations by this error, but does not test copying.",
+    "of the text in random order, then the same tokens again, so only copying can predict the second half. The gain "
+    "from copying is how much better the second half is predicted than the first. The loss of copying is the share of "
+    "this gain that is lost with a replacement. The output error is the relative difference between the outputs of the "
+    "replacement and of softmax on the unchanged model's queries, keys and values. It is averaged over heads and "
+    "layers. The paper compares approximations by this error, but does not test copying.",
     rule="A rank correlation of 1 means that two lists of numbers have the same order. The claim holds if the output "
     "error and the loss of copying have a rank correlation of at least {holds}. It holds partly if this correlation is "
     "at least {partly}.",
-    finding="Over {n} replacements, the output error and the loss of copying have a rank correlation of {rho} "
-    "(Kendall's τ = {tau}), where 1 means the same order. Both are measured on 48 of SmolLM2's first {tokens} tokens, "
-    "read twice.",
+    finding="Over {n} replacements, the output error and the loss of copying have a rank correlation of {rho} (where 1 "
+    "means the same order) and a Kendall's τ of {tau} (another measure of order). Both are measured on 48 of SmolLM2's "
+    "first {tokens} tokens, read twice.",
     quantities=(
         Quantity("rho", "rank correlation of output error and loss of copying"),
         Quantity("tau", "Kendall's τ of output error and loss of copying"),

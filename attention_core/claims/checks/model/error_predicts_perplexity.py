@@ -15,8 +15,9 @@ CLAIM = correlation_claim(
     rule="A rank correlation of 1 means that two lists of numbers have the same order. The claim holds if the output "
     "error and the perplexity have a rank correlation of at least {holds}. It holds partly if this correlation is at "
     "least {partly}.",
-    finding="Over {n} replacements, the output error and the perplexity have a rank correlation of {rho} (Kendall's τ "
-    "= {tau}), where 1 means the same order. Both are measured on {tokens} of SmolLM2's tokens.",
+    finding="Over {n} replacements, the output error and the perplexity have a rank correlation of {rho} (where 1 "
+    "means the same order) and a Kendall's τ of {tau} (another measure of order). Both are measured on {tokens} of "
+    "SmolLM2's tokens.",
     quantities=(
         Quantity("rho", "rank correlation of output error and perplexity"),
         Quantity("tau", "Kendall's τ of output error and perplexity"),

@@ -84,7 +84,8 @@ CLAIM = Claim(
     "attends only to a window of 32 tokens and to the first 0, 1, 2, 4 or 8 tokens, which are called sinks. These "
     "models are compared with rereading, as in the paper: the unchanged model reads the last 36 tokens (32 + 4) again "
     "for every prediction. Perplexity measures how badly a model predicts the next tokens. Copying is tested with 48 "
-    "of the tokens in random order, read twice.",
+    "of the tokens in random order, read twice. The gain from copying is how much better the second half is predicted "
+    "than the first.",
     measure=measure,
     numbers=numbers,
     rule="Rereading means that the unchanged model reads the last 36 tokens again for every prediction. Three "

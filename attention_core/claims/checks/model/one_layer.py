@@ -72,7 +72,7 @@ CLAIM = Claim(
     "random weights or the mean of the values. This is done in layer 15 of layers 0 to 29 only, and in all layers. The "
     "model reads the first 128 tokens of the text. Perplexity measures how badly it predicts the next tokens. To test "
     "copying, the model also reads 48 of these tokens in random order, twice in a row, so only copying can predict the "
-    "second half.",
+    "second half. The gain from copying is how much better the second half is predicted than the first.",
     measure=measure,
     numbers=numbers,
     rule="Two conditions for the middle layer: (1) No replacement multiplies perplexity by more than {times}. (2) No "

@@ -40,8 +40,9 @@ CLAIM = Claim(
     experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
     "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads the first "
     "128 tokens of the text. It also reads 48 of these tokens in random order, twice in a row, so only copying can "
-    "predict the second half. The kept weight is the share of softmax's weight on the largest logit that a replacement "
-    "gives to the same key. It is averaged over queries, heads and layers.",
+    "predict the second half. The gain from copying is how much better the second half is predicted than the first. "
+    "The kept weight is the share of softmax's weight on the largest logit that a replacement gives to the same key. "
+    "It is averaged over queries, heads and layers.",
     measure=replacement_rows,
     numbers=numbers,
     rule="A replacement keeps the largest logits if it gives them at least {keeps}% of their weight under softmax. It "

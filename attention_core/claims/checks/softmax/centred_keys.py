@@ -80,9 +80,9 @@ CLAIM = Claim(
     "mean key subtracted, the expansion of the exponential has an error of {centred}%.",
     quantities=(
         Quantity("closer", "heads where the expansion of softmax has the smaller error", "%"),
-        Quantity("own", "median error of the expansion of softmax", "%"),
-        Quantity("exponential", "median error of the expansion of the exponential", "%"),
-        Quantity("centred", "median error of the expansion of the exponential, mean key subtracted", "%"),
+        Quantity("own", "error of the expansion of softmax, median over heads", "%"),
+        Quantity("exponential", "error of the expansion of the exponential, median over heads", "%"),
+        Quantity("centred", "error of the expansion of the exponential, mean key subtracted, median over heads", "%"),
         Quantity("heads", "number of heads"),
     ),
     figure=Figure(x="head", y="error", by="series", x_title="head", y_title="error of the matrix (%)", log="y"),

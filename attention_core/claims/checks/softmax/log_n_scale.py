@@ -104,8 +104,9 @@ CLAIM = Claim(
     place=Place("entropy", variants=("softmax", "relu2")),
     experiment="Entropy measures how widely a row spreads its weight: exp(entropy) is the effective number of keys. "
     "Entropy is measured at growing lengths, with and without the log n factor. The factor is the logarithm of the "
-    "number of allowed keys, divided by the logarithm of a base length. The base length is the middle of the measured "
-    "lengths and represents the length used in training.",
+    "number of allowed keys, divided by the logarithm of a base length. Squared ReLU replaces softmax's exponential "
+    "with the square of each positive logit. The base length is the middle of the measured lengths and represents the "
+    "length used in training.",
     measure=measure,
     numbers=numbers,
     rule="The effective number of keys of a row, exp(entropy), grows as n to a power a, where n is the number of "
