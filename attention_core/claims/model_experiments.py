@@ -112,7 +112,10 @@ def correlation_claim(
         numbers=numbers,
         rule=rule,
         bounds={"holds": 0.9, "partly": 0.6},
-        verdict=Rule(*(Condition("rho", ">=", bound, tolerance=1e-9) for bound in ("holds", "partly"))),
+        verdict=Rule(
+            holds=Condition("rho", ">=", "holds", tolerance=1e-9),
+            partly=Condition("rho", ">=", "partly", tolerance=1e-9),
+        ),
         finding=finding,
         quantities=(*quantities, TOKENS),
         figure=figure,

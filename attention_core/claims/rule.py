@@ -130,17 +130,25 @@ def any_of(*parts: Condition | Group) -> Group:
     return Group(parts, any)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule:
     """A rule: a claim holds if some conditions are met, and otherwise holds partly if others are.
 
     Attributes:
+        requires: conditions without which the claim does not hold; None for no such conditions.
         holds: the conditions under which the claim holds.
-        partly: the conditions under which a claim that does not hold holds partly; None for never.
+        partly: the conditions under which it otherwise holds partly. None means that the required conditions are enough
+            for this, if there are any.
     """
 
+    requires: Condition | Group | None = None
     holds: Condition | Group
     partly: Condition | Group | None = None
+
+    def __iter__(self) -> Iterator[Condition]:
+        """Yield all conditions of the rule."""
+        for group in (self.requires, self.holds, self.partly):
+            yield from group or ()
 
     def __call__(self, numbers: Numbers, bounds: Numbers) -> Verdict:
         """Return the verdict of the rule."""
@@ -149,35 +157,34 @@ class Rule:
     def margin(self, numbers: Numbers, bounds: Numbers) -> Margin:
         """Return the relatively smallest margin of the conditions that decide the verdict.
 
-        A condition decides the verdict if the opposite outcome of this condition alone would change the verdict. For a
-        claim that holds or holds partly, the conditions under which it holds come first. If no condition decides alone,
-        all unmet conditions count.
+        A condition decides the verdict if the opposite outcome of this condition alone would change the verdict.
+        Conditions of ``partly`` count only if the claim does not hold, or if no other condition decides. If no
+        condition decides alone, all unmet conditions count.
         """
-        verdict = self(numbers, bounds)
+        verdict, met = self(numbers, bounds), {each: each.holds(numbers, bounds) for each in self}
 
-        def met(condition: Condition) -> bool:
-            return condition.holds(numbers, bounds)
+        def flipped(condition: Condition) -> Verdict:
+            return self._verdict(lambda each: met[each] != (each == condition))
 
-        def decides(flipped: Condition) -> bool:
-            return self._verdict(lambda condition: met(condition) != (condition == flipped)) is not verdict
-
-        every = [*self.holds, *(self.partly or ())]
-        candidates = (
-            [condition for condition in (every if verdict is Verdict.FAILS else self.holds) if decides(condition)]
-            or [condition for condition in every if decides(condition)]
-            or [condition for condition in every if not met(condition)]
-        )
+        decisive = [condition for condition in self if flipped(condition) is not verdict]
+        if verdict is not Verdict.FAILS:
+            first = [*(self.requires or ()), *self.holds]
+            decisive = [condition for condition in decisive if condition in first] or decisive
+        candidates = decisive or [condition for condition in self if not met[condition]]
         return min((each.margin(numbers, bounds) for each in candidates), key=lambda margin: margin.relative)
 
     def _verdict(self, met: Callable[[Condition], bool]) -> Verdict:
+        if self.requires and not self.requires.is_met(met):
+            return Verdict.FAILS
         if self.holds.is_met(met):
             return Verdict.HOLDS
-        return Verdict.PARTLY if self.partly and self.partly.is_met(met) else Verdict.FAILS
+        enough = self.partly.is_met(met) if self.partly else self.requires is not None
+        return Verdict.PARTLY if enough else Verdict.FAILS
 
 
 def parts(*conditions: Condition | Group) -> Rule:
     """Return the rule of a claim with several parts: it holds if all are met, and partly if at least one is."""
-    return Rule(all_of(*conditions), any_of(*conditions))
+    return Rule(holds=all_of(*conditions), partly=any_of(*conditions))
 
 
 def _value(threshold: Threshold, numbers: Numbers, bounds: Numbers) -> float:

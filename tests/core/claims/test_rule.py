@@ -103,7 +103,7 @@ def test_every_claim_has_a_margin_in_the_table_and_names_its_quantities():
     [table] = (mark.args[1] for mark in test_the_margin_is_to_the_threshold_that_decides.pytestmark)
     assert {row[0] for row in table} == {claim.key for claim in claims.all_claims()}
     for claim in claims.all_claims():
-        conditions = [*claim.verdict.holds, *(claim.verdict.partly or ())]
+        conditions = list(claim.verdict)
         assert {condition.quantity for condition in conditions} <= {each.name for each in claim.quantities}
         bounds = {each.threshold for each in conditions if isinstance(each.threshold, str)}
         assert bounds <= set(claim.bounds)
@@ -119,20 +119,24 @@ A, B = Condition("a", "<=", "most"), Condition("b", "<=", "most")
         (parts(A, B), 9, 11, PARTLY, "b"),
         (parts(A, B), 9.5, 11, PARTLY, "a"),
         (parts(A, B), 12, 11, FAILS, "b"),
-        (Rule(all_of(A, B)), 30, 9.9, FAILS, "a"),
-        (Rule(all_of(A, B)), 30, 20, FAILS, "b"),  # Neither condition alone decides, so both count.
-        (Rule(A, partly=B), 30, 9, PARTLY, "a"),
-        (Rule(A, partly=B), 30, 20, FAILS, "b"),
-        (Rule(A, partly=B), 1, 10, HOLDS, "a"),
+        (Rule(holds=all_of(A, B)), 30, 9.9, FAILS, "a"),
+        (Rule(holds=all_of(A, B)), 30, 20, FAILS, "b"),  # Neither condition alone decides, so both count.
+        (Rule(holds=A, partly=B), 30, 9, PARTLY, "a"),
+        (Rule(holds=A, partly=B), 30, 20, FAILS, "b"),
+        (Rule(holds=A, partly=B), 1, 10, HOLDS, "a"),
         (
-            Rule(all_of(A, Condition("a", "<=", 5.0)), partly=B),
+            Rule(holds=all_of(A, Condition("a", "<=", 5.0)), partly=B),
             30,
             9,
             PARTLY,
             "b",
         ),  # Both unmet conditions must change.
-        (Rule(any_of(A, B)), 1, 20, HOLDS, "a"),
-        (Rule(any_of(A, B)), 11, 20, FAILS, "a"),
+        (Rule(requires=A, holds=B), 9, 1, HOLDS, "a"),
+        (Rule(requires=A, holds=B), 9.5, 11, PARTLY, "a"),
+        (Rule(requires=A, holds=B), 20, 11, FAILS, "a"),
+        (Rule(requires=A, holds=B, partly=Condition("b", "<=", 20.0)), 1, 30, FAILS, "b"),
+        (Rule(holds=any_of(A, B)), 1, 20, HOLDS, "a"),
+        (Rule(holds=any_of(A, B)), 11, 20, FAILS, "a"),
     ],
 )
 def test_the_condition_that_decides_and_is_nearest_gives_the_margin(rule, a, b, verdict, nearest):

@@ -78,7 +78,7 @@ CLAIM = Claim(
     rule="The claim holds if, with unit-length keys, no entry of the inverse below its diagonal exceeds {most} in "
     "absolute value in any head.",
     bounds={"most": 1},
-    verdict=Rule(Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
+    verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
     finding="With unit-length keys, the largest entry of the inverse below its diagonal is at most {unit} in absolute "
     "value. With the keys' own lengths, the largest entry is {free} in the median head and exceeds 1 in {beyond}% of "
     "the heads.",

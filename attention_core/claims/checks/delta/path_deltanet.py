@@ -77,7 +77,7 @@ CLAIM = Claim(
     rule="The claim holds if, with the keys k as directions w, no entry of PaTH's matrix differs from DeltaNet's entry "
     "by more than {most} in any head.",
     bounds={"most": FLOAT32_TOLERANCE},
-    verdict=Rule(Condition("same", "<=", "most")),
+    verdict=Rule(holds=Condition("same", "<=", "most")),
     finding="Over {n} tokens, with the keys as directions, the entries of PaTH's and DeltaNet's matrices differ by at "
     "most {same}. In the median head, the largest difference is {turned} with turned keys, and {fixed} with one "
     "direction for all tokens.",

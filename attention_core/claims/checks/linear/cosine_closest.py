@@ -9,7 +9,7 @@ from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import check_not_uniform
-from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
+from attention_core.claims.rule import Condition, Measured, Numbers, Rule
 from attention_core.experiments.error import uniform
 
 COSINE, UNIFORM = "1 + cos", "uniform attention"
@@ -90,8 +90,9 @@ CLAIM = Claim(
     "random would reach this share.",
     bounds={"heads": 50, "chance": CHANCE},
     verdict=Rule(
-        all_of(Condition("heads", ">=", "heads"), Condition("cosine", "<", Measured("uniform"))),
-        partly=all_of(Condition("heads", ">", "chance"), Condition("cosine", "<", Measured("uniform"))),
+        requires=Condition("cosine", "<", Measured("uniform")),
+        holds=Condition("heads", ">=", "heads"),
+        partly=Condition("heads", ">", "chance"),
     ),
     finding="The kernel 1 + cos has the smallest error of six kernels in {heads}% of the heads. Compared with one "
     "other kernel at a time, its error is smaller in {duels}% of the comparisons. In the median head, the error is "

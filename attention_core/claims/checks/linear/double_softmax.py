@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
-from attention_core.claims.rule import Condition, Numbers, Rule, all_of
+from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.ops.linear.features import MAPS
 
 DOUBLE, LANDMARKS, OTHER, MASKED = (
@@ -72,10 +72,7 @@ CLAIM = Claim(
     "of the double softmax with a causal mask is also within {exact} of one. The claim holds if both conditions are "
     "met. It holds partly if only the first is met.",
     bounds={"exact": 1e-4},
-    verdict=Rule(
-        all_of(Condition("off", "<=", "exact"), Condition("used", "<=", "exact")),
-        partly=Condition("off", "<=", "exact"),
-    ),
+    verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),
     finding="Without a mask, every row sum of the double softmax is within {off} of one. With the features elu + 1, "
     "row sums reach {other}. With a causal mask, the smallest row sum of the double softmax is {hidden}.",
     quantities=(

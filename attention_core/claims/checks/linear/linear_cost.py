@@ -78,8 +78,8 @@ CLAIM = Claim(
     "length. The claim holds if both conditions are met. It holds partly if only the first is met.",
     bounds={"linear": 1.05},
     verdict=Rule(
-        all_of(Condition("work", "<=", "linear"), Condition("memory", "<=", "linear"), Condition("saved", ">", 1.0)),
-        partly=all_of(Condition("work", "<=", "linear"), Condition("memory", "<=", "linear")),
+        requires=all_of(Condition("work", "<=", "linear"), Condition("memory", "<=", "linear")),
+        holds=Condition("saved", ">", 1.0),
     ),
     finding="As the number of tokens n grows, the work of linear attention grows as n to the power {work}, and its "
     "peak memory as n to the power {memory}. The work of full attention grows as n to the power {full}. At {longest} "

@@ -105,8 +105,8 @@ CLAIM = Claim(
     "d²/2. The claim holds if both conditions are met. It holds partly if only the first is met.",
     bounds={"same": 1e-4},
     verdict=Rule(
-        all_of(Condition("difference", "<=", "same"), Condition("above", "<", 1.0), Condition("below", ">=", 1.0)),
-        partly=Condition("difference", "<=", "same"),
+        requires=Condition("difference", "<=", "same"),
+        holds=all_of(Condition("above", "<", 1.0), Condition("below", ">=", 1.0)),
     ),
     finding="The outputs of the four ways differ by at most {difference}, relative to the output. For n tokens and "
     "head size d, the cumulative sum needs {below}× the memory of the whole matrix at n = d²/2 ({short} tokens). At n "

@@ -89,7 +89,7 @@ CLAIM = Claim(
     "most {small}. A better projection might then suffice.",
     bounds={"flat": 0.15, "useful": 0.5, "small": 0.1},
     verdict=Rule(
-        all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),
+        holds=all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),
         partly=Condition("floor", "<=", "small"),
     ),
     finding="With rank {rank} at {longest} tokens, Linformer has an error of {error}. Uniform attention (equal "

@@ -77,7 +77,7 @@ CLAIM = Claim(
     rule="The claim holds if the matrix with n landmarks and the exact inverse has an error of at most {equal} in "
     "every head. It holds partly if this error is at most {near} in every head.",
     bounds={"equal": 1e-6, "near": 1e-2},
-    verdict=Rule(Condition("error", "<=", "equal"), Condition("error", "<=", "near")),
+    verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
     finding="With all {tokens} tokens as landmarks, the exact inverse gives an error of {error} in the head with the "
     "largest error. The inverse from six iterations gives an error of {iterated} in the median head. The matrix to "
     "invert has a condition number of up to 10 to the power {condition}. The larger this number, the more the inverse "

@@ -164,13 +164,12 @@ CLAIM = Claim(
     "least {partly} pooled variants leak with the first mask.",
     bounds={"partly": 3},
     verdict=Rule(
-        all_of(
-            Condition("leaking", ">=", "partly"),
+        requires=Condition("leaking", ">=", "partly"),
+        holds=all_of(
             Condition("leaking", ">=", Measured("pooled")),
             Condition("left", ">=", Measured("pooled")),
             Condition("moved", "<=", 0.0),
         ),
-        partly=Condition("leaking", ">=", "partly"),
     ),
     finding="If weights on future tokens are masked, a change of the last token still changes earlier outputs in "
     "{leaking} of {pooled} pooled variants. The change reaches up to {back} tokens back.",

@@ -52,8 +52,8 @@ CLAIM = Claim(
     "holds partly if the first condition is met in half of the heads.",
     bounds={"near": 1.1, "useful": 0.9},
     verdict=Rule(
-        all_of(Condition("most", "<=", "near"), Condition("segments", "<=", Measured("uniform", "useful"))),
-        partly=Condition("ratio", "<=", "near"),
+        requires=Condition("ratio", "<=", "near"),
+        holds=all_of(Condition("most", "<=", "near"), Condition("segments", "<=", Measured("uniform", "useful"))),
     ),
     finding="The error with segment means is {ratio}× the error with k-means centres in the median head, and at most "
     "{most}× in three quarters of the heads. In the median head, the error is {segments} with segment means and "

@@ -80,7 +80,7 @@ CLAIM = Claim(
     "{gain}%.",
     bounds={"inverse": 0.1, "near": 0.1, "gain": 5},
     verdict=Rule(
-        Condition("residual", "<=", "inverse"),
+        holds=Condition("residual", "<=", "inverse"),
         partly=any_of(
             Condition("error", "<=", "near"),
             Condition("later", ">=", lambda numbers, bounds: (1 - bounds["gain"] / 100) * numbers["error"]),

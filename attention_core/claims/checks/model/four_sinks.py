@@ -95,11 +95,9 @@ CLAIM = Claim(
     "of the others are met.",
     bounds={"fails": 1.5, "near": 1.1, "little": LIMIT},
     verdict=Rule(
-        all_of(Condition("window", ">=", "fails"), Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
-        partly=all_of(
-            Condition("window", ">=", "fails"),
-            any_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
-        ),
+        requires=Condition("window", ">=", "fails"),
+        holds=all_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
+        partly=any_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
     ),
     finding="On {tokens} of SmolLM2's tokens, a window without sinks has {window}× the perplexity of rereading the "
     "last 36 tokens for every prediction. A window with four sinks has {four}× the perplexity of rereading, and "

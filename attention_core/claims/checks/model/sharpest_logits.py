@@ -52,15 +52,10 @@ CLAIM = Claim(
     "below {half} among the others.",
     bounds={"keeps": KEEPS, "survives": SURVIVES, "half": 0.5},
     verdict=Rule(
-        all_of(
-            Condition("alive", ">=", Measured("keepers")),
-            Condition("spared", "<=", 0.0),
-            Condition("alive", ">", Measured("keepers", "half")),
-            Condition("spared", "<", Measured("others", "half")),
-        ),
-        partly=all_of(
+        requires=all_of(
             Condition("alive", ">", Measured("keepers", "half")), Condition("spared", "<", Measured("others", "half"))
         ),
+        holds=all_of(Condition("alive", ">=", Measured("keepers")), Condition("spared", "<=", 0.0)),
     ),
     finding="On {tokens} of SmolLM2's tokens, {alive} of the {keepers} replacements that keep the largest logits work. "
     "Among the {others} others, {spared} work. At least half of the gain from copying is left in {copying} of the "

@@ -116,8 +116,9 @@ CLAIM = Claim(
     "entropy by more than {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
     verdict=Rule(
-        all_of(Condition("squared", "<=", "moved"), *steady()),
-        partly=all_of(Condition("squared", "<=", "moved"), any_of(*steady(), all_of(*flatter()))),
+        requires=Condition("squared", "<=", "moved"),
+        holds=all_of(*steady()),
+        partly=any_of(*steady(), all_of(*flatter())),
     ),
     finding="Up to the base length, the effective number of keys grows as n to the power {plain} without the log n "
     "factor and {scaled} with it. Beyond the base length, the powers are {plain_beyond} without the factor and "

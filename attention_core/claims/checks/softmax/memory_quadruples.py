@@ -59,7 +59,9 @@ CLAIM = Claim(
     rule="The claim holds if doubling the number of tokens multiplies the size of the score matrix by 4 ± {holds}. It "
     "holds partly if this factor is within 4 ± {partly}.",
     bounds={"holds": 0.1, "partly": 0.5},
-    verdict=Rule(Condition("factor", "<=", "holds", around=4.0), Condition("factor", "<=", "partly", around=4.0)),
+    verdict=Rule(
+        holds=Condition("factor", "<=", "holds", around=4.0), partly=Condition("factor", "<=", "partly", around=4.0)
+    ),
     finding="Each doubling of the number of tokens multiplies the size of the score matrix by {factor}. At {longest} "
     "tokens, the matrix has {elements} numbers per head. A fused kernel gives the same output without storing the "
     "matrix. Each doubling multiplies the kernel's largest tensor by {fused}.",

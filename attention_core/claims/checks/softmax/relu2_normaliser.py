@@ -86,7 +86,7 @@ CLAIM = Claim(
     rule="Row sums grow as n to a power a, where n is the number of tokens. The claim holds if a is at most {clearly} "
     "in the median head. It holds partly if a is at most {clearly} in at least {some}% of the heads.",
     bounds={"clearly": SLOWER, "some": 25},
-    verdict=Rule(Condition("exponent", "<=", "clearly"), Condition("slower", ">=", "some")),
+    verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
     finding="Row sums grow as n to the power {exponent} in the median head, and to the power {lowest} in the head with "
     "the slowest growth. In {slower}% of the heads, row sums grow clearly more slowly than n. The Entropy page fits "
     "the median growth over heads instead, which gives the power {curve}.",

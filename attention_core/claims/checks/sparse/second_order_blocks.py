@@ -89,7 +89,7 @@ CLAIM = Claim(
     rule="The claim holds if second-order scores find more of softmax's weight than mean keys in at least {most}% of "
     "the heads. It holds partly if the heads where they find more outnumber the heads where they find less.",
     bounds={"most": 75},
-    verdict=Rule(Condition("wins", ">=", "most"), Condition("wins", ">", Measured("loses"))),
+    verdict=Rule(holds=Condition("wins", ">=", "most"), partly=Condition("wins", ">", Measured("loses"))),
     finding="Second-order scores find more of softmax's weight than mean keys in {wins}% of the heads, and less in "
     "{loses}%. In the median head, second-order scores find {second}% of the weight, and mean keys find {mean}%. "
     "Quest's bound finds {bound}%. Selecting blocks by their true weight finds {best}%, the most that is possible.",

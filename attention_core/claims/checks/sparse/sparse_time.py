@@ -123,7 +123,7 @@ CLAIM = Claim(
     "attention takes more than {even}× the time of full attention, at the longest length or at this input's length.",
     bounds={"even": 1.1},
     verdict=Rule(
-        all_of(
+        holds=all_of(
             Condition("local", ">", "even"),
             Condition("sparse", ">", "even"),
             Condition("atrous", "<", 1.0),

@@ -85,7 +85,7 @@ CLAIM = Claim(
     "claim holds if the two layers connect {holds}% of all pairs of tokens. It holds partly if they connect at least "
     "{partly}%.",
     bounds={"holds": 100, "partly": 90},
-    verdict=Rule(Condition("two", ">=", "holds"), Condition("two", ">=", "partly")),
+    verdict=Rule(holds=Condition("two", ">=", "holds"), partly=Condition("two", ">=", "partly")),
     finding="A local layer connects {one}% of all pairs of tokens. With an atrous layer after it, {two}% are "
     "connected. Two local layers connect {local}%, and two atrous layers connect {atrous}%. Together, the local layer "
     "and the atrous layer compute {keys}% as many weights as one full layer.",
