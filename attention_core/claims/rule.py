@@ -85,22 +85,18 @@ class Condition:
 
     def holds(self, numbers: Numbers, bounds: Numbers) -> bool:
         """Return whether the number meets the threshold."""
-        limit = _value(self.threshold, numbers, bounds) + (
-            self.tolerance if "<" in self.comparison else -self.tolerance
-        )
-        value = numbers[self.quantity]
-        return COMPARISONS[self.comparison](value if self.around is None else abs(value - self._centre(bounds)), limit)
+        value, limit = numbers[self.quantity], _value(self.threshold, numbers, bounds)
+        if self.around is not None:
+            value = abs(value - _value(self.around, numbers, bounds))
+        return COMPARISONS[self.comparison](value, limit + self.tolerance * (1 if "<" in self.comparison else -1))
 
     def margin(self, numbers: Numbers, bounds: Numbers) -> Margin:
         """Return the number and its threshold; of two thresholds around a value, the one on the number's side."""
         value, threshold = numbers[self.quantity], _value(self.threshold, numbers, bounds)
         if self.around is not None:
-            centre = self._centre(bounds)
+            centre = _value(self.around, numbers, bounds)
             threshold = centre + math.copysign(threshold, value - centre)
         return Margin(self.quantity, value, threshold, callable(self.threshold))
-
-    def _centre(self, bounds: Numbers) -> float:
-        return bounds[self.around] if isinstance(self.around, str) else self.around or 0.0
 
 
 @dataclass(frozen=True)

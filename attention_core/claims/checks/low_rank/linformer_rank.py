@@ -76,11 +76,11 @@ CLAIM = Claim(
     statement="Linformer can keep the same rank for any number of tokens.",
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
-    experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. Nothing "
-    "is trained. The rank is a quarter of the shortest length, and this input grows to four times that length. At each "
-    "length, Linformer's matrix is compared with softmax's matrix. The comparison is repeated for the matrix of the "
-    "same rank that is closest to softmax. The error is the relative difference from softmax's matrix, where 0 means "
-    "equal.",
+    experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. There "
+    "is no training. The rank is a quarter of the shortest length, and this input grows to four times that length. At "
+    "each length, Linformer's matrix is compared with softmax's matrix. The comparison is repeated for the matrix of "
+    "the same rank that is closest to softmax. The error is the relative difference from softmax's matrix, where 0 "
+    "means equal.",
     measure=measure,
     numbers=numbers,
     rule="Two conditions: (1) Linformer's error grows no faster than n to the power {flat}, where n is the number of "

@@ -106,12 +106,7 @@ CLAIM = Claim(
         FUTURE,
     ),
     figure=Figure(
-        x="times",
-        y="error",
-        by="variant",
-        x_title="Performer's features ÷ head size d",
-        y_title="relative error",
-        log="x",
+        x="times", y="error", by="variant", x_title="features ÷ head size d", y_title="relative error", log="x"
     ),
     noncausal_method=NYSTROM,
     needs=LANDMARKS * SHARED,

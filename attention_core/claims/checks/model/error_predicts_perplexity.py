@@ -24,11 +24,6 @@ CLAIM = correlation_claim(
         Quantity("n", "number of replacements for softmax"),
     ),
     figure=Figure(
-        x="output",
-        y="times",
-        by="variant",
-        x_title="output error (%)",
-        y_title="perplexity ÷ unchanged model's perplexity",
-        log="y",
+        x="output", y="times", by="variant", x_title="output error (%)", y_title="perplexity ÷ unchanged", log="y"
     ),
 )

@@ -95,7 +95,7 @@ CLAIM = Claim(
         y="times",
         by="where",
         x_title="replacement for softmax",
-        y_title="perplexity ÷ unchanged model's perplexity",
+        y_title="perplexity ÷ unchanged model's",
         kind="bars",
         log="y",
     ),

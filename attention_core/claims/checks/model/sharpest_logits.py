@@ -72,12 +72,7 @@ CLAIM = Claim(
         TOKENS,
     ),
     figure=Figure(
-        x="kept",
-        y="times",
-        by="variant",
-        x_title="kept weight on the largest logits (%)",
-        y_title="perplexity ÷ unchanged model's perplexity",
-        log="y",
+        x="kept", y="times", by="variant", x_title="kept weight (%)", y_title="perplexity ÷ unchanged model's", log="y"
     ),
     needs=64,
     uses_decoder=True,

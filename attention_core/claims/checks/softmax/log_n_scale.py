@@ -8,7 +8,7 @@ from statistics import fmean
 from attention_core import articles, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
-from attention_core.claims.rule import Condition, Numbers, Rule, Threshold, all_of, any_of
+from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 from attention_core.experiments import entropy_length, homogeneity
 from attention_core.experiments.homogeneity import HomogeneityTask
 from attention_core.experiments.lengths import ladder
@@ -83,18 +83,16 @@ def numbers(rows: Sequence[ScaleRow]) -> Numbers:
     }
 
 
-def steady() -> list[Condition]:
-    """Return the conditions that the scaled entropy is steady up to the base length, and beyond it."""
-    return [Condition(f"scaled{end}", "<=", "steady", around=0.0) for end in ("", "_beyond")]
+def steady(end: str) -> Condition:
+    """Return the condition that the scaled entropy is steady in one range of lengths."""
+    return Condition(f"scaled{end}", "<=", "steady", around=0.0)
 
 
-def flatter() -> list[Condition]:
-    """Return the conditions that the scale makes the entropy's growth clearly slower in the same two ranges."""
-
-    def threshold(end: str) -> Threshold:
-        return lambda numbers, bounds: bounds["flatter"] / 100 * abs(numbers[f"plain{end}"])
-
-    return [Condition(f"scaled{end}", "<=", threshold(end), around=0.0) for end in ("", "_beyond")]
+def flatter(end: str) -> Condition:
+    """Return the condition that the scale clearly slows the growth of entropy in one range of lengths."""
+    return Condition(
+        f"scaled{end}", "<=", lambda n, bounds: bounds["flatter"] / 100 * abs(n[f"plain{end}"]), around=0.0
+    )
 
 
 CLAIM = Claim(
@@ -117,8 +115,8 @@ CLAIM = Claim(
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
     verdict=Rule(
         requires=Condition("squared", "<=", "moved"),
-        holds=all_of(*steady()),
-        partly=any_of(*steady(), all_of(*flatter())),
+        holds=all_of(steady(""), steady("_beyond")),
+        partly=any_of(steady(""), steady("_beyond"), all_of(flatter(""), flatter("_beyond"))),
     ),
     finding="Up to the base length, the effective number of keys grows as n to the power {plain} without the log n "
     "factor and {scaled} with it. Beyond the base length, the powers are {plain_beyond} without the factor and "

@@ -1,57 +1,40 @@
 """Claim: atrous attention costs 1/k of full attention, and the cost of local attention is linear in n."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
 
 from attention_core import articles, registry
-from attention_core.benchmarking.counting import count
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.cost_counts import CostRow, cost_rows, exponent
 from attention_core.claims.rule import Condition, Numbers, parts
-from attention_core.experiments.lengths import ladder
-from attention_core.metrics.fit import fit_power
 
 K = 4
 """Stride of atrous attention and window of local attention."""
+FULL, ATROUS, LOCAL = "Full", "Atrous", "Local"
 ATTENTIONS = {
-    "full": registry.get("softmax"),
-    "atrous": registry.get("atrous", stride=K),
-    "local": registry.get("local", window=K),
+    FULL: registry.get("softmax"),
+    ATROUS: registry.get("atrous", stride=K),
+    LOCAL: registry.get("local", window=K),
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkRow:
-    """The counted multiply-adds per head of one attention at one length; ``part`` is its key in ``ATTENTIONS``."""
-
-    variant: str
-    part: str
-    n: int
-    multiply_adds: float
-
-
-def measure(inputs: ExperimentInput) -> Iterator[WorkRow]:
-    """Count the multiply-adds per head of the attentions at growing lengths, without a causal mask.
+def measure(inputs: ExperimentInput) -> Iterator[CostRow]:
+    """Count the costs of the attentions at growing lengths, without a causal mask.
 
     With a causal mask, the number of skipped blocks depends on the block size, which would blur the comparison.
     """
-    for n in ladder(inputs.longest):
-        qkv = inputs.record(n)
-        for part, attention in ATTENTIONS.items():
-            adds = count(partial(attention.attend, *qkv.tensors)).multiply_adds / qkv.heads
-            yield WorkRow(variant=attention.title, part=part, n=n, multiply_adds=adds)
+    return cost_rows(inputs, {name: attention.attend for name, attention in ATTENTIONS.items()})
 
 
-def numbers(rows: Sequence[WorkRow]) -> Numbers:
+def numbers(rows: Sequence[CostRow]) -> Numbers:
     """Return the cost ratios at the longest length, and local attention's growth over the longer half of lengths."""
-    full, atrous, local = (values(rows, "multiply_adds", part=part) for part in ATTENTIONS)
-    lengths = values(rows, "n", part="local")
-    longer = slice((len(lengths) - 1) // 2, None)
+    full, atrous, local = (values(rows, "multiply_adds", variant=name)[-1] for name in ATTENTIONS)
+    lengths = values(rows, "n", variant=LOCAL)
+    longer = [row for row in rows if row.n >= lengths[(len(lengths) - 1) // 2]]
     return {
-        "saving": full[-1] / atrous[-1],
-        "local": fit_power(lengths[longer], local[longer]).exponent,
-        "cheaper": full[-1] / local[-1],
+        "saving": full / atrous,
+        "local": exponent(longer, LOCAL, "multiply_adds"),
+        "cheaper": full / local,
         "longest": lengths[-1],
     }
 
