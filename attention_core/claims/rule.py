@@ -91,11 +91,16 @@ class Condition:
         return COMPARISONS[self.comparison](value, limit + self.tolerance * (1 if "<" in self.comparison else -1))
 
     def margin(self, numbers: Numbers, bounds: Numbers) -> Margin:
-        """Return the number and its threshold; of two thresholds around a value, the one on the number's side."""
+        """Return the number and its threshold; of two thresholds around a value, the one on the number's side.
+
+        A number within the tolerance of its threshold counts as equal to it.
+        """
         value, threshold = numbers[self.quantity], _value(self.threshold, numbers, bounds)
         if self.around is not None:
             centre = _value(self.around, numbers, bounds)
             threshold = centre + math.copysign(threshold, value - centre)
+        if abs(value - threshold) <= self.tolerance:
+            value = threshold
         return Margin(self.quantity, value, threshold, callable(self.threshold))
 
 

@@ -94,6 +94,7 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
         ("relu2_normaliser", {"exponent": 0.78}, f"{GROWTH}: 0.12 below the bound 0.9"),
         ("relu2_normaliser", {"exponent": 1.02}, f"{GROWTH}: 0.12 above the bound 0.9"),
         ("error_predicts_copying", {"rho": 0.95}, f"{CORRELATION}: 0.050 above the bound 0.9"),
+        ("error_predicts_copying", {"rho": 0.9 - 1e-16}, f"{CORRELATION}: exactly at the bound 0.9"),
         ("error_predicts_copying", {"rho": 0.7}, f"{CORRELATION}: 0.20 below the bound 0.9"),
         ("error_predicts_copying", {"rho": 0.5}, f"{CORRELATION}: 0.10 below the bound 0.6"),
         ("path_deltanet", {}, ""),
