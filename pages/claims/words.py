@@ -38,20 +38,22 @@ def verdict_line(outcome: Outcome) -> str:
 
 
 def margin(outcome: Outcome) -> str:
-    """Return the distance of the measured number to the bound of the claim's rule.
+    """Return the distance of the number that decides the verdict to its bound.
 
-    Empty for a claim that was not judged, is a theorem, or has several conditions.
+    Empty for a claim that was not judged, or that is a theorem.
     """
     claim = outcome.claim
-    if outcome.untestable_reason or claim.theorem or claim.limit is None:
+    if outcome.untestable_reason or claim.theorem:
         return ""
-    [quantity] = (each for each in claim.quantities if each.name == claim.limit.quantity)
-    bound, beyond = claim.limit.margin(outcome.numbers, claim.bounds)
+    decisive = claim.margin(outcome.numbers)
+    [quantity] = (each for each in claim.quantities if each.name == decisive.quantity)
+    beyond = decisive.value - decisive.threshold
+    bound = quantity.format(decisive.threshold) if decisive.measured else format_readable(decisive.threshold, None)
     distance, percent = number(abs(beyond)), quantity.unit == "%"
     values = {
         "label": _(quantity.label),
         "margin": _("{n} percentage points", n=distance) if percent else distance + unit(quantity),
-        "bound": format_readable(bound, None) + unit(quantity),
+        "bound": bound + unit(quantity),
     }
     if beyond == 0:
         return _("{label}: exactly at the bound {bound}", **values)
