@@ -28,6 +28,7 @@ class Page(Generic[Q]):
         section: section of the menu; empty for the first page.
         rank: position within the section.
         question: question that the page answers, shown at its top and on Home.
+        heading: returns the question at the page's top if it depends on what is shown; ``question`` is then on Home.
         options: the page's own options, which links carry in addition to the shared options.
         opening: returns the shared values, by name, that this page opens with if the address is empty and that differ
             from those of other pages.
@@ -52,6 +53,7 @@ class Page(Generic[Q]):
     section: str = ""
     rank: int = 0
     question: str = ""
+    heading: Callable[[], str] | None = None
     options: type[Options] = Options
     opening: Callable[[], Mapping[str, Any]] = dict
     top: Callable[[], Q]

@@ -36,7 +36,6 @@ def _run() -> None:
     # Streamlit loads symbols and emoji for the browser tab from another server, so the icon is a local file.
     st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide")
     set_language()
-    mounting.mount()
     partial_rerun.begin()
     url.open_link()
 
@@ -63,6 +62,7 @@ def _run() -> None:
     here = st.navigation(sections, position="top")
     key = next(key for key, entry in entries.items() if entry == here)
     page = discover()[key]
+    mounting.mount(_(page.section))
     url.register_fields(opening_on(page.opening()))
     place = st.empty()
     if LessonOptions.present.value:
@@ -121,7 +121,7 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="page-header"
     ):
         with st.container(width="content", gap=None, key="question"):
-            st.markdown(f"# {_(page.question)}", anchors=False)
+            st.markdown(f"# {page.heading() if page.heading else _(page.question)}", anchors=False)
             if page.uses_input:
                 st.caption(
                     f"[{subtitle or _('Choose the input')}](#input)"

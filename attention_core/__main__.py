@@ -375,7 +375,7 @@ def _print_claim(claim: claims.Claim, verdict: str, found: str) -> None:
 
 def _wrapped(words: str, indent: str = "") -> str:
     width = min(shutil.get_terminal_size().columns, WIDEST)
-    return textwrap.fill(words, width, initial_indent=indent, subsequent_indent=indent)
+    return textwrap.fill(words, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from app.figures.theme import SERIES, Figure, axis, escape_label, finish, format_numbers
+from app.figures.theme import SERIES, Figure, annotation, axis, escape_label, finish, format_numbers
 
 
 def row_multiples(
@@ -32,16 +32,7 @@ def row_multiples(
         low = (len(rows) - 1 - i) * (high + gap)
         axes[f"yaxis{place}"] = {"domain": [low, min(low + high, 1.0)], "nticks": 3, **({"matches": "y"} if i else {})}
         titles.append(
-            {
-                "text": name,
-                "x": 0,
-                "xref": "x domain",
-                "y": 1,
-                "yref": f"y{place} domain",
-                "xanchor": "left",
-                "yanchor": "bottom",
-                "showarrow": False,
-            }
+            annotation(name, 0, 1, xref="x domain", yref=f"y{place} domain", xanchor="left", yanchor="bottom")
         )
         data.append(
             {
@@ -78,7 +69,6 @@ def grouped_bars(
     *,
     x_title: str,
     y_title: str,
-    numbers: Sequence[int] | None = None,
     log: bool = False,
     stacked: bool = False,
     height: int = 360,
@@ -90,18 +80,16 @@ def grouped_bars(
         labels: labels of the bars; labels may repeat.
         x_title: title of the horizontal axis.
         y_title: title of the vertical axis, with its unit.
-        numbers: number of each label in the tooltip; by default its index.
         log: whether the vertical axis is logarithmic.
         stacked: whether to stack the bars of one label instead of drawing them side by side.
         height: height in pixels.
     """
-    places = list(range(len(labels))) if numbers is None else list(numbers)
-    each = [[i, escape_label(label)] for i, label in zip(places, labels, strict=True)]
+    each = [[i, escape_label(label)] for i, label in enumerate(labels)]
     data = [
         {
             "type": "bar",
             "name": name,
-            "x": [str(i) for i in places],
+            "x": [str(i) for i in range(len(labels))],
             "y": np.asarray(values, dtype=float),
             "marker": {"color": SERIES[index % len(SERIES)]},
             "customdata": [[*label, value] for label, value in zip(each, format_numbers(values), strict=True)],
@@ -109,7 +97,7 @@ def grouped_bars(
         }
         for index, (name, values) in enumerate(series.items())
     ]
-    names = {str(i): escape_label(label, 14) for i, label in zip(places, labels, strict=True)}
+    names = {str(i): escape_label(label, 14) for i, label in enumerate(labels)}
     return finish(
         data,
         height=height,

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from app.figures.theme import DARK, LIGHT, Figure, axis, escape_label, finish, sample_ramp
+from app.figures.theme import DARK, LIGHT, Figure, annotation, axis, escape_label, finish, sample_ramp
 
 STOPS = 17
 """Stops of the colour scale."""
@@ -49,7 +50,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
         "rgb({:.0f},{:.0f},{:.0f})".format(*sample_ramp(ramps.negative if at >= 0 else ramps.positive, abs(at)))
         for at in np.linspace(low, 1, STOPS)
     ]
-    return finish(
+    return finish_rows(
         [
             {
                 "type": "heatmap",
@@ -61,37 +62,52 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
                 "hoverongaps": False,
                 "text": notes.tolist(),
                 "hovertemplate": "%{text}<extra></extra>",
-                "colorbar": {
-                    "orientation": "h",
-                    "len": 0.9,  # Room for the labels at its ends, on a phone too.
-                    "x": 0.05,
-                    "xanchor": "left",
-                    "xpad": 0,
-                    "y": 1,
-                    "yanchor": "bottom",
-                    "ypad": 4,
-                    "thickness": 8,
-                    "outlinewidth": 0,
-                    "title": {"text": scale, "side": "top", "font": {"size": 12}},
-                    "tickvals": list(ticks),
-                    "ticktext": list(ticks.values()),
-                },
+                # Room for the labels at its ends, on a phone too.
+                "colorbar": colour_legend(scale, ticks, x=0.05, length=0.9),
             }
         ],
-        height=_ROW * len(rows) + _HEAD + _FOOT,
-        xaxis=axis(x_title, range=[-0.5, n - 0.5], showgrid=False, zeroline=False, dtick=5),
-        yaxis={"visible": False, "range": [2 * len(rows) - 0.5, -0.5]},
-        annotations=[
-            {
-                "x": -0.5,
-                "y": 2 * i - 0.05,
-                "text": escape_label(row.title),
-                "showarrow": False,
-                "xanchor": "left",
-                "yanchor": "middle",
-                "xshift": -3,
-            }
-            for i, row in enumerate(rows)
-        ],
-        margin={"t": _HEAD, "b": _FOOT},
+        [escape_label(row.title) for row in rows],
+        n,
+        sizes=(_ROW, _HEAD, _FOOT),
+        xaxis=axis(x_title, dtick=5),
+    )
+
+
+def colour_legend(title: str, ticks: Mapping[float, str], *, x: float, length: float) -> dict[str, Any]:
+    """Return a horizontal colour bar above a figure, from ``x`` over a share of the figure's width."""
+    place = {"orientation": "h", "len": length, "x": x, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    look = {"xpad": 0, "ypad": 4, "thickness": 8, "outlinewidth": 0}
+    words = {"title": {"text": title, "side": "top", "font": {"size": 12}}}
+    return {**place, **look, **words, "tickvals": list(ticks), "ticktext": list(ticks.values())}
+
+
+def finish_rows(
+    data: list[dict[str, Any]],
+    titles: Sequence[str],
+    n: int,
+    *,
+    sizes: tuple[int, int, int],
+    xaxis: dict[str, Any],
+    **layout: Any,  # noqa: ANN401 - plotly's own
+) -> Figure:
+    """Build a figure of heat maps in which the title of each row of cells takes the row above it.
+
+    Args:
+        data: heat maps with twice as many rows as titles.
+        titles: titles of the rows, from top to bottom.
+        n: cells of a row.
+        sizes: height in pixels of a row with its title, of the legends above, and of the axis below.
+        xaxis: properties of the horizontal axis.
+        layout: further properties of the layout.
+    """
+    row, head, foot = sizes
+    above = {"xanchor": "left", "yanchor": "middle", "xshift": -3}
+    return finish(
+        data,
+        height=row * len(titles) + head + foot,
+        xaxis={**xaxis, "range": [-0.5, n - 0.5], "showgrid": False, "zeroline": False},
+        yaxis={"visible": False, "range": [2 * len(titles) - 0.5, -0.5]},
+        annotations=[annotation(title, -0.5, 2 * i, **above) for i, title in enumerate(titles)],
+        margin={"t": head, "b": foot},
+        **layout,
     )

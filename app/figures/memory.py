@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from app.figures.theme import GREY, SERIES, Figure, add_line, finish, format_numbers
+from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, finish, format_numbers
 
 ROWS = ((0.8, 1.0), (0.4, 0.6), (0.0, 0.2))
 """Lower and upper end of each chart, from the top, as fractions of the figure's height."""
@@ -88,20 +88,9 @@ def memory(
         layout[f"xaxis{own}"] = {"title": {"text": title, "standoff": 6}, "anchor": letters["yaxis"]}
         layout[f"yaxis{own}"] = {"domain": [low, high], "anchor": letters["xaxis"]}
     layout["yaxis"]["range"] = list(tallest)
-    titles = [
-        {
-            "text": title,
-            "font": {"size": 13},
-            "showarrow": False,
-            "x": 0,
-            "xanchor": "left",
-            "xref": "paper",
-            "y": high,
-            "yanchor": "bottom",
-            "yref": "paper",
-        }
-        for (_low, high), title in zip(ROWS, (keys_title, sizes_title, outputs_title), strict=True)
-    ]
+    above = {"font": {"size": 13}, "xanchor": "left", "xref": "paper", "yanchor": "bottom", "yref": "paper"}
+    texts = (keys_title, sizes_title, outputs_title)
+    titles = [annotation(text, 0, high, **above) for (_low, high), text in zip(ROWS, texts, strict=True)]
     titles[1]["yshift"] = 26  # Above the legend.
     figure = finish(
         data,

@@ -140,6 +140,11 @@ def axis(title: str, **look: Any) -> dict[str, Any]:  # noqa: ANN401 - plotly's 
     return {"title": {"text": title}, **look}
 
 
+def annotation(text: str, x: float, y: float, **look: object) -> dict[str, Any]:
+    """Return text without an arrow that begins at a place of a figure, with further properties of plotly's."""
+    return {"text": text, "x": x, "y": y, "showarrow": False, **look}
+
+
 def add_line(figure: Figure, *, x: float | None = None, y: float | None = None, axes: str = "", **line: object) -> None:
     """Draw a line across a figure, vertical at ``x`` or horizontal at ``y``; ``axes`` is the number of the axes."""
     across = {"x0": x, "x1": x, "xref": f"x{axes}", "y0": 0, "y1": 1, "yref": f"y{axes} domain"}

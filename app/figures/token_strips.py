@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from app.figures.theme import DARK, DECIMALS, LIGHT, Colour, Figure, axis, escape_label, finish, sample_ramp
+from app.figures.heat import colour_legend, finish_rows
+from app.figures.theme import DARK, DECIMALS, LIGHT, Colour, Figure, axis, escape_label, sample_ramp
 
 _DECADES = 6
 """Length of the ramps in decades; smaller changes have the colour of the smallest change on the ramp."""
@@ -74,6 +75,7 @@ def strips(
             **gaps,
         }
     ]
+    ticks = {top - k: f"10<sup>{top - k:.0f}</sup>" for k in (5, 3, 1)}
     data += [
         {
             "type": "heatmap",
@@ -83,35 +85,9 @@ def strips(
             **scale,
             **gaps,
             "hovertemplate": "%{text}: %{customdata:" + DECIMALS + "}<extra></extra>",
-            "colorbar": {
-                "orientation": "h",
-                "len": 0.44,
-                "x": x,
-                "xanchor": "left",
-                "y": 1,
-                "yanchor": "bottom",
-                "xpad": 0,
-                "ypad": 2,
-                "thickness": 8,
-                "outlinewidth": 0,
-                "title": {"text": name, "side": "top", "font": {"size": 12}},
-                "tickvals": top - np.array([5, 3, 1]),
-                "ticktext": [f"10<sup>{top - k:.0f}</sup>" for k in (5, 3, 1)],
-            },
+            "colorbar": colour_legend(name, ticks, x=x, length=0.44),
         }
         for shown, ramp, name, x in ((left, ramps.negative, before, 0.0), (~left, ramps.positive, after, 0.5))
-    ]
-    titles = [
-        {
-            "x": -0.5,
-            "y": 2 * i + 0.1,
-            "text": strip.title,
-            "showarrow": False,
-            "xanchor": "left",
-            "yanchor": "middle",
-            "xshift": -3,
-        }
-        for i, strip in enumerate(rows)
     ]
     frames = [
         {
@@ -125,23 +101,19 @@ def strips(
         for i in range(len(rows))
     ]
     named = range(0, n, -(-n // _NAMED))
-    return finish(
+    return finish_rows(
         data,
-        height=_ROW * len(rows) + _HEAD + _FOOT,
+        [strip.title for strip in rows],
+        n,
+        sizes=(_ROW, _HEAD, _FOOT),
         xaxis=axis(
             x_title,
-            range=[-0.5, n - 0.5],
-            showgrid=False,
-            zeroline=False,
             automargin=False,
             tickangle=-60,
             tickvals=list(named),
             ticktext=[escape_label(labels[i], 9) for i in named],
         ),
-        yaxis={"visible": False, "range": [2 * len(rows) - 0.5, -0.5]},
-        annotations=titles,
         shapes=frames,
-        margin={"t": _HEAD, "b": _FOOT},
     )
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import runs
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.full_matrix_mask import Masked
 from attention_core.benchmarking.run_records import Observed, Point, Run, Skipped, gather
@@ -21,7 +21,7 @@ KEY = "timing"
 """The key of the run, which is shared by the pages that measure time."""
 FINDINGS = {
     "below": N_("faster than softmax at every measured length, from {n:,} tokens on: {names}"),
-    "at": N_("faster than softmax from a certain length on: {names}"),
+    "at": N_("faster than softmax: {names}"),
     "even": N_("no clear difference from softmax at the longest length: {names}"),
     "beyond": N_("slower than softmax at the longest length: {names}"),
 }
@@ -143,13 +143,8 @@ def summary_text(found: Sequence[Series]) -> str:
     line, missing = found[0], missing_text(found[0].run)
     device = _("this machine") if line.live else escape_markdown(line.run.stamp.device)
     certain = ""
-    if "at" in where:
-        certain = _n(
-            "Only one round was measured, so the uncertainty of these lengths is unknown.",
-            "Each bracket gives the measured lengths between which the variant becomes faster, judged by the quartiles "
-            "of {n} rounds.",
-            n=min(len(point.ms) for point in line.points),
-        )
+    if "at" in where and min(len(point.ms) for point in line.points) == 1:
+        certain = _("Only one round was measured, so the uncertainty of these lengths is unknown.")
     return paragraph(
         _(
             "On {device}, so far, {findings}." if missing else "On {device}, {findings}.",
@@ -165,7 +160,7 @@ def _range(at: Crossing) -> str:
     """Return the measured lengths between which a variant becomes faster than softmax, judged by the quartiles."""
     if at.slower is None:
         return _("up to {n:,}", n=at.faster or 0)
-    return _("{low:,} to {high:,}", low=at.slower, high=at.faster or 0)
+    return _("between {low:,} and {high:,}", low=at.slower, high=at.faster or 0)
 
 
 def missing_text(run: Run) -> str:

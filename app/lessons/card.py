@@ -18,10 +18,11 @@ from app.lessons.answer_text import answer_lines, choices
 from app.lessons.lesson import Lesson, Step, query, write
 from app.lessons.options import LessonOptions, write_lesson
 from app.lessons.screen import Screen
-from app.lessons.shipped import shipped
+from app.lessons.shipped import PICTURES, shipped
 from app.measures import Measure
 from app.state import url
 from app.ui import navigation
+from app.ui.matrix_picture import matrix_picture
 from app.words.i18n import _, _n, escape_markdown, sentence
 
 GUESSED = "lesson.guessed"
@@ -41,7 +42,7 @@ def show(page: str) -> Callable[[], None]:
     """
     lesson: Lesson | None = LessonOptions.lesson.value
     if lesson is None:
-        return _nothing
+        return lambda: None
     place = min(LessonOptions.lesson_step.restrict_to(range(1, len(lesson.steps) + 1)), len(lesson.steps))
     step, said = lesson.steps[place - 1], _ if lesson.key else str
     key = f"lesson.{zlib.crc32(write(lesson).encode())}.{place}"
@@ -60,16 +61,13 @@ def show(page: str) -> Callable[[], None]:
             elif step.ask:
                 st.html(f'<p class="ask">{html.escape(said(step.ask))}</p>')
                 if answered:
-                    return partial(_reveal, step, said, key, st.empty())
+                    end = _end(lesson, said) if place == len(lesson.steps) else ""
+                    return partial(_reveal, step, said, key, st.empty(), end)
                 try:
                     _question(step, said, key)
                 except ac.LabError as error:
                     st.html(f"<p>{html.escape(sentence(error))}</p>")
-    return _nothing
-
-
-def _nothing() -> None:
-    pass
+    return lambda: None
 
 
 def link(lesson: Lesson, place: int, *, present: bool) -> tuple[str, dict[str, list[str]]]:
@@ -146,14 +144,14 @@ def _question(step: Step, said: Callable[[str], str], key: str) -> None:
         take = partial(_guesses().__setitem__, key)
         sketch.show(*curve, screen, mount_key=guess, drawn=_guesses().get(key), on_draw=take)
         ready = key in _guesses()
+    if names:
+        label, places, format_func = _("Your guess"), range(len(names)), names.__getitem__
+        look: Any = {"format_func": format_func, "label_visibility": "collapsed"}
+        ready = st.pills(label, places, key=guess, on_change=_keep, args=(key,), **look) is not None
+    elif found is not None:
+        _slider(found.measure, Screen.of(step.at, step.reveal), key)
+        ready = key in _guesses()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        if names:
-            label, places, format_func = _("Your guess"), range(len(names)), names.__getitem__
-            look: Any = {"format_func": format_func, "label_visibility": "collapsed"}
-            ready = st.pills(label, places, key=guess, on_change=_keep, args=(key,), **look) is not None
-        elif found is not None:
-            _slider(found.measure, Screen.of(step.at, step.reveal), key)
-            ready = key in _guesses()
         check, show_it = partial(_take, step, key, guessed=True), partial(_take, step, key, guessed=False)
         st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not ready, on_click=check)
         st.button(_("Show answer"), key=f"{key}.show", type="tertiary", on_click=show_it)
@@ -203,8 +201,8 @@ def _leave() -> None:
     LessonOptions.lesson_step.set(1)
 
 
-def _reveal(step: Step, said: Callable[[str], str], key: str, place: DeltaGenerator) -> None:
-    """Draw the answer, how close the guess was, and the step's conclusion."""
+def _reveal(step: Step, said: Callable[[str], str], key: str, place: DeltaGenerator, end: str) -> None:
+    """Draw the answer, how close the guess was, the step's conclusion, and the end of the lesson as HTML."""
     guess = st.session_state[ANSWERED][key]
     with place.container(gap="xsmall"):
         try:
@@ -217,7 +215,17 @@ def _reveal(step: Step, said: Callable[[str], str], key: str, place: DeltaGenera
             lines = [sentence(error)]
         first, *more = [*lines, *([said(step.then)] if step.then else [])]
         rest = "".join(f"<p>{html.escape(each)}</p>" for each in more)
-        st.html(f'<p class="answer">{html.escape(first)}</p>{rest}')
+        st.html(f'<p class="answer">{html.escape(first)}</p>{rest}{end}')
+
+
+def _end(lesson: Lesson, said: Callable[[str], str]) -> str:
+    """Return the end of a lesson as HTML: its conclusion, and a link to the included lesson that follows."""
+    seen = f"<b>{html.escape(_('Conclusion'))}</b> {html.escape(said(lesson.seen))}"
+    lessons = [*shipped().values()]
+    following = lessons[lessons.index(lesson) + 1 :][:1] if lesson in lessons else []
+    return (f'<p class="seen">{seen}</p>' if lesson.seen else "") + "".join(
+        f"<p>{_way(each, 1, _('Continue with “{title}”', title=_(each.title)) + ' →')}</p>" for each in following
+    )
 
 
 def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> list[str]:
@@ -236,13 +244,17 @@ def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> li
 
 
 def contents() -> str:
-    """Return the included lessons as links in HTML, each with its length."""
-    found = {html.escape(address(each, 1, present=LessonOptions.present.value)): each for each in shipped().values()}
-    links = [
-        f'<a class="way" target="_self" href="{there}"><b>{html.escape(_(each.title))}</b> '
-        f"<span>{html.escape(length(each))}</span></a>"
-        for there, each in found.items()
-    ]
+    """Return the included lessons as links in HTML, each with pictures, its question and its length."""
+    dark = st.context.theme.type == "dark"
+    links = []
+    for key, each in shipped().items():
+        there = html.escape(address(each, 1, present=LessonOptions.present.value))
+        pictures = "".join(f'<img alt="" src="{matrix_picture(name, dark=dark)}">' for name in PICTURES.get(key, ()))
+        words = f"<b>{html.escape(_(each.title))}</b> {html.escape(_(each.question))}"
+        links.append(
+            f'<a class="way" target="_self" href="{there}"><span class="pictures">{pictures}</span>'
+            f"<span>{words} <small>{html.escape(length(each))}</small></span></a>"
+        )
     return f'<nav class="lessons" aria-label="{html.escape(_("Lessons"))}">{"".join(links)}</nav>'
 
 

@@ -1,12 +1,12 @@
 // Next to a lesson, the figure that a step asks about is scrolled into view, and again when its answer is shown.
 
-import { FIGURES, PAGE_BODY, TABLES } from "../page_script/selectors.js";
+import { FIGURES, MAIN, PAGE_BODY, TABLES } from "../page_script/selectors.js";
 
 const CARD = ".st-key-lesson";
 /** The smallest height of a figure in pixels: scripts and controls are components too. */
 const LEAST = 120;
-/** Pixels that Streamlit's header covers. */
-const HEADER = 64;
+/** Pixels that Streamlit's header covers, and the space left below a figure. */
+const [HEADER, SPACE] = [64, 16];
 
 /** @param {Element} host a chart or a component; strips of text above a board do not count */
 function isFigure(host) {
@@ -23,11 +23,9 @@ export function showFigures() {
     const table = card.querySelector("[data-figure=table]") && document.querySelector(TABLES);
     const figure = table ?? [...document.querySelectorAll(FIGURES)].find(isFigure);
     if (!figure) return;
-    const { top, bottom, height } = figure.getBoundingClientRect();
-    if (top >= HEADER && bottom <= innerHeight) return;
-    const fits = height <= innerHeight - HEADER;
-    if (!fits && top >= HEADER && top < innerHeight / 4) return;
-    figure.scrollIntoView({ block: fits ? "end" : "start" });
+    const { top, bottom } = figure.getBoundingClientRect();
+    // As little as possible is scrolled, because the sentence above a figure often contains the answer.
+    document.querySelector(MAIN)?.scrollBy(0, Math.min(bottom + SPACE - innerHeight, top - HEADER));
   }
 
   function watch() {

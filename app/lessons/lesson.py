@@ -4,7 +4,9 @@ A file is TOML, version 1::
 
     lesson = 1
     title = "What a window loses"
+    question = "What does a window lose?"
     minutes = 6
+    seen = "What the lesson showed, in a sentence or two."   # shown after the last answer
 
     [[step]]
     at = "matrices?text=@story&variants=softmax"   # a state of the lab: the end of its address
@@ -48,6 +50,8 @@ MOST_MINUTES = 600
 MOST_CHOICES = 8
 LENGTHS = {
     "title": 100,
+    "question": 150,
+    "seen": 600,
     "at": 14_000,
     "say": 600,
     "do": 300,
@@ -58,6 +62,8 @@ LENGTHS = {
     "then": 600,
 }
 """The largest number of characters of each string in a file; a link may contain a text."""
+LESSON_TEXTS = ("title", "question", "seen")
+"""The texts of a whole lesson; the other strings in a file belong to a step."""
 CHOICE = 100
 """The largest number of characters of a choice."""
 LINK_LESSON = 3_500
@@ -110,10 +116,21 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
-    """A lesson; ``key`` is the name of an included lesson."""
+    """A lesson.
+
+    Attributes:
+        title: its topic in a few words.
+        question: the question that it answers, shown in the list of lessons.
+        minutes: the time that it takes; 0 if unknown.
+        seen: the conclusion, shown after the last answer.
+        steps: its steps.
+        key: the name of an included lesson.
+    """
 
     title: str
+    question: str = ""
     minutes: int = 0
+    seen: str = ""
     steps: tuple[Step, ...] = ()
     key: str = ""
 
@@ -143,14 +160,14 @@ def read(data: bytes, key: str = "") -> Lesson:
         ) from error
     if type(values.get("lesson")) is not int or values["lesson"] != VERSION:
         raise LessonError(N_("This file is not a lesson of version {version}. Add “lesson = 1”."), version=VERSION)
-    _refuse_others(values, {"lesson", "title", "minutes", "step"}, 0)
+    _refuse_others(values, {"lesson", "title", "question", "minutes", "seen", "step"}, 0)
     steps = values.get("step", [])
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise LessonError(N_("Each step of a lesson begins with “[[step]]”."))
     if not 1 <= len(steps) <= MOST_STEPS:
         raise LessonError(N_("A lesson has 1 to {most} steps. This lesson has {n}."), most=MOST_STEPS, n=len(steps))
     return Lesson(
-        title=_words(values, "title", 0),
+        **{name: _words(values, name, 0) for name in LESSON_TEXTS},
         minutes=_whole(values, "minutes", 0, MOST_MINUTES),
         steps=tuple(_step(step, place) for place, step in enumerate(steps, 1)),
         key=key,
@@ -188,53 +205,37 @@ def check(step: Step, place: int) -> None:
     """
     from app.lessons import answer  # imported here, as it imports all pages
 
-    many = len(step.choices)
-    own, between = bool(step.right), bool(step.bounds)
+    page, many = discover()[step.page], len(step.choices)
+    rising = all(map(math.isfinite, step.bounds)) and [*step.bounds] == sorted({*step.bounds})
+    found, message = answer.find(step), ""
     if not step.ask:
-        if step.answer or step.draw or many or own or between:
-            raise LessonError(N_("Step {place} has an answer but no question. Add “ask”."), place=place)
-        return
-    if step.draw:
-        if step.answer or many or own or between:
-            raise LessonError(
-                N_("Step {place}: “draw” cannot be combined with “answer”, “choices”, “bounds” or “right”."),
-                place=place,
-            )
-        if answer.find_curve(step) is None:
-            raise LessonError(
-                N_("Step {place}: “draw” must name a curve of its page and a variant. Curves: {known}."),
-                place=place,
-                known=", ".join(discover()[step.page].curves) or "–",
-            )
-        return
-    if own and (step.answer or between or not many >= 2 or step.right > many):
-        raise LessonError(
-            N_(
+        if step.answer or step.draw or many or step.right or step.bounds:
+            message = N_("Step {place} has an answer but no question. Add “ask”.")
+    elif step.draw:
+        if step.answer or many or step.right or step.bounds:
+            message = N_("Step {place}: “draw” cannot be combined with “answer”, “choices”, “bounds” or “right”.")
+        elif answer.find_curve(step) is None:
+            message = N_("Step {place}: “draw” must name a curve of its page and a variant. Curves: {known}.")
+    elif step.right:
+        if step.answer or step.bounds or many < max(2, step.right):
+            message = N_(
                 "Step {place}: “right” must be the number of a choice, counted from 1. It needs at least two “choices” "
                 "and no “answer”."
-            ),
-            place=place,
-        )
-    if own:
-        return
-    found = answer.find(step)
-    if found is None:
-        raise LessonError(
+            )
+    elif found is None:
+        message = (
             N_("Step {place}: “answer” must name a number of its page: {known}.")
             if step.answer
-            else N_("Step {place} asks a question without an answer. Choose a number of its page: {known}."),
-            place=place,
-            known=", ".join(discover()[step.page].measures) or "–",
+            else N_("Step {place} asks a question without an answer. Choose a number of its page: {known}.")
         )
-    rising = all(math.isfinite(b) for b in step.bounds) and [*step.bounds] == sorted({*step.bounds})
-    if (many or between) and (found.rank or len(step.bounds) != many - 1 or many < 2 or not rising):
-        raise LessonError(
-            N_(
-                "Step {place}: “bounds” must be rising numbers, one fewer than there are “choices”. “answer” must name "
-                "a number."
-            ),
-            place=place,
+    elif (many or step.bounds) and (found.rank or len(step.bounds) != many - 1 or many < 2 or not rising):
+        message = N_(
+            "Step {place}: “bounds” must be rising numbers, one fewer than there are “choices”. “answer” must name "
+            "a number."
         )
+    if message:
+        known = ", ".join(page.curves if step.draw else page.measures) or "–"
+        raise LessonError(message, place=place, known=known)
 
 
 def _refuse_others(given: Mapping[str, Any], known: set[str], place: int) -> None:
@@ -298,8 +299,9 @@ def _whole(given: Mapping[str, Any], name: str, place: int, most: int) -> int:
 
 def write(lesson: Lesson) -> str:
     """Return the file of a lesson."""
-    lines = [f"lesson = {VERSION}", f"title = {_quoted(lesson.title)}"]
-    lines += [f"minutes = {lesson.minutes}"] if lesson.minutes else []
+    lines = [f"lesson = {VERSION}"]
+    for name in (*LESSON_TEXTS, "minutes"):
+        lines += [f"{name} = {_quoted(value)}"] if (value := getattr(lesson, name)) else []
     for step in lesson.steps:
         lines += ["", "[[step]]"]
         for field in fields(Step):

@@ -7,9 +7,9 @@ import streamlit as st
 from app.lessons import lesson
 from app.lessons.lesson import MOST_STEPS, Lesson
 from app.lessons.shipped import shipped
-from app.state import url
+from app.state import link_fields
 from app.state.controls import Options, link_only_option, whole
-from app.state.url import Field, only
+from app.state.link_fields import Field, only
 from app.words.i18n import N_
 
 
@@ -36,7 +36,7 @@ class LessonOptions(Options, shared=2):
     lesson = link_only_option(lambda: Field(None, read_lesson, write_lesson, accepts=is_lesson, presentation_only=True))
     lesson_step = whole(1, 1, MOST_STEPS, N_("Step"))
     present = link_only_option(
-        lambda: replace(url.switch(False), presentation_only=True),
+        lambda: replace(link_fields.switch(False), presentation_only=True),
         N_("Present"),
         widget=st.toggle,
         help=N_("Larger type and no sidebar, for a class. The arrow keys move between the steps of a lesson."),

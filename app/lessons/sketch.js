@@ -7,7 +7,7 @@ import { fill } from "../page_script/templates.js";
 
 const SVG_SPACE = "http://www.w3.org/2000/svg";
 const SIZE = { width: 320, height: 180 };
-const FRAME = { left: 38, right: 302, top: 16, bottom: 144 };
+const FRAME = { left: 38, right: 302, top: 26, bottom: 144 };
 const BIG_STEP = 5; // steps per press of Page Up or Page Down
 const SETTLED = 300; // milliseconds without a key after which the curve is reported
 
@@ -81,7 +81,7 @@ export class Sketch {
       label(String(height), FRAME.left - 12, this.up(height) + 4, "end"),
     ]);
     const places = header.x.map((position) => label(String(position), this.across(position), FRAME.bottom + 15, "middle"));
-    const titles = [label(words.y, 2, FRAME.top - 6, "start"), label(words.x, FRAME.right, FRAME.bottom + 31, "end")];
+    const titles = [label(words.y, 2, FRAME.top - 14, "start"), label(words.x, FRAME.right, FRAME.bottom + 31, "end")];
     const focused = /** @type {ShadowRoot} */ (this.root.getRootNode()).activeElement?.getAttribute("data-point");
     this.chart.replaceChildren(...grid, ...places, ...titles, ...(this.answered ? this.comparison(header) : this.points(header)));
     if (focused) this.point(Number(focused))?.focus();

@@ -85,16 +85,17 @@ export class Row {
   }
 
   /**
-   * Write the setting, the error and the cost.
+   * Write the setting, the error and the costs.
    * @param {SentenceWords} words
    */
   write(words) {
-    const { settings, errors, costs } = this.sent;
-    const [error, share] = [percent(errors[this.step]), percent(costs[this.step])];
+    const { settings, errors, costs, long_costs: longCosts } = this.sent;
+    const numbers = [errors, costs, longCosts].map((steps) => percent(steps[this.step], 2));
     this.setting.textContent = String(settings[this.step]);
-    this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${fill(words.error, { error })}`);
-    if (this.first) this.counts.replaceChildren(words.reference);
-    else this.counts.replaceChildren(count(words.error, error), count(words.cost, share), make("small", {}, words.length));
+    this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${words.columns[0]} ${numbers[0]}`);
+    this.counts.replaceChildren(
+      ...numbers.map((number, i) => make("div", {}, make("span", {}, words.columns[i]), " ", make("b", {}, number))),
+    );
     this.text.querySelector("[role=radiogroup]")?.setAttribute("aria-label", words.help);
   }
 
@@ -139,14 +140,4 @@ export class Row {
       number.textContent = Math.abs(weight) >= WRITTEN ? percent(weight) : "";
     });
   }
-}
-
-/**
- * Return a sentence around a number, with the number as an element of its own.
- * @param {string} template
- * @param {string} number
- */
-function count(template, number) {
-  const [before, after] = template.split(/\{\w+\}/);
-  return make("div", {}, before, make("b", {}, number), after ?? "");
 }

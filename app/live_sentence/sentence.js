@@ -4,7 +4,7 @@
 /** @import { Received, Send } from "../matrix_board/messages" */
 
 import { HALF } from "../matrix_board/drawing/color.js";
-import { clamp, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
+import { clamp, indexAt, listenTo, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
 import { Row } from "./row.js";
 import { spoken, story } from "./story.js";
 import { Tour } from "./tour.js";
@@ -35,6 +35,7 @@ export class Sentence {
     this.table = make("div", { class: "rows" });
     this.story = make("p", { class: "story" });
     this.way = make("a", { class: "way", target: "_self" });
+    this.caption = make("p", { class: "caption" });
     this.notes = make("p", { class: "notes", hidden: "" });
     this.info = make("button", { class: "info", type: "button", "aria-expanded": "false" }, "i");
     this.info.addEventListener("click", () => {
@@ -43,21 +44,16 @@ export class Sentence {
     });
     this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
     const summary = make("div", { class: "summary" }, this.story, this.info, this.way);
-    this.root = make("div", { class: "sentence" }, this.table, summary, this.notes, this.live);
+    this.root = make("div", { class: "sentence" }, this.table, summary, this.caption, this.notes, this.live);
     host.append(this.root);
     this.watch = new ResizeObserver(() => this.place());
     this.watch.observe(this.table);
     document.fonts.ready.then(() => this.place());
     this.ears = new AbortController();
-    /**
-     * @template {keyof HTMLElementEventMap} Type
-     * @param {Type} type
-     * @param {(event: HTMLElementEventMap[Type]) => void} act
-     */
-    const on = (type, act) => this.table.addEventListener(type, act, { signal: this.ears.signal });
-    on("pointerover", (event) => event.pointerType === "mouse" && this.point(placeOf(event.target)));
+    const on = listenTo(this.table, this.ears.signal);
+    on("pointerover", (event) => event.pointerType === "mouse" && this.point(indexAt(event.target, "word")));
     on("pointerleave", () => this.point(null));
-    on("click", (event) => this.choose(placeOf(event.target)));
+    on("click", (event) => this.choose(indexAt(event.target, "word")));
     on("keydown", (event) => this.key(event));
     on("input", (event) => this.turn(/** @type {HTMLInputElement} */ (event.target)));
     on("change", () => this.rest()); // a slider released, or moved by a key
@@ -87,6 +83,7 @@ export class Sentence {
     this.way.textContent = `${words.way} \u2192`;
     this.info.setAttribute("aria-label", words.about);
     this.info.title = words.about;
+    this.caption.textContent = words.caption;
     this.notes.replaceChildren(...words.notes.map((note) => make("span", {}, note)));
     if (this.due === undefined && this.owed === undefined) this.take(); // else the visitor's input is newer
     if (JSON.stringify({ word, steps }) === this.owed) this.owed = undefined;
@@ -173,7 +170,7 @@ export class Sentence {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    if (placeOf(event.target) === null) return;
+    if (indexAt(event.target, "word") === null) return;
     const count = this.labels.length;
     const go = (/** @type {number} */ word) => {
       this.choose((word + count) % count);
@@ -210,13 +207,4 @@ export class Sentence {
     this.watch.disconnect();
     this.root.remove();
   }
-}
-
-/**
- * Return the index of the word that contains an element.
- * @param {EventTarget | null} target
- */
-function placeOf(target) {
-  const word = target instanceof Element && target.closest("[data-word]");
-  return word instanceof HTMLElement ? Number(word.dataset.word) : null;
 }

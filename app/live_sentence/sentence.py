@@ -32,6 +32,7 @@ class Row:
         weights: its matrices, ``[S, n, n]``; NaN for pairs that are not allowed.
         errors: the relative error of its output at each step.
         costs: its cost at each step, as a fraction of the first row's cost.
+        long_costs: the same for a long text.
     """
 
     key: str
@@ -43,6 +44,7 @@ class Row:
     weights: np.ndarray
     errors: Sequence[float]
     costs: Sequence[float]
+    long_costs: Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ def live_sentence(
     on_turn: Callable[[SentenceState], None],
     way: str,
     pinned: str,
-    length: str,
+    columns: Sequence[str],
+    caption: str,
     notes: Sequence[str] = (),
 ) -> None:
     """Draw the sentence.
@@ -80,10 +83,11 @@ def live_sentence(
         on_turn: called before the script's next run, once the visitor pauses at other choices.
         way: the address of the page with whole matrices, to which the variants of all rows and the word are added.
         pinned: the name of the query parameter for the word's index there.
-        length: the line below the cost, with the number of tokens of both numbers.
+        columns: the headings of the error and of both costs.
+        caption: sentences about these numbers, under the rows.
         notes: sentences behind the info button.
     """
-    words = {**_words(), "length": length, "notes": list(notes)}
+    words = {**_words(), "columns": list(columns), "caption": caption, "notes": list(notes)}
     settings = {"word": turn.word, "steps": dict(turn.steps), "way": way, "pinned": pinned, "words": words}
 
     def report(reported: object) -> None:
@@ -108,19 +112,7 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
         "key": key,
         "tokens": list(tokens),
         "labels": list(number_repeats(tokens)),
-        "rows": [
-            {
-                "key": row.key,
-                "title": row.title,
-                "knob": row.knob,
-                "note": row.note,
-                "settings": list(row.settings),
-                "words": list(row.words),
-                "errors": list(row.errors),
-                "costs": list(row.costs),
-            }
-            for row in rows
-        ],
+        "rows": [{name: value for name, value in vars(row).items() if name != "weights"} for row in rows],
     }
     return encode(header, b"".join(row.weights.astype("<f2").tobytes() for row in rows))
 
@@ -130,22 +122,19 @@ def _words() -> dict[str, str]:
     return {
         "help": _("Query word. Use the arrow keys to move between words."),
         "named": _("{title} ({knob} {setting})"),
-        "mostly": _("“{word}” looks mostly at “{target}” ({weight})."),
-        "most": _("“{word}” looks most at “{target}” ({weight})."),
-        "spread": _("“{word}” looks at many words, most at “{target}” ({weight})."),
-        "itself": _("“{word}” looks most at itself ({weight})."),
+        "mostly": _("“{word}” attends mostly to “{target}” ({weight})."),
+        "most": _("“{word}” attends most to “{target}” ({weight})."),
+        "spread": _("“{word}” attends to many words, most to “{target}” ({weight})."),
+        "itself": _("“{word}” attends most to itself ({weight})."),
         "masked": _("{row} cannot reach “{target}”."),
         "negative": _("{row} gives “{target}” a negative weight, {weight}."),
         "same": _("{row} gives “{target}” about the same weight, {weight}."),
         "less": _("{row} gives “{target}” only {weight}."),
         "more": _("{row} gives “{target}” more weight, {weight}."),
         "below": _("{row} also gives “{other}” a negative weight, {least}."),
-        "looks": _("{row}: “{word}” looks at {list}."),
+        "looks": _("{row}: “{word}” attends to {list}."),
         "nowhere": _("{row}: all weights of “{word}” are below 0.5%."),
         "seen": _("“{target}” {weight}"),
-        "error": _("error {error}"),
-        "cost": _("cost {share}"),
-        "reference": _("reference"),
         "way": _("Open in Matrices"),
         "about": _("About these numbers"),
     }

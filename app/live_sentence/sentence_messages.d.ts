@@ -10,6 +10,7 @@ export interface SentRow {
   words: string[];
   errors: number[];
   costs: number[];
+  long_costs: number[];
 }
 
 export interface SentenceHeader {
@@ -41,10 +42,8 @@ export interface StoryWords {
 export interface SentenceWords extends StoryWords {
   named: string;
   help: string;
-  error: string;
-  cost: string;
-  length: string;
-  reference: string;
+  columns: string[];
+  caption: string;
   way: string;
   about: string;
   notes: string[];

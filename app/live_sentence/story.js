@@ -12,10 +12,12 @@ const SPOKEN = 3; // the number of words mentioned to screen readers
 /**
  * Return a fraction as a percentage.
  * @param {number} share
+ * @param {number} [precision] significant digits below ten per cent; without them, the percentage is a whole number
  */
-export function percent(share) {
+export function percent(share, precision) {
   const size = Math.abs(share);
-  const digits = size > 0 && size < 0.005 ? "<1" : String(Math.round(100 * size));
+  const fine = precision && size < 0.1 && Number((100 * size).toPrecision(precision));
+  const digits = fine || (size > 0 && size < 0.005 ? "<1" : String(Math.round(100 * size)));
   return (share <= -0.005 ? "\u2212" : "") + digits + "%";
 }
 

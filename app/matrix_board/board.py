@@ -8,9 +8,9 @@ panels are sent.
 """
 
 import weakref
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
@@ -48,7 +48,7 @@ def matrix_board(
     transform: Literal["linear", "sqrt", "log"] = "linear",
     diverging: bool = False,
     ceiling: float = 0.0,
-    ceiling_name: str = "",
+    above_ceiling: str = "",
     categories: Sequence[Category] | None = None,
     none: str | None = None,
     later: str = "",
@@ -61,6 +61,7 @@ def matrix_board(
     col_title: str | None = None,
     row_name: str | None = None,
     col_name: str | None = None,
+    note: str = "",
     panel_size: int = 520,
     file_name: str = "attention-matrices",
 ) -> None:
@@ -84,7 +85,7 @@ def matrix_board(
         diverging: show both sides of the colour scale even if no value is negative.
         ceiling: the end of the shared scale if a value reaches it; larger values have a separate colour, explained in
             the legend. 0: the scale ends at the largest magnitude.
-        ceiling_name: the legend's words for the ceiling.
+        above_ceiling: the legend's words for larger values than the ceiling, with ``{most}`` for the largest.
         categories: the meanings of the numbers 1, 2, ... (at most 2047) if they are kinds instead of magnitudes; scale
             and transform then have no effect.
         none: the meaning of 0 on a board of categories; None if no panel has zeros.
@@ -98,6 +99,7 @@ def matrix_board(
         col_title: the axis title of the columns, "keys" by default.
         row_name: the name of one row in the readout, "query" by default.
         col_name: the name of one column in the readout, "key" by default.
+        note: a sentence under the panels.
         panel_size: the largest side of a panel, in pixels.
         file_name: the name of downloaded pictures, without extension.
 
@@ -112,10 +114,12 @@ def matrix_board(
         "col": col_name or _("key"),
         "none": none or "",
         "later": later,
-        "ceiling": ceiling_name,
+        "note": note,
         **_words(row_name or _("query")),
         "masked": masked or _("masked"),
     }
+    if above_ceiling:
+        words["over"] = above_ceiling
     if on_pin is None:
         words |= {
             "hint": _("Ctrl + wheel or double-click to zoom"),
@@ -137,6 +141,7 @@ def matrix_board(
         "categories": None if categories is None else [asdict(category) for category in categories],
         "panel_size": panel_size,
         "pins": on_pin is not None,
+        "turns": on_turn is not None,
         "frame": frame,
         "last_frame": last_frame,
         "file_name": file_name,
@@ -210,8 +215,8 @@ def pack(
         "key": key,
         "parts": list(map(digest_of, parts.values())),
         "inside": list(map(len, inside)),
-        "row_labels": _listed(row_labels),
-        "col_labels": _listed(col_labels),
+        "row_labels": row_labels,
+        "col_labels": col_labels,
         "heard": heard,
     }
     return encode(header, b"".join(inside), digest=digested()), apart  # the header lists the digests of the parts
@@ -229,50 +234,16 @@ def _pack_panel(
             raise ValueError(f"panel {panel.key!r} of shape {panel.values.shape} has {len(fitting)} labels for {count}")
     described = {
         "kind": "part",
-        "key": panel.key,
-        "title": panel.title,
-        "caption": panel.caption,
-        "details": panel.details,
         "rows": panel.values.shape[0],
         "cols": panel.values.shape[1],
-        "row_labels": _listed(panel.row_labels),
-        "col_labels": _listed(panel.col_labels),
-        "row_title": panel.row_title,
-        "col_title": panel.col_title,
+        **{name: value for name, value in vars(panel).items() if name not in ("values", "top")},
         "borders": list(panel.borders),
-        "frames": list(panel.frames),
         "knob": panel.knob and asdict(panel.knob),
-        "mark": panel.mark,
-        **asdict(coded.facts),
-        "highest": max(coded.facts.highest, panel.top),
-        "signed": diverging or coded.facts.signed,
+        **coded.facts,
+        "highest": max(coded.facts["highest"], panel.top),
+        "signed": diverging or coded.facts["signed"],
     }
     return encode(described, coded.codes, digest=coded.digest)
-
-
-def _listed(labels: Sequence[str] | None) -> list[str] | None:
-    return None if labels is None else list(labels)
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Properties of a panel's codes that the browser needs to read and colour them.
-
-    Attributes:
-        exponent: the exponent of the power of two that scales the codes.
-        highest: the largest value, at least 0.
-        lowest: the smallest value, at most 0.
-        least: the smallest magnitude above zero.
-        signed: whether a value is negative.
-        masked: whether a cell is masked.
-    """
-
-    exponent: int
-    highest: float
-    lowest: float
-    least: float
-    signed: bool
-    masked: bool
 
 
 @dataclass(frozen=True)
@@ -281,12 +252,14 @@ class Coded:
 
     Attributes:
         codes: uint16, little-endian, row by row.
-        facts: the properties of the codes.
+        facts: what the browser needs to read and colour the codes: the exponent of the power of two that scales them,
+            the largest value and the smallest (at least and at most 0), the smallest magnitude above zero, and whether
+            a value is negative or masked.
         digest: the digest of the codes.
     """
 
     codes: bytes
-    facts: Facts
+    facts: Mapping[str, Any]
     digest: str
 
 
@@ -323,14 +296,14 @@ def _code(panel: Panel) -> Coded:
     codes[lost] |= _TINIEST
     codes[masked] = _MASKED
     sent = codes.tobytes()
-    facts = Facts(
-        exponent=exponent,
-        highest=float(np.max(values, where=~masked, initial=0.0)),
-        lowest=float(np.min(values, where=~masked, initial=0.0)),
-        least=float(np.min(sizes, where=sizes > 0, initial=largest)),
-        signed=bool((values < 0).any()),
-        masked=bool(masked.any()),
-    )
+    facts = {
+        "exponent": exponent,
+        "highest": float(np.max(values, where=~masked, initial=0.0)),
+        "lowest": float(np.min(values, where=~masked, initial=0.0)),
+        "least": float(np.min(sizes, where=sizes > 0, initial=largest)),
+        "signed": bool((values < 0).any()),
+        "masked": bool(masked.any()),
+    }
     return Coded(sent, facts, digested(sent))
 
 

@@ -3,11 +3,28 @@
 import type { SketchHeader, SketchSettings } from "../lessons/sketch_messages";
 import type { SentenceHeader, SentenceSettings } from "../live_sentence/sentence_messages";
 import type { ReadingHeader, ReadingSettings } from "../reading_board/types";
-import type { SvgPen } from "./drawing/export.js";
-import type { CanvasPen } from "./drawing/pen.js";
 
-/** A drawing interface for the screen and PNG, or for SVG. */
-export type Pen = CanvasPen | SvgPen;
+/** A drawing interface for the screen and PNG, or for SVG. Lengths are CSS pixels. */
+export interface Pen {
+  font: string;
+  /** Device pixels per CSS pixel. */
+  ratio: number;
+  rect(x: number, y: number, width: number, height: number, colour: string): void;
+  frame(x: number, y: number, width: number, height: number, colour: string, thickness?: number): void;
+  line(x1: number, y1: number, x2: number, y2: number, colour: string, thickness?: number): void;
+  /** Draw text whose vertical middle is y; `turn` is in degrees, clockwise. */
+  text(words: string, x: number, y: number, style: TextStyle): void;
+  /** Return the width of a text. */
+  measure(words: string, size?: number, weight?: number): number;
+  gradient(x: number, y: number, width: number, height: number, colours: Rgb[]): void;
+  hatch(x: number, y: number, width: number, height: number, colours: string[]): void;
+  /** Draw the visible part of a matrix: on a canvas, the largest cell of each device pixel. */
+  matrix(panel: Panel, table: Uint32Array, view: View, plot: Rectangle): void;
+  /** Draw with a moved origin. */
+  at(x: number, y: number, draw: () => void): void;
+  /** Draw inside a rectangle only. */
+  clip(x: number, y: number, width: number, height: number, draw: () => void): void;
+}
 export type Mode = "light" | "dark";
 export type Transform = "linear" | "sqrt" | "log";
 /** Red, green and blue, 0 to 255. */
@@ -45,7 +62,6 @@ export interface Palette {
 /** The map from magnitudes to ramp positions; `over` and `under` are the farthest numbers beyond its ends, 0 for none. */
 export interface Scale {
   top: number;
-  capped: boolean;
   transform: Transform;
   signed: boolean;
   floor: number;
@@ -119,6 +135,7 @@ export interface SentPanel {
   frames: string[];
   knob: SentKnob | null;
   mark: string;
+  group: string;
   exponent: number;
   highest: number;
   lowest: number;
@@ -166,7 +183,7 @@ export interface BoardWords {
   none: string;
   later: string;
   masked: string;
-  ceiling: string;
+  note: string;
   over: string;
   under: string;
   transforms: Record<Transform, string>;
@@ -190,6 +207,7 @@ export interface BoardSettings {
   categories: Category[] | null;
   panel_size: number;
   pins: boolean;
+  turns: boolean;
   frame: number;
   last_frame: number;
   file_name: string;

@@ -60,6 +60,7 @@ class Panel:
         knob: the setting under the title.
         frames: the caption in each frame of the board's animation; empty for a panel that does not change.
         mark: the colour of a square before the title, ``#rrggbb``; empty for none.
+        group: the group of categories that only this panel has, whose legend stands above the panel; empty for none.
         top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
     """
 
@@ -76,4 +77,5 @@ class Panel:
     knob: Knob | None = None
     frames: Sequence[str] = ()
     mark: str = ""
+    group: str = ""
     top: float = 0.0

@@ -7,6 +7,7 @@ import { watchConnection } from "./navigation/connection.js";
 import { watchForms } from "./forms.js";
 import { explainTerms } from "./glossary.js";
 import { keepHistory } from "./navigation/history.js";
+import { markMenu } from "./navigation/menu.js";
 import { leadToInput } from "./navigation/to_input.js";
 import { reachByKeys } from "./keyboard.js";
 import { stepByArrows } from "../lessons/arrows.js";
@@ -23,11 +24,14 @@ const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);
 
 /* global GLOSSARY, SERVER -- app/page_script/mounting.py puts them before all this, the one in the visitor's language */
 
-/** @param {{ setStateValue(name: string, value: unknown): void }} page */
-export default function ({ setStateValue }) {
+/**
+ * @param {{ data: import("./navigation/menu.js").MenuWords, setStateValue(name: string, value: unknown): void }} page
+ */
+export default function ({ data, setStateValue }) {
   const mounted = browser[MOUNTED];
   // A server of another version has taken over, whose messages need its own scripts.
   if (mounted !== undefined && mounted !== SERVER) return location.reload();
+  markMenu(data);
   watchForms((name) => setStateValue("form", name));
   lightCharts((narrow) => setStateValue("narrow", narrow));
   watchConnection((time) => setStateValue("returned", time));

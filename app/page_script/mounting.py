@@ -14,14 +14,23 @@ from app.state import url
 from app.ui.chart import NARROW
 from app.ui.lazy import OPENED
 from app.words import glossary
+from app.words.i18n import _
 
 _KEY = "page_script.mount"
 
 
-def mount() -> None:
-    """Add the script to the page, as an element without height."""
+def mount(section: str) -> None:
+    """Add the script to the page, as an element without height.
+
+    Args:
+        section: the current page's section of the menu, as on screen.
+    """
     _component(json.dumps(glossary.translated_entries(), ensure_ascii=False))(
-        key=_KEY, on_form_change=_take_form, on_narrow_change=_take_narrow, on_returned_change=_draw_again
+        key=_KEY,
+        data={"section": section, "input": _("Input"), "menu": _("Menu")},
+        on_form_change=_take_form,
+        on_narrow_change=_take_narrow,
+        on_returned_change=_draw_again,
     )
 
 

@@ -1,6 +1,7 @@
 // Every selector of Streamlit's own elements that the scripts use. tests/e2e/test_selectors.py checks each of them.
 
 export const APP = '[data-testid="stApp"]';
+export const MAIN = '[data-testid="stMain"]';
 export const PAGE_BODY = '[data-testid="stMainBlockContainer"]';
 export const SENTENCES = '[data-testid="stMain"] [data-testid="stMarkdownContainer"] :is(p, li)';
 export const CODE_BLOCKS = '[data-testid="stCode"] pre';
@@ -9,6 +10,9 @@ export const FIGURES = ':is([data-testid="stPlotlyChart"], [data-testid="stBidiC
 export const POPOVER_BUTTON = '[data-testid="stPopoverButton"]';
 export const SIDEBAR_HEADER = '[data-testid="stSidebarHeader"]';
 export const SIDEBAR_CONTROLS = '[data-testid="stSidebar"] :is(button, input, textarea)';
+export const APP_HEADER = '[data-testid="stHeader"]';
+export const MENU = '[data-testid="stTopNav"]';
+export const MENU_SECTIONS = '[data-testid="stTopNavSection"]';
 export const EXPAND_SIDEBAR = '[data-testid="stExpandSidebarButton"]';
 /** The attribute with the state of the connection to the server, and its value while the server is connected. */
 export const CONNECTION = "data-test-connection-state";

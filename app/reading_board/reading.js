@@ -2,7 +2,7 @@
 /** @import { ReadingHeader, ReadingSettings, SentReading } from "./types" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
-import { clamp, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
+import { clamp, indexAt, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
 
 const FULL = 12; // the loss of a full bar in nats, slightly more than a uniform guess among all 49,152 words
@@ -37,10 +37,10 @@ export class ReadingBoard {
     this.legend = make("p", { class: "legend" });
     this.root = make("div", { class: "reading" }, this.table, this.legend, this.loss, this.text);
     host.append(this.root);
-    this.text.addEventListener("pointerover", (event) => this.point(placeIn(event.target)));
+    this.text.addEventListener("pointerover", (event) => this.point(indexAt(event.target, "token")));
     this.text.addEventListener("pointerleave", () => this.point(null));
-    this.text.addEventListener("focusin", (event) => this.point(placeIn(event.target)));
-    this.text.addEventListener("click", (event) => this.choose(placeIn(event.target)));
+    this.text.addEventListener("focusin", (event) => this.point(indexAt(event.target, "token")));
+    this.text.addEventListener("click", (event) => this.choose(indexAt(event.target, "token")));
     this.text.addEventListener("keydown", (event) => this.key(event));
     this.table.addEventListener("keydown", (event) => this.turn(event));
   }
@@ -183,7 +183,7 @@ export class ReadingBoard {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const place = placeIn(event.target);
+    const place = indexAt(event.target, "token");
     if (place === null) return;
     const go = (/** @type {number} */ to) => {
       this.at = clamp(to, 0, this.tokens.length - 1);
@@ -213,13 +213,4 @@ export class ReadingBoard {
   destroy() {
     this.root.remove();
   }
-}
-
-/**
- * Return the index of the token that contains an element.
- * @param {EventTarget | null} target
- */
-function placeIn(target) {
-  const token = target instanceof Element && target.closest("[data-token]");
-  return token instanceof HTMLElement ? Number(token.dataset.token) : null;
 }

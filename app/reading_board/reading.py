@@ -90,10 +90,7 @@ def pack(
         "tokens": list(tokens),
         "labels": list(number_repeats(tokens)),
         "columns": list(columns),
-        "rows": [
-            {"name": each.name, "numbers": list(each.numbers), "losses": list(each.losses)}
-            for each in (original, *changed)
-        ],
+        "rows": list(map(vars, (original, *changed))),
     }
     return encode(header)
 

@@ -1,4 +1,4 @@
-"""Middleware that puts the app's styles into the HTML page, so that content does not move after the first paint.
+"""Middleware that puts the app's styles and the server's address into the HTML page.
 
 Styles sent by a rerun arrive after the content that they move.
 """
@@ -9,23 +9,26 @@ from pathlib import Path
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+ADDRESS = 'window.__streamlit = { BACKEND_BASE_URL: new URL(".", location.href).href }'
+"""Script with the server's address. Without it, Streamlit first looks for the server below the address of a page, such
+as ``/matrices/_stcore/health``, with two requests that fail (streamlit/streamlit#7074)."""
 _END = b"</body>"
-"""Position of the styles in the page: after the styles that Streamlit adds to the head, so that they take
-precedence."""
+"""Position of the styles in the page: after the styles that Streamlit adds to the head, so that they take precedence.
+Streamlit's own script is a module, which runs after this position."""
 
 
 class FirstPaint:
-    """ASGI middleware that adds styles to the HTML page with which the app answers every address."""
+    """ASGI middleware that adds to the HTML page with which the app answers every address."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does, with the styles added at the end of an HTML page."""
+        """Answer as the app does, with the styles and the server's address added at the end of an HTML page."""
         if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self.app(scope, receive, send)
             return
-        # Streamlit compresses its answers itself, and styles cannot be added to a compressed page.
+        # Streamlit compresses its answers itself, and nothing can be added to a compressed page.
         scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
         start: Message | None = None
         body = b""
@@ -43,7 +46,7 @@ class FirstPaint:
                 body += message.get("body", b"")
                 if message.get("more_body", False):
                     return
-                body = body.replace(_END, f"<style>{_sheet()}</style>".encode() + _END, 1)
+                body = body.replace(_END, _additions() + _END, 1)
                 headers = MutableHeaders(raw=start["headers"])
                 if "content-length" in headers:
                     headers["content-length"] = str(len(body))
@@ -57,5 +60,6 @@ class FirstPaint:
 
 
 @cache
-def _sheet() -> str:
-    return (Path(__file__).parent.parent / "page_script" / "style.css").read_text("utf-8")
+def _additions() -> bytes:
+    sheet = (Path(__file__).parent.parent / "page_script" / "style.css").read_text("utf-8")
+    return f"<script>{ADDRESS}</script><style>{sheet}</style>".encode()

@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 import streamlit as st
 
 from app.jobs import cached
-from app.state import url
-from app.state.url import Field
+from app.state import link_fields, url
+from app.state.link_fields import Field
 from app.words.i18n import _
 from attention_core.limits import Limits, current
 
@@ -243,7 +243,7 @@ def _listed(
 
     def field() -> Field:
         known = list(titles())
-        return replace(url.one_of(known[0] if default is None else default, known), opening=opening)
+        return replace(link_fields.one_of(known[0] if default is None else default, known), opening=opening)
 
     def arguments() -> Mapping[str, Any]:
         known = titles()
@@ -255,7 +255,7 @@ def _listed(
 def several(options: Sequence[T], default: Sequence[T], title: str, **kwargs: Any) -> Control[list[T]]:  # noqa: ANN401
     """Declare an option with any number of the values selected; the caller passes ``format_func`` when drawing it."""
     return Control(
-        lambda: url.some_of(list(default), options),
+        lambda: link_fields.some_of(list(default), options),
         title,
         widget=st.pills,
         arguments=lambda: {"options": options, "selection_mode": "multi", "width": "content"},
@@ -266,7 +266,7 @@ def several(options: Sequence[T], default: Sequence[T], title: str, **kwargs: An
 def stops(options: Sequence[T], default: T, title: str, *, form: str = "{}", **kwargs: Any) -> Control[T]:  # noqa: ANN401
     """Declare an option for one of several numbers on a slider, written with a ``str.format`` template."""
     return Control(
-        lambda: url.one_of(default, options),
+        lambda: link_fields.one_of(default, options),
         title,
         widget=st.select_slider,
         arguments=lambda: {"options": options, "format_func": form.format},
@@ -286,7 +286,7 @@ def whole(
 ) -> Control[int]:
     """Declare an option for an integer within bounds, drawn as a number input or, with ``st.slider``, as a slider."""
     return Control(
-        lambda: url.whole(default, low, _top(high)),
+        lambda: link_fields.whole(default, low, _top(high)),
         title,
         widget=widget,
         arguments=lambda: {"min_value": low, "max_value": _top(high), **(layout or {})},
@@ -310,18 +310,22 @@ def listed_whole(
 ) -> Control[int]:
     """Declare an option for an integer in a select box or ``st.select_slider``; ``draw`` takes its values."""
     return Control(
-        lambda: url.whole(default, low, _top(high)), title, widget=widget, arguments=lambda: layout or {}, **kwargs
+        lambda: link_fields.whole(default, low, _top(high)),
+        title,
+        widget=widget,
+        arguments=lambda: layout or {},
+        **kwargs,
     )
 
 
 def place(high: Callable[[], int], title: str = "", **kwargs: Any) -> Control[int | None]:  # noqa: ANN401
     """Declare an option for a position below a bound (a token, a feature), initially None, without a widget."""
-    return Control(lambda: url.whole(None, 0, high() - 1), title, **kwargs)
+    return Control(lambda: link_fields.whole(None, 0, high() - 1), title, **kwargs)
 
 
 def switch(default: bool, title: str, *, opening: bool | None = None, **kwargs: Any) -> Control[bool]:  # noqa: ANN401
     """Declare an on/off option; ``opening`` is the value for an empty address if it is not the default."""
-    return Control(lambda: url.switch(default, opening), title, widget=st.toggle, **kwargs)
+    return Control(lambda: link_fields.switch(default, opening), title, widget=st.toggle, **kwargs)
 
 
 def link_only_option(field: Callable[[], Field], title: str = "", **kwargs: Any) -> Control[Any]:  # noqa: ANN401

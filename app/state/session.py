@@ -11,7 +11,7 @@ import streamlit as st
 import attention_core as ac
 from app.state import presets
 from app.state.controls import Options, choice, link_only_option, listed_whole, selection, switch, whole
-from app.state.url import CutError, Field, number, only
+from app.state.link_fields import CutError, Field, number, only
 from app.words.i18n import N_, _
 from attention_core.inputs import Source, SyntheticSource, models
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE

@@ -77,7 +77,7 @@ def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> I
     The arguments and the yielded tuples are those of Babel's extraction methods; only ``file`` is used.
     """
     found = tomllib.load(file)
-    sentences = [found["title"]]
+    sentences = [found[name] for name in ("title", "question", "seen") if name in found]
     for step in found["step"]:
         sentences += [step[name] for name in ("say", "do", "ask", "then") if name in step] + step.get("choices", [])
     yield from ((1, None, words, []) for words in sentences)

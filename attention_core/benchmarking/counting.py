@@ -8,7 +8,7 @@ after a block of queries, so these are not counted; a partly hidden block counts
 """
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +100,7 @@ def _added_product_flops(into: Tensor, left: Tensor, right: Tensor, **_: object)
 
 # torch's flop counter lacks the CPU attention kernels, sampled products, embedding bags and in-place products.
 _ATEN = torch.ops.aten
-_MORE: dict[Any, Formula] = {
+_FLOPS: dict[Any, Formula] = flop_registry | {
     _ATEN.baddbmm_: _added_product_flops,
     _ATEN.sparse_sampled_addmm: _sampled_flops,
     _ATEN._embedding_bag_forward_only: _bag_flops,
@@ -131,12 +131,11 @@ class _Counter(TorchDispatchMode):
         super().__init__()
         self.seen: list[tuple[int, tuple[int, ...]]] = []
         self._look_at = look_at
-        self._shapes: dict[int, tuple[int, tuple[int, ...]]] = {}
+        self._alive: dict[int, tuple[int, tuple[int, ...], weakref.ref[Any]]] = {}
         self.flops = 0
         self.peak = 0
         self.largest = 0
-        self._alive = 0
-        self._known: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._held = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -151,55 +150,46 @@ class _Counter(TorchDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
-        inputs = {storage._cdata for storage in _storages((args, kwargs))}
         result = func(*args, **kwargs)
-        packet = func._overloadpacket
-        flops = 0
-        if packet in _MORE:
-            flops = _MORE[packet](*args, **kwargs)
-        elif packet in flop_registry:
-            flops = int(flop_registry[packet](*args, **kwargs, out_val=result))
+        formula = _FLOPS.get(func._overloadpacket)
+        flops = int(formula(*args, **kwargs, out_val=result)) if formula else 0
         if flops:
             self.flops += _skipped_when_causal(func, args, kwargs, flops)
-        for part in _parts(result):
-            storage = part.untyped_storage()
-            if storage._cdata not in inputs:
-                self._follow(storage, part.shape)
+        new = [part for part in _parts(result) if part.untyped_storage()._cdata not in self._alive]
+        if new:
+            inputs = {part.untyped_storage()._cdata for part in _parts((args, kwargs))}
+            for part in new:
+                if part.untyped_storage()._cdata not in inputs:
+                    self._follow(part.untyped_storage(), part.shape)
         return result
 
     def _follow(self, storage: torch.UntypedStorage, shape: torch.Size) -> None:
-        if storage in self._known:
+        size, key = storage.nbytes(), storage._cdata
+        if key in self._alive:
             return
-        size = storage.nbytes()
-        self._known.add(storage)
-        self._alive += size
-        self.peak = max(self.peak, self._alive)
+        # A plain weak reference costs a third of ``weakref.finalize``, and operations make storages all the time.
+        self._alive[key] = size, tuple(shape), weakref.ref(storage, lambda _: self._free(key))
+        self._held += size
+        self.peak = max(self.peak, self._held)
         self.largest = max(self.largest, size)
-        key = storage._cdata
-        self._shapes[key] = size, tuple(shape)
-        if self._alive == self._look_at and not self.seen:
-            self.seen = list(self._shapes.values())
-        weakref.finalize(storage, self._free, size, key)
+        if self._held == self._look_at and not self.seen:
+            self.seen = [(size, shape) for size, shape, _ in self._alive.values()]
 
-    def _free(self, size: int, key: int) -> None:
-        self._alive -= size
-        del self._shapes[key]
+    def _free(self, key: int) -> None:
+        self._held -= self._alive.pop(key)[0]
 
 
-def _storages(items: object) -> Iterator[torch.UntypedStorage]:
-    """Yield the storages of the tensors among the items."""
-    return (part.untyped_storage() for part in _parts(items))
-
-
-def _parts(items: object) -> Iterator[Tensor]:
-    """Yield the tensors among the items, sparse ones by parts; torch's own tree walk took half the time of a count."""
+def _parts(items: object) -> list[Tensor]:
+    """Return the tensors among the items, sparse ones by parts; torch's own tree walk took half the time of a count."""
+    found: list[Tensor] = []
     todo = [items]
     while todo:
         item = todo.pop()
         if isinstance(item, Tensor):
             sparse = item.layout == torch.sparse_csr
-            yield from (item.crow_indices(), item.col_indices(), item.values()) if sparse else (item,)
+            found += (item.crow_indices(), item.col_indices(), item.values()) if sparse else (item,)
         elif isinstance(item, list | tuple):
-            todo.extend(item)
+            todo += item
         elif isinstance(item, dict):
-            todo.extend(item.values())
+            todo += item.values()
+    return found

@@ -13,7 +13,8 @@ from typing import Any
 
 from attention_core.claims import checks
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
+from attention_core.claims.rule import Margin, Verdict
 from attention_core.errors import InputError, nearest
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
@@ -23,6 +24,7 @@ __all__ = [
     "ClaimTask",
     "ExperimentInput",
     "Figure",
+    "Margin",
     "Outcome",
     "Place",
     "Quantity",

@@ -5,13 +5,14 @@ outcome is stored in advance.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from torch import Tensor
 
-from attention_core.claims.claim_parts import Case, Figure, Limit, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, UntestableError
 from attention_core.claims.conditions import check_low_future_mass
+from attention_core.claims.rule import Margin, Numbers, Rule, Verdict
 from attention_core.experiments import swap
 from attention_core.experiments.task import H, Load
 from attention_core.formatting import format_readable
@@ -107,19 +108,19 @@ class ExperimentInput:
             yield row(**{**attributes, **dict(zip(own, each, strict=True))}, head=head)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Claim(Generic[R]):
     """A claim and how it is checked.
 
     Attributes:
-        measure: runs the experiment: ``inputs -> rows``, all of one frozen dataclass. Random seeds depend on ``inputs``
-            only.
-        numbers: summarizes rows: ``rows -> {quantity's name: value}``.
-        verdict: applies the rule: ``(numbers, bounds) -> verdict``.
         statement: the claim in plain words.
         source: the article or paper that makes the claim.
         experiment: what is done to the input.
+        measure: runs the experiment: ``inputs -> rows``, all of one frozen dataclass. Random seeds depend on ``inputs``
+            only.
+        numbers: summarizes rows: ``rows -> {quantity's name: value}``.
         rule: when the claim holds and when it holds partly, with the ``bounds`` as placeholders.
+        verdict: the same rule on numbers: ``(numbers, bounds) -> verdict``.
         finding: what was found, with the quantities as placeholders.
         quantities: the numbers that it is judged by, the most important first.
         figure: the chart of its rows.
@@ -142,14 +143,13 @@ class Claim(Generic[R]):
         number: its position on the board. Discovery sets it.
     """
 
-    measure: Callable[[ExperimentInput], Iterable[R]]
-    numbers: Callable[[Sequence[R]], Numbers]
-    verdict: Callable[[Numbers, Numbers], Verdict]
-    _: KW_ONLY
     statement: str
     source: Paper
     experiment: str
+    measure: Callable[[ExperimentInput], Iterable[R]]
+    numbers: Callable[[Sequence[R]], Numbers]
     rule: str
+    verdict: Rule
     finding: str
     quantities: tuple[Quantity, ...]
     figure: Figure
@@ -166,11 +166,6 @@ class Claim(Generic[R]):
     uses_decoder: bool = False
     key: str = ""
     number: int = 0
-
-    @property
-    def limit(self) -> Limit | None:
-        """The only bound that decides whether the claim holds; None if it has several conditions."""
-        return self.verdict if isinstance(self.verdict, Limit) else None
 
     def rows(self, inputs: ExperimentInput) -> tuple[R, ...]:
         """Run the experiment and return its rows.
@@ -198,6 +193,10 @@ class Claim(Generic[R]):
         """Return the numbers computed from the rows, and the verdict of the rule on them."""
         numbers = self.numbers(rows)
         return numbers, self.verdict(numbers, self.bounds)
+
+    def margin(self, numbers: Numbers) -> Margin:
+        """Return the number that decides the verdict, and the threshold that it is compared with."""
+        return self.verdict.margin(numbers, self.bounds)
 
     def sentence(self, numbers: Numbers) -> str:
         """Return the finding that fits these numbers; placeholders are not filled."""

@@ -1,15 +1,12 @@
-"""The parts of a claim: its verdicts, quantities, rules, figure and conditional sentences."""
+"""The parts of a claim: its quantities, figure, link and conditional sentences."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Literal
 
+from attention_core.claims.rule import Numbers
 from attention_core.errors import InputError
 from attention_core.formatting import at_most, number
-
-Numbers = Mapping[str, float]
-"""The values of a claim's quantities, or its thresholds, by name."""
 
 
 class UntestableError(InputError):
@@ -26,20 +23,6 @@ class UntestableError(InputError):
         """The number of tokens that would suffice; None if no length would."""
         found = self.fields.get("needs")
         return found if isinstance(found, int) else None
-
-
-class Verdict(StrEnum):
-    """The result of a claim's rule on one input."""
-
-    HOLDS = "holds"
-    PARTLY = "holds partly"
-    FAILS = "does not hold here"
-    UNTESTABLE = "not testable on this input"
-
-    @classmethod
-    def of_parts(cls, *met: bool) -> "Verdict":
-        """Combine the parts of a claim: ``HOLDS`` if all are true, ``PARTLY`` if some are, else ``FAILS``."""
-        return cls.HOLDS if all(met) else cls.PARTLY if any(met) else cls.FAILS
 
 
 @dataclass(frozen=True)
@@ -63,53 +46,6 @@ class Quantity:
     def format(self, value: float) -> str:
         """Format the number for display, without its unit."""
         return (at_most if self.bound else number)(value, self.digits)
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A rule with one quantity: a claim holds if the quantity does not exceed a bound, or is at least a bound.
-
-    Attributes:
-        quantity: the quantity's name.
-        bound: the bound's name.
-        partly: when a claim that does not hold holds partly: the name of a second bound of the quantity, or a condition
-            ``(numbers, bounds) -> bool``; empty for never.
-        least: whether the bounds are the smallest allowed values.
-        tolerance: distance beyond a bound that is still allowed, for rounding errors.
-    """
-
-    quantity: str
-    bound: str
-    partly: str | Callable[[Numbers, Numbers], bool] = ""
-    least: bool = False
-    tolerance: float = 0.0
-
-    def is_met(self, numbers: Numbers, bounds: Numbers, bound: str = "") -> bool:
-        """Return whether the quantity is within the bound, or within another bound with this name."""
-        beyond = numbers[self.quantity] - bounds[bound or self.bound]
-        return (-beyond if self.least else beyond) <= self.tolerance
-
-    def __call__(self, numbers: Numbers, bounds: Numbers) -> Verdict:
-        """Return the verdict of the rule."""
-        if self.is_met(numbers, bounds):
-            return Verdict.HOLDS
-        if callable(self.partly):
-            return Verdict.PARTLY if self.partly(numbers, bounds) else Verdict.FAILS
-        return Verdict.PARTLY if self.partly and self.is_met(numbers, bounds, self.partly) else Verdict.FAILS
-
-    def margin(self, numbers: Numbers, bounds: Numbers) -> tuple[float, float]:
-        """Return a bound, and the quantity minus this bound.
-
-        For a claim that does not hold this is the bound from which it would hold partly, if there is one.
-        """
-        fails = isinstance(self.partly, str) and self.partly and self(numbers, bounds) is Verdict.FAILS
-        bound = bounds[str(self.partly) if fails else self.bound]
-        return bound, numbers[self.quantity] - bound
-
-
-def all_of(*limits: Limit) -> Callable[[Numbers, Numbers], Verdict]:
-    """Return the rule of a claim with several parts: it holds if all limits are met, and partly if some are."""
-    return lambda numbers, bounds: Verdict.of_parts(*(limit.is_met(numbers, bounds) for limit in limits))
 
 
 def values(rows: Iterable[object], name: str, **where: object) -> list[float]:

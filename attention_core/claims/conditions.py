@@ -7,11 +7,9 @@ from attention_core.claims.claim_parts import Case, Quantity, UntestableError
 from attention_core.formatting import format_readable
 from attention_core.inputs.record import QKV
 
-DECIMALS = 6
-"""Decimals to which an exponent fitted to counts is rounded, so that float noise does not turn 2 into 2.0000000001."""
 FLOAT32_TOLERANCE = 1e-6
 """Relative difference of matrices below which a difference counts as float32 rounding."""
-FUTURE = Quantity("future", "attention on future tokens", "%")
+FUTURE = Quantity("future", "attention on future tokens without the causal mask", "%")
 """Share of unmasked attention mass, in per cent, on keys after the query, for a causal model; 0 for a bidirectional
 input."""
 MEASURED_UNMASKED = Case(

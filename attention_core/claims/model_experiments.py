@@ -10,8 +10,9 @@ from functools import lru_cache
 import torch
 
 from attention_core import metrics, registry
-from attention_core.claims.claim import ExperimentInput
-from attention_core.claims.claim_parts import Limit, Numbers, Quantity, UntestableError
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
+from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.experiments import swap
 from attention_core.formatting import format_readable
 from attention_core.inputs import models
@@ -33,11 +34,7 @@ REPLACEMENTS = (
 """The replacements for softmax in all layers: some at two budgets, some poor approximations, and one that ignores the
 keys."""
 PERFORMER = Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794")
-CORRELATION_BOUNDS = {"holds": 0.9, "partly": 0.6}
-"""Rank correlations from which an error is said to predict the order of other numbers, fully or roughly."""
-CORRELATION_RULE = Limit("rho", "holds", "partly", least=True, tolerance=1e-9)
-"""The rule on the rank correlation. Its tolerance is for correlations such as 0.8999999999999999."""
-TOKENS = Quantity("tokens", "tokens read by SmolLM2", "tokens")
+TOKENS = Quantity("tokens", "tokens of the text that SmolLM2 reads", "tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,14 +85,43 @@ def replacement_rows(inputs: ExperimentInput) -> Iterator[ReplacementRow]:
         )
 
 
-def rank_correlations(rows: Sequence[ReplacementRow], errors: Sequence[float], values: Sequence[float]) -> Numbers:
-    """Return the rank correlations between output errors and other numbers, one of each per row."""
-    return {
-        "rho": metrics.rank_correlation(errors, values),
-        "tau": metrics.kendall(errors, values),
-        "n": len(rows),
-        TOKENS.name: rows[0].tokens,
-    }
+def correlation_claim(
+    *, statement: str, experiment: str, rule: str, finding: str, quantities: tuple[Quantity, ...], figure: Figure
+) -> Claim[ReplacementRow]:
+    """Return a claim about the rank correlation between the two numbers of each replacement that its figure shows.
+
+    The paper compares approximations by the error of their outputs. The condition's tolerance is for correlations such
+    as 0.8999999999999999.
+    """
+
+    def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
+        errors, found = ([getattr(row, axis) for row in rows] for axis in (figure.x, figure.y))
+        return {
+            "rho": metrics.rank_correlation(errors, found),
+            "tau": metrics.kendall(errors, found),
+            "n": len(rows),
+            TOKENS.name: rows[0].tokens,
+        }
+
+    return Claim(
+        statement=statement,
+        source=PERFORMER,
+        place=Place("model", {"m_view": "predicts"}),
+        experiment=experiment,
+        measure=replacement_rows,
+        numbers=numbers,
+        rule=rule,
+        bounds={"holds": 0.9, "partly": 0.6},
+        verdict=Rule(
+            holds=Condition("rho", ">=", "holds", tolerance=1e-9),
+            partly=Condition("rho", ">=", "partly", tolerance=1e-9),
+        ),
+        finding=finding,
+        quantities=(*quantities, TOKENS),
+        figure=figure,
+        needs=64,
+        uses_decoder=True,
+    )
 
 
 def reading(inputs: ExperimentInput, word: str, layers: tuple[int, ...]) -> swap.ReadingRow:

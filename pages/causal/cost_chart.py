@@ -60,11 +60,11 @@ def show_costs(found: Points, names: Mapping[str, str], unit: str, key: str, mar
         key=key,
         name="causal-" + key.rpartition(".")[-1],
         alt=_("Lines: {unit} of each algorithm against the number of tokens", unit=unit),
-        x_title=_("tokens n (vertical line: d²)") if mark else _("tokens n"),
+        x_title=_("tokens n"),
         y_title=unit,
         log_x=True,
         log_y=True,
-        mark=mark,
+        mark=mark and (mark, "n = d²"),
         x_ticks=ticks,
         height=HEIGHT,
     )

@@ -136,7 +136,7 @@ def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> N
     axes = {
         "x_title": _("token t"),
         "y_title": _("share of the state kept"),
-        "mark": token,
+        "mark": (token, _("selected token")),
         "height": 260,
         "form": ".3f",
     }

@@ -197,11 +197,11 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
         key=key,
         name="generation-" + key.rpartition(".")[-1],
         alt=_("Lines: memory against the number of tokens, for growing caches and constant states"),
-        x_title=_("tokens so far (vertical line: this input)"),
+        x_title=_("tokens so far"),
         y_title=_("memory (MiB)"),
         log_x=True,
         log_y=True,
-        mark=chosen.qkv.n,
+        mark=(chosen.qkv.n, _("this input")),
         x_ticks=ends[::2],
         height=HEIGHT,
     )

@@ -22,8 +22,10 @@ from pages.claims.options import VERDICTS, ClaimsOptions, draw_heads, is_request
 
 SEVERAL = 2
 """Minimum number of claims of an article that gets its own heading."""
-SUMMARY = 132
-"""Height in pixels of the counts of the verdicts and two rows of pills, as many as fit a projector's screen."""
+CARD = 390
+"""Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
+SUMMARY = 48
+"""Height in pixels of the bar of all verdicts on a wide screen."""
 
 
 def by_article(every: Iterable[Claim]) -> dict[Paper | None, list[Claim]]:
@@ -62,7 +64,7 @@ class Board:
         order = [claim for own in groups.values() for claim in own]
         for number, (source, own) in enumerate(groups.items()):
             with st.container(key=f"claims-article-{number}"):
-                st.markdown(f"#### {words.article(source) if source else _('Other articles')}")
+                st.markdown(f"#### {words.article(source) if source else _('Other sources')}")
             with st.grid("auto", min_column_width=360, row_height="content", key=f"claims-board-{number}"):
                 for claim in own:
                     if claim.key == self.opened:
@@ -96,6 +98,8 @@ class Board:
         if outcome is None:
             if (task := self.waiting.get(claim.key)) is not None:
                 place.caption(words.on_request(task))
+            else:
+                place.html(f'<div class="chart-room" style="height: {CARD}px"></div>')
             return
         if outcome.untestable_reason is None:
             place.markdown(card(outcome), unsafe_allow_html=True)
@@ -123,12 +127,11 @@ class Board:
                     self._draw(outcome.claim)
 
     def summarize(self, key: str) -> None:
-        """Draw the counts of the verdicts, and all verdicts as pills that open the claims.
+        """Draw a bar of all verdicts whose parts open the claims.
 
         Args:
-            key: the key of the pills, which differs from drawing to drawing.
+            key: the key of the bar, which differs from drawing to drawing.
         """
-        st.markdown(words.overall(self.found))
         verdicts = {outcome.key: outcome.verdict for outcome in self.found}
         labels = {each.key: words.short_verdict(each, verdicts.get(each.key)) for each in claims.all_claims()}
         st.pills(
@@ -137,14 +140,10 @@ class Board:
             default=self.opened or None,
             format_func=labels.__getitem__,
             key=key,
-            on_change=_open_selected,
-            args=(key,),
+            on_change=lambda: open_claim(st.session_state[key] or ""),
             label_visibility="collapsed",
+            width="stretch",
         )
-
-
-def _open_selected(key: str) -> None:
-    open_claim(st.session_state[key] or "")
 
 
 def show(chosen: ChosenInput) -> None:
@@ -155,6 +154,7 @@ def show(chosen: ChosenInput) -> None:
     waiting = {task.key: task for task in every if task not in known and not is_requested(task)}
     tasks = tuple(task for task in every if task.key not in waiting)
     top = st.container(key="claims-summary")
+    top.empty()  # Streamlit would not reserve the place of a container without elements.
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="claims-controls"
     ):
@@ -183,7 +183,9 @@ def show(chosen: ChosenInput) -> None:
         board.summarize(f"{key}.strip")
 
     with top:
-        runs.run_immediately("claims", tasks, draw, key="claims.all", refuse=board.refuse, height=SUMMARY)
+        runs.run_immediately(
+            "claims", tasks, draw, key="claims.all", refuse=board.refuse, describe=words.overall, height=SUMMARY
+        )
     if only is not None:
         with place:
             board.lay_out([o.claim for o in board.found if only is o.verdict or o.key == opened], every)

@@ -1,6 +1,6 @@
 """The options of the Claims page."""
 
-from app.state import url
+from app.state import link_fields
 from app.state.controls import Options, choice, link_only_option, pills
 from app.words.i18n import N_, _
 from attention_core import claims
@@ -27,9 +27,9 @@ class ClaimsOptions(Options):
 
     # Claims that measure time (`check`) or for which a model reads the text many times (`reads`) are checked only on
     # request. All other claims are checked when the page opens.
-    check = link_only_option(lambda: url.switch(False))
-    reads = link_only_option(lambda: url.switch(False))
-    claim = link_only_option(lambda: url.one_of("", [claim.key for claim in claims.all_claims()]))
+    check = link_only_option(lambda: link_fields.switch(False))
+    reads = link_only_option(lambda: link_fields.switch(False))
+    claim = link_only_option(lambda: link_fields.one_of("", [claim.key for claim in claims.all_claims()]))
     # Most claims are judged by the median head or by a share of heads.
     heads = choice(
         {"all": N_("all heads"), "one": N_("selected head")},

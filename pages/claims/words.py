@@ -15,7 +15,7 @@ Colour = Literal["green", "orange", "gray", "blue"]
 CHIPS: dict[Verdict, tuple[str, Colour]] = {
     Verdict.HOLDS: (":material/check_circle:", "green"),
     Verdict.PARTLY: (":material/contrast:", "orange"),
-    Verdict.FAILS: (":material/radio_button_unchecked:", "gray"),
+    Verdict.FAILS: (":material/cancel:", "gray"),
     Verdict.UNTESTABLE: (":material/help:", "blue"),
 }
 """Icon and colour of each verdict. No verdict looks like an alarm, because "fails" is not an error."""
@@ -38,20 +38,22 @@ def verdict_line(outcome: Outcome) -> str:
 
 
 def margin(outcome: Outcome) -> str:
-    """Return the distance of the measured number to the bound of the claim's rule.
+    """Return the distance of the number that decides the verdict to its bound.
 
-    Empty for a claim that was not judged, is a theorem, or has several conditions.
+    Empty for a claim that was not judged, or that is a theorem.
     """
     claim = outcome.claim
-    if outcome.untestable_reason or claim.theorem or claim.limit is None:
+    if outcome.untestable_reason or claim.theorem:
         return ""
-    [quantity] = (each for each in claim.quantities if each.name == claim.limit.quantity)
-    bound, beyond = claim.limit.margin(outcome.numbers, claim.bounds)
+    decisive = claim.margin(outcome.numbers)
+    [quantity] = (each for each in claim.quantities if each.name == decisive.quantity)
+    beyond = decisive.value - decisive.threshold
+    bound = quantity.format(decisive.threshold) if decisive.measured else format_readable(decisive.threshold, None)
     distance, percent = number(abs(beyond)), quantity.unit == "%"
     values = {
         "label": _(quantity.label),
         "margin": _("{n} percentage points", n=distance) if percent else distance + unit(quantity),
-        "bound": format_readable(bound, None) + unit(quantity),
+        "bound": bound + unit(quantity),
     }
     if beyond == 0:
         return _("{label}: exactly at the bound {bound}", **values)
@@ -62,10 +64,8 @@ def margin(outcome: Outcome) -> str:
 
 def short_verdict(claim: Claim, verdict: Verdict | None) -> str:
     """Return a claim's number with the icon of its verdict, as Markdown; None for a claim that was not checked."""
-    if verdict is None:
-        return str(claim.number)
-    icon, colour = CHIPS[verdict]
-    return f":{colour}[{icon}] {claim.number}"
+    icon, colour = CHIPS[verdict] if verdict else (":material/remove:", "gray")
+    return f":{colour}-badge[{icon} {claim.number}]"
 
 
 def finding(outcome: Outcome) -> str:
@@ -165,7 +165,7 @@ def no_alarm(outcomes: Sequence[Outcome]) -> str:
     if all(outcome.verdict is not Verdict.FAILS for outcome in outcomes):
         return ""
     return _(
-        "“Does not hold here” is a result on this input, not an error. The articles make their claims about other "
+        "“Does not hold here” is a result on this input, not an error. The sources make their claims about other "
         "models, lengths and tasks."
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from app.figures.lines.curves import Curve, guide
 from app.figures.lines.spread import spread
 from app.figures.theme import GREY
-from app.words.i18n import _, escape_markdown, paragraph
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED, DistanceRow, near_and_far
 from attention_core.formatting import formatted, number, percent
@@ -133,32 +133,19 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
     }
     text = _(
         "For keys more than {half:g} tokens away, the upper bound on |logit| with RoPE falls to {bound} of its value "
+        "for adjacent keys."
+        if bounds[1] < bounds[0]
+        else "For keys more than {half:g} tokens away, the upper bound on |logit| with RoPE is {bound} of its value "
         "for adjacent keys.",
         **values,
     )
-    if bounds[1] >= bounds[0]:
-        text = _(
-            "For keys more than {half:g} tokens away, the upper bound on |logit| with RoPE is {bound} of its value "
-            "for adjacent keys.",
-            **values,
-        )
-    if sizes[1] > SAME * sizes[0]:
-        return paragraph(
-            text,
-            _(
-                "The actual |logit| **grows** to {size} of its value for adjacent keys. The bound is {times} times the "
-                "actual |logit|.",
-                **values,
-            ),
-        )
-    return paragraph(
-        text,
-        _(
-            "The actual |logit| is {size} of its value for adjacent keys. The bound is {times} times the actual "
-            "|logit|.",
-            **values,
-        ),
+    actual = _(
+        "The actual |logit| **grows** to {size} of its value for adjacent keys."
+        if sizes[1] > SAME * sizes[0]
+        else "The actual |logit| is {size} of its value for adjacent keys.",
+        **values,
     )
+    return paragraph(text, actual, _("The bound is {times} times the actual |logit|.", **values))
 
 
 def alone(distance: int, bound: float, cosine: float) -> str:
@@ -267,6 +254,10 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=distance,
+    meaning=N_(
+        "RoPE rotates queries and keys by angles that grow with their positions. This view shows how attention depends "
+        "on the distance between query and key, with and without RoPE."
+    ),
     variants=lambda question: ("softmax",),
     settings=lambda question: {"n": question.record.n, "seeds": question.seeds},
     controls=lambda question: EntropyOptions.distance.draw(),

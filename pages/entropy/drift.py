@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from app.figures.lines.curves import Curve, guide
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
-from app.words.i18n import _, paragraph
+from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import length_drift
 from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow, ratios
 from attention_core.experiments.lengths import ladder
@@ -31,6 +30,11 @@ def show_controls(question: Question) -> None:
     EntropyOptions.trained.set(reference(question))
     EntropyOptions.drift.draw()
     EntropyOptions.trained.draw(options=ladder(question.longest))
+
+
+def measures() -> dict[str, str]:
+    """Return the names of the measures on screen."""
+    return {"total": _("row sum"), "size": _("output size")}
 
 
 def divisors() -> dict[str, str]:
@@ -59,21 +63,17 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     ends = {name: found[name].at(far) for name in ("length", "squared", "fixed")}
     if None in ends.values():
         return _("At {base:,} tokens, no row has a positive logit, so all weights of squared ReLU are 0.", base=base)
-    values = {"base": base, "n": int(far), **{name: number(end or 0.0) for name, end in ends.items()}}
-    if measure == "total":
-        text = _(
-            "From {base:,} to {n:,} tokens, the row sum of **squared ReLU** is multiplied by {length} when "
-            "normalised by n, by {squared} when normalised by n², and by {fixed} when normalised by a constant.",
-            **values,
-        )
-    else:
-        text = _(
-            "From {base:,} to {n:,} tokens, the output size of **squared ReLU** is multiplied by {length} when "
-            "normalised by n, by {squared} when normalised by n², and by {fixed} when normalised by a constant. The "
-            "output size of softmax is multiplied by {softmax}.",
-            softmax=number(found[SOFTMAX].at(far) or 0.0),
-            **values,
-        )
+    text = _(
+        "From {base:,} to {n:,} tokens, the {measure} of **squared ReLU** is multiplied by {length} when normalised by "
+        "n, by {squared} when normalised by n², and by {fixed} when normalised by a constant.",
+        measure=measures()[measure],
+        base=base,
+        n=int(far),
+        **{name: number(end or 0.0) for name, end in ends.items()},
+    )
+    if measure == "size":
+        softmax = number(found[SOFTMAX].at(far) or 0.0)
+        text = paragraph(text, _("The output size of softmax is multiplied by {softmax}.", softmax=softmax))
     return paragraph(text, least({name: end or 0.0 for name, end in ends.items()}))
 
 
@@ -93,22 +93,18 @@ def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], di
     for name, each in drifts(rows, question, question.options.drift).items():
         band = question.options.band and name in (SOFTMAX, "length")
         colour = softmax if name == SOFTMAX else relu2
-        curve = each.curve(names()[name], colour, dash=DASHES.get(name, "solid"), band=band)
-        drawn.append(replace(curve, label=divisors().get(name, "")))
+        drawn.append(each.curve(names()[name], colour, dash=DASHES.get(name, "solid"), band=band))
     lengths = drawn[-1].x
     if lengths:
         drawn.append(guide(_("no change"), lengths, [1.0] * len(lengths)))
-    total = question.options.drift == "total"
-    title = (
-        _("row sum relative to n = {base}", base=base) if total else _("output size relative to n = {base}", base=base)
-    )
+    title = _("{measure} relative to n = {base}", measure=measures()[question.options.drift], base=base)
     axes = {"x_title": _("tokens n"), "y_title": title, "log_x": True, "log_y": True}
-    return drawn, {**axes, "mark": base, "x_ticks": lengths}
+    return drawn, {**axes, "mark": (base, _("reference length")), "x_ticks": lengths}
 
 
 def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object]]:
     """Return both measures at the shortest and longest length, with their exponents."""
-    columns, base = {"total": _("row sum"), "size": _("output size")}, reference(question)
+    columns, base = measures(), reference(question)
     found = {measure: drifts(rows, question, measure) for measure in columns}
     shown = []
     for name, title in names().items():
@@ -142,6 +138,9 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=length_drift,
+    meaning=N_(
+        "This view shows how the row sums and outputs of squared ReLU change at lengths other than a reference length."
+    ),
     variants=lambda question: (SOFTMAX, "relu2"),
     controls=show_controls,
     describe=lambda rows, question: sentence(

@@ -1,4 +1,4 @@
-"""The Logits × λ view: a factor on all logits changes softmax's entropy, but not squared ReLU's."""
+"""The view of the factor λ on the logits: a factor on all logits changes softmax's entropy, but not squared ReLU's."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from app.figures.lines.curves import Curve
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
-from app.words.i18n import _, paragraph
+from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.formatting import at_most, number
@@ -48,7 +48,12 @@ def chart(rows: Sequence[HomogeneityRow], question: Question) -> tuple[list[Curv
         found = entropies(rows, word, question)
         drawn.append(found.curve(name, colour, dash=dash, band=question.options.band and dash == "solid"))
     axes = {"x_title": _("factor λ on every logit"), "y_title": _("entropy H ({unit})", unit=question.unit)}
-    return drawn, {**axes, "log_x": True, "mark": question.options.factor, "x_ticks": FACTORS}
+    return drawn, {
+        **axes,
+        "log_x": True,
+        "mark": (question.options.factor, f"λ = {question.options.factor:g}"),
+        "x_ticks": FACTORS,
+    }
 
 
 def describe(rows: Sequence[HomogeneityRow], question: Question) -> str:
@@ -98,7 +103,7 @@ def table(rows: Sequence[HomogeneityRow], question: Question) -> list[dict[str, 
             _("variant"): title,
             f"H, λ = 1 ({unit})": entropies(rows, word, question).at(1.0),
             f"H, λ = {factor:g} ({unit}) ": entropies(rows, word, question).at(factor),
-            f"max |A(λ={factor:g}) − A(1)|": number(change(rows, word, factor)),
+            _("largest change of a weight, λ = {factor:g}", factor=factor): number(change(rows, word, factor)),
             _("row sums, λ = {factor:g}", factor=factor): range_of_sums(
                 [row for row in rows if row.variant == word and row.factor == factor]
             ),
@@ -120,9 +125,13 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=homogeneity,
+    meaning=N_(
+        "The factor λ multiplies every logit, like an inverse temperature. A row with entropy H has an effective "
+        "number of keys of {base}ᴴ."
+    ),
     variants=lambda question: VARIANTS,
     settings=lambda question: {"n": measured(question)},
-    controls=lambda question: EntropyOptions.factor.draw(),
+    controls=lambda question: EntropyOptions.factor.draw(width=420),
     sweeps=False,
     describe=describe,
     chart=chart,

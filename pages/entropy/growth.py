@@ -1,4 +1,4 @@
-"""The Entropy H view: the entropy of each variant's rows against sequence length, and the slope of each curve."""
+"""The Entropy H view: the entropy of each variant's rows against length, and what a lesson can ask about it."""
 
 import math
 from collections.abc import Sequence
@@ -8,18 +8,25 @@ from typing import Any
 import attention_core as ac
 from app.figures.lines.curves import Curve, guide
 from app.figures.lines.spread import Spread, spread
+from app.lessons import sweep_results
+from app.lessons.screen import Screen
+from app.measures import CurveMeasure, VariantMeasure
 from app.ui import palette, variant_picker
-from app.words.i18n import _, paragraph
+from app.words.i18n import N_, _, paragraph
 from app.words.labels import label
 from attention_core.experiments import entropy_length
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.experiments.homogeneity import HomogeneityRow
+from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import by_head
-from attention_core.formatting import percent, span
+from attention_core.formatting import number, percent, span
 from attention_core.metrics.entropy import uniform_entropy
 from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_entropy
-from pages.entropy.options import EntropyOptions, Question
+from pages.entropy.options import EntropyOptions, Question, question
 from pages.entropy.view import View, quartiles
+
+ENOUGH = 3
+"""Smallest number of lengths at which growth is described."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,19 +61,19 @@ def lines_of(question: Question) -> dict[str, Line]:
         "log_n": Line(
             attention=ac.get("softmax_log_n", base_length=base),
             name=_("Softmax · log n, n₀ {base}", base=base),
-            label=_("log n"),
+            label=_("Softmax, log n scaling"),
             dash="dash",
         ),
         "temperature": Line(
             attention=ac.get("softmax", temperature=temperature),
             name=_("Softmax · temperature {t:g}", t=temperature),
-            label=_("temperature {t:g}", t=temperature),
+            label=_("Softmax, temperature {t:g}", t=temperature),
             dash="dashdot",
         ),
         "unscaled": Line(
             attention=ac.get("nonlocal", similarity="gaussian"),
             name=_("Softmax · no scale"),
-            label=_("no scale"),
+            label=_("Softmax, no scale"),
             dash="dash",
         ),
     }
@@ -87,6 +94,8 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     words = {line.attention.key: word for word, line in reversed(lines_of(question).items())}
     scaled = by_length(rows, words["softmax_log_n"], question) if "softmax_log_n" in words else None
     softmax = by_length(rows, words["softmax"], question)
+    if len(softmax.x) < ENOUGH and len(softmax.x) < len(ladder(question.longest)):
+        return _("So far, fewer than {n} lengths are measured.", n=ENOUGH)
     return sentence(softmax, scaled, question.unit, per_nat=question.per_nat, causal=question.causal)
 
 
@@ -102,8 +111,8 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
     top = [question.per_nat * h for h in nats] if measure == "entropy" else [1.0] * len(lengths)
     titles = {
         "entropy": _("entropy H ({unit})", unit=question.unit),
-        "normalised": "H / log n",
-        "sparsity": "S = E|a| / √E a²",
+        "normalised": _("normalised entropy H / log n"),
+        "sparsity": _("evenness S = E|a| / √E a²"),
     }
     drawn.append(guide(_("uniform attention"), lengths, top))
     return drawn, {"x_title": _("tokens n"), "y_title": titles[measure], "log_x": True, "x_ticks": lengths}
@@ -128,16 +137,24 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
         return _("Measuring **softmax** …")
     low, high = softmax.middle[0], softmax.middle[-1]
     values = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "low": low, "high": high, "unit": unit}
+    values |= {"few": number(math.exp(low / per_nat)), "many": number(math.exp(high / per_nat))}
     if len(softmax.x) == 1:
-        text = _("At {a:,} tokens, **softmax**'s entropy is {low:.2f} {unit}.", **values)
+        text = _(
+            "At {a:,} tokens, **softmax**'s entropy is {low:.2f} {unit}, an effective number of keys of {few}.",
+            **values,
+        )
         return paragraph(text, _("Measuring growth needs at least three lengths. Use a longer input."))
     if high < low:
         moves = _(
-            "From {a:,} to {b:,} tokens, **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}", **values
+            "From {a:,} to {b:,} tokens, **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}, or from "
+            "{few} to {many} effective keys",
+            **values,
         )
     else:
         moves = _(
-            "From {a:,} to {b:,} tokens, **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}", **values
+            "From {a:,} to {b:,} tokens, **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, or from "
+            "{few} to {many} effective keys",
+            **values,
         )
     own, steered = slope(softmax, per_nat), slope(scaled, per_nat) if scaled else None
     alike = fit_entropy(softmax.x, [uniform_entropy(n, causal=causal) for n in softmax.x])
@@ -190,7 +207,7 @@ def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, obje
                 _("slope against log n"): law and law.exponent,
                 "R²": law and law.r2,
                 _("quartiles over heads"): quartiles([each.exponent for each in slopes if each]),
-                f"S({last:g})": by_length(own, word, question, "sparsity").at(last),
+                _("evenness S({n:g})", n=last): by_length(own, word, question, "sparsity").at(last),
                 _("row sums"): range_of_sums(own),
             }
         )
@@ -206,12 +223,12 @@ def notes(question: Question) -> str:
     """Return how entropy is measured, including rows that are not probabilities."""
     return _(
         "- **H** is the entropy of a row of weights. It is 0 if the query attends to one key, and log n if all n "
-        "weights are equal. *exp H* is the number of equally weighted keys with the same entropy.\n"
+        "weights are equal. The effective number of keys is exp H, with H in nats.\n"
         "- **Rows with negative weights, or with a sum other than 1**: H is computed from the absolute values of the "
         "weights, divided by their sum. A row of zeros has entropy 0. The column *row sums* shows the smallest and "
         "the largest row sum over all lengths.\n"
-        "- **S** is the mean of |a| divided by the root mean square of a, where a are the weights of a query's "
-        "allowed keys.\n"
+        "- The evenness **S** is the mean of |a| divided by the root mean square of a, where a are the weights of a "
+        "query's allowed keys.\n"
         "- **H / log n** is the entropy of a query's row divided by the logarithm of the number of its allowed "
         "keys.\n"
         "- **Slope** is the slope of a line fitted to H in nats against log n by least squares. It is about 1 for "
@@ -223,6 +240,10 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=entropy_length,
+    meaning=N_(
+        "Entropy H measures how widely a query spreads its attention. The effective number of keys is {base}ᴴ: this "
+        "many keys with equal weights have the same entropy."
+    ),
     variants=lambda question: list(lines_of(question)),
     arguments=lambda question: (list(lines_of(question)),),
     controls=show_controls,
@@ -232,3 +253,66 @@ VIEW = View(
     formula=r"H_i = -\sum_j p_{ij}\log p_{ij},\qquad p_{ij} = \frac{|A_{ij}|}{\sum_l |A_{il}|}",
     notes=notes,
 )
+
+
+def _asked(screen: Screen) -> Question:
+    return question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal)
+
+
+def _curve(screen: Screen, attention: ac.Attention) -> Spread:
+    """Return a variant's entropy by length in nats, combined over heads as on the page."""
+    asked = _asked(screen)
+    if attention.key == "softmax_log_n":
+        attention = attention.with_settings(base_length=asked.options.base)
+    word, longest = attention.word, asked.longest
+    tasks = entropy_length.tasks(asked.source, [word], longest=longest, causal=asked.causal, seeds=asked.seeds)
+    heads = asked.of_heads(sweep_results.rows("entropy_length", tasks))
+    return spread(((row.n, row.entropy) for row in heads), mean=asked.mean)
+
+
+def _slope(screen: Screen, attention: ac.Attention) -> float | None:
+    found = _curve(screen, attention)
+    fit = slope(found, 1.0)
+    return None if fit is None else fit.exponent
+
+
+def _highest(screen: Screen) -> float:
+    """Return the entropy of uniform weights at the longest length measured."""
+    return math.log(_asked(screen).longest)
+
+
+MEASURES = {
+    "last_entropy": VariantMeasure(
+        N_("entropy of the rows of {name} at the longest length measured"),
+        lambda screen, attention: _curve(screen, attention).middle[-1],
+        unit=N_("nats"),
+        high=_highest,
+        step=0.1,
+        digits=2,
+        tolerance=0.3,
+    ),
+    "slope": VariantMeasure(
+        N_("slope of the entropy of {name} against log n"),
+        _slope,
+        low=-0.5,
+        high=1.5,
+        step=0.05,
+        digits=2,
+        tolerance=0.1,
+        missing_message=N_("Measuring a slope needs at least three lengths. Use a longer input."),
+    ),
+}
+CURVES = {
+    "entropy": CurveMeasure(
+        N_("entropy of the rows of {name} against length"),
+        lambda screen, attention: _curve(screen, attention).middle,
+        positions=lambda screen, attention: ladder(_asked(screen).longest),
+        x_title=N_("tokens n"),
+        y_title=N_("entropy H (nats)"),
+        unit=N_("nats"),
+        high=_highest,
+        step=0.1,
+        digits=2,
+        tolerance=0.3,
+    )
+}

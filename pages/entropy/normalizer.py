@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 from app.figures.lines.curves import Curve, guide
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
-from app.words.i18n import _, paragraph
+from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import LARGEST, TOTALS, NormalizerRow, growth
 from attention_core.experiments.task import by_head
@@ -19,6 +20,17 @@ from pages.entropy.view import View, quartiles
 
 SUITS = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
+VERDICTS = (
+    N_("**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums shrink with length."),
+    N_("**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n keeps the row sums nearly constant."),
+    N_("**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums grow with length."),
+)
+"""Sentences for exponents below, near and above 1."""
+BENT = N_(
+    "**Squared ReLU**'s Z grows as n^{exponent:.2f} overall but as n^{tail:.2f} over the {n} longest lengths, so no "
+    "single exponent fits."
+)
+"""Sentence for exponents with different verdicts."""
 
 
 def names() -> dict[str, str]:
@@ -37,17 +49,23 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
     found = totals(rows, question)
     for name, each in found.items():
         colour = palette.place(name)
-        drawn.append(each.curve(names()[name], colour, band=question.options.band))
+        curve = each.curve(names()[name], colour, band=question.options.band)
+        drawn.append(replace(curve, label=curve.name.partition(":")[0]))
         if law := fit_growth(each.x, each.middle):
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
-            end = _("fit: {a:.2f}", a=law.exponent)
+            end = _("fit: n^{a:.2f}", a=law.exponent)
             y = [law.at(x) for x in each.x]
             drawn.append(Curve(title, each.x, y, colour=colour, dash="dash", marks=False, label=end))
     lengths = max((each.x for each in found.values()), key=len)
     if lengths:
         drawn.append(guide("n", lengths, [n / lengths[0] for n in lengths]))
     first = f"{lengths[0]:g}" if lengths else "n₀"
-    axes = {"x_title": _("tokens n"), "y_title": f"Z(n) / Z({first})", "log_x": True, "log_y": True}
+    axes = {
+        "x_title": _("tokens n"),
+        "y_title": _("normaliser Z(n) / Z({first})", first=first),
+        "log_x": True,
+        "log_y": True,
+    }
     return drawn, {**axes, "x_ticks": lengths}
 
 
@@ -70,27 +88,7 @@ def sentence(found: Mapping[str, Spread]) -> str:
     tail = fit_bend(relu2.x, relu2.middle)
     numbers = {"exponent": other.exponent, "tail": tail.exponent if tail else other.exponent, "n": TAIL}
     sides = {(exponent > 1 - SUITS) + (exponent > 1 + SUITS) for exponent in (numbers["exponent"], numbers["tail"])}
-    if len(sides) > 1:
-        verdict = _(
-            "**Squared ReLU**'s Z grows as n^{exponent:.2f} overall but as n^{tail:.2f} over the {n} longest "
-            "lengths, so no single exponent fits.",
-            **numbers,
-        )
-    elif sides == {0}:
-        verdict = _(
-            "**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums shrink with length.",
-            **numbers,
-        )
-    elif sides == {2}:
-        verdict = _(
-            "**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums grow with length.",
-            **numbers,
-        )
-    else:
-        verdict = _(
-            "**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n keeps the row sums nearly constant.",
-            **numbers,
-        )
+    verdict = _(VERDICTS[sides.pop()] if len(sides) == 1 else BENT, **numbers)
     return paragraph(text, verdict)
 
 
@@ -139,6 +137,10 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=normalizer_length,
+    meaning=N_(
+        "The normaliser Z is the sum of a row's terms. Terms divided by Z become weights that sum to 1. This view "
+        "shows how Z grows with the number of tokens n."
+    ),
     variants=lambda question: tuple(TOTALS),
     describe=lambda rows, question: sentence(totals(rows, question)),
     chart=chart,

@@ -1,7 +1,7 @@
 """The options of the Entropy page, and the measurement that they describe."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,9 @@ from app.state.session import REFERENCE, SharedOptions
 from app.ui import chart
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_popover
-from app.ui.scope import Scope
 from app.words.i18n import N_, _
 from attention_core.experiments.homogeneity import FACTORS
-from attention_core.experiments.lengths import SHORTEST, ladder
+from attention_core.experiments.lengths import SHORTEST
 from attention_core.experiments.task import H
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
@@ -43,33 +42,38 @@ class EntropyOptions(Options, prefix="h_"):
             "normalizer": N_("Normaliser Z"),
             "drift": N_("Length transfer"),
             "distance": N_("Distance and RoPE"),
-            "factor": N_("Logits × λ"),
+            "factor": N_("Logits × factor λ"),
         },
         N_("View"),
         layout={"label_visibility": "collapsed"},
     )
     measure = choice(
-        {"entropy": "H", "normalised": "H / log n", "sparsity": "S"},
+        {"entropy": N_("entropy H"), "normalised": N_("normalised H / log n"), "sparsity": N_("evenness S")},
         N_("Measure"),
         help=N_(
-            "H is the entropy of a row of weights a. S is the mean of |a| divided by the root mean square of a: 1 if "
-            "all n weights are equal, 1/√n if only one is not zero."
+            "H is the entropy of a row of weights a. The evenness S is the mean of |a| divided by the root mean square "
+            "of a: 1 if all n weights are equal, 1/√n if only one is not zero."
         ),
     )
-    scales = several(("log_n", "temperature", "unscaled"), ["log_n"], N_("Other softmax scalings"))
+    scales = several(
+        ("log_n", "temperature", "unscaled"),
+        ["log_n"],
+        N_("Other softmax scalings"),
+        help=N_("Softmax with other factors on its logits."),
+    )
     base = selection(
         {n: str(n) for n in BASES},
-        "n₀",
+        N_("Reference length n₀"),
         default=512,
         opening=64,
-        layout={"width": 95},
+        layout={"width": 185},
         help=N_("The length n₀ at which log n scaling equals the usual factor 1/√d."),
     )
     temperature = selection(
         {t: f"{t:g}" for t in TEMPERATURES},
-        "T",
+        N_("Temperature T"),
         default=2.0,
-        layout={"width": 95},
+        layout={"width": 150},
         help=N_("The temperature T, by which all logits are divided."),
     )
     drift = choice({"total": N_("row sum"), "size": N_("output size")}, N_("Measure"))
@@ -78,7 +82,7 @@ class EntropyOptions(Options, prefix="h_"):
         1,
         lambda: current().sweep_tokens,
         N_("Reference length"),
-        layout={"width": 150},
+        layout={"width": 170},
         help=N_(
             "All curves are divided by their value at this length. A model trained at this length can compensate for "
             "any constant factor."
@@ -97,9 +101,9 @@ class EntropyOptions(Options, prefix="h_"):
     )
     longest = selection(
         lambda: {n: str(n) for n in lengths()},
-        N_("Longest n"),
+        N_("Longest length n"),
         default=LONGEST,
-        layout={"width": 120},
+        layout={"width": 150},
         help=N_("The computation grows with n². If you stop it, the results so far are kept."),
     )
     seeds = whole(2, 1, SEEDS, N_("Seeds"), layout={"width": 110})
@@ -149,26 +153,6 @@ class Question:
     def mean(self) -> bool:
         """True if lines show means, False if they show medians."""
         return self.options.line == "mean"
-
-    def scope(self, settings: Mapping[str, int], variants: Iterable[str]) -> Scope:
-        """Return the scope of a view's numbers.
-
-        Args:
-            settings: arguments of the view's tasks: ``n``, or ``longest`` if several lengths are measured, and
-                ``seeds`` if there are several.
-            variants: words of the variants measured.
-        """
-        measured = (settings["n"],) if "n" in settings else ladder(settings["longest"])
-        return Scope(
-            head=self.head,
-            heads=self.record.heads,
-            aggregation="mean" if self.mean else "median",
-            seeds=settings.get("seeds", 1),
-            n=self.record.n,
-            tokens=measured[-1],
-            shortest=measured[0] if len(measured) > 1 else None,
-            variants=tuple(variants),
-        )
 
     def of_heads(self, rows: Sequence[H]) -> list[H]:
         """Return the rows of the chosen heads."""

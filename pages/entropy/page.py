@@ -7,9 +7,8 @@ from app.state.session import SharedOptions
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
-from app.words.i18n import N_
+from app.words.i18n import N_, _
 from pages.entropy import distance, drift, factor, growth, normalizer, options
-from pages.entropy.measures import CURVES, MEASURES
 from pages.entropy.options import EntropyOptions, Question
 from pages.entropy.view import View
 
@@ -23,7 +22,9 @@ VIEWS: dict[str, View] = {
 
 
 def top() -> Question:
-    """Draw the choice of the view, and the variant picker if the view uses it; return the question."""
+    """Draw the view's meaning, the choice of the view, and its variant picker if it has one; return the question."""
+    base = "e" if EntropyOptions.unit.value == "nats" else "2"
+    st.caption(_(VIEWS[EntropyOptions.view.value].meaning, base=base))
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         EntropyOptions.view.draw()
         options.show_heads()
@@ -49,8 +50,8 @@ PAGE = Page(
     rank=1,
     question=N_("Does attention dilute as text grows?"),
     options=EntropyOptions,
-    measures=MEASURES,
-    curves=CURVES,
+    measures=growth.MEASURES,
+    curves=growth.CURVES,
     opening=options.opening,
     header=options.show_display,
     top=top,

@@ -9,14 +9,14 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import streamlit as st
 
-from app.figures.lines.curves import Curve, curves
-from app.jobs import runs
+from app.figures.lines.curves import Curve
 from app.state import presets
 from app.state.session import SharedOptions
-from app.ui import chart, export
+from app.ui import export, sweep
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.i18n import _, _n, paragraph, sentence
+from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import OfHead
 from attention_core.formatting import between
 from pages.entropy.options import EntropyOptions, Question, lengths
@@ -35,9 +35,11 @@ class View(Generic[RowT]):
 
     Attributes:
         experiment: module with ``tasks`` and ``run``.
+        meaning: what the view measures, to be translated; ``{base}`` is the base of the effective number of keys.
         variants: returns the words of the variants measured.
         arguments: returns the arguments of ``tasks`` after the source.
-        settings: returns its keyword arguments, except ``causal``.
+        settings: returns its keyword arguments, except ``causal``: ``n``, or ``longest`` for several lengths, and
+            ``seeds`` if there are several.
         controls: draws the view's own controls.
         sweeps: whether the view measures several lengths, up to one that the visitor chooses.
         describe: returns the sentence about the rows of the chosen heads.
@@ -48,6 +50,7 @@ class View(Generic[RowT]):
     """
 
     experiment: ModuleType
+    meaning: str
     variants: Callable[[Question], Sequence[str]]
     arguments: Callable[[Question], tuple[object, ...]] = lambda question: ()
     settings: Callable[[Question], dict[str, Any]] = lambda question: {
@@ -69,12 +72,23 @@ class View(Generic[RowT]):
 
     def scope(self, question: Question) -> Scope:
         """Return the scope of the numbers of this view."""
-        return question.scope(self.settings(question), self.variants(question))
+        settings = self.settings(question)
+        lengths = (settings["n"],) if "n" in settings else ladder(settings["longest"])
+        return Scope(
+            head=question.head,
+            heads=question.record.heads,
+            aggregation="mean" if question.mean else "median",
+            seeds=settings.get("seeds", 1),
+            n=question.record.n,
+            tokens=lengths[-1],
+            shortest=lengths[0] if len(lengths) > 1 else None,
+            variants=tuple(self.variants(question)),
+        )
 
     def show(self, question: Question) -> None:
         """Draw the controls, the sweep and its results."""
         if self.sweeps or self.controls:
-            with st.container(horizontal=True, vertical_alignment="bottom"):
+            with st.container(horizontal=True, vertical_alignment="bottom", key="controls.entropy"):
                 if self.controls:
                     self.controls(question)
                 if self.sweeps:
@@ -82,23 +96,18 @@ class View(Generic[RowT]):
         if self.sweeps:
             show_hint(question)
 
-        def draw(rows: list[RowT], key: str) -> None:
-            lines, axes = self.chart(question.of_heads(rows), question)
-            alt = _("Lines: {y} against {x}", y=axes["y_title"], x=axes["x_title"])
-            figure = curves(lines, **axes, height=HEIGHT)
-            chart.show(figure, key=key, name=EntropyOptions.view.value, alt=alt)
-
         tasks = self.experiment.tasks(
             question.source, *self.arguments(question), causal=question.causal, **self.settings(question)
         )
-        rows: list[RowT] = runs.run_immediately(
+        rows: list[RowT] = sweep.show(
             self.name,
             tasks,
-            draw,
+            lambda rows: self.chart(question.of_heads(rows), question),
+            lambda rows: self.describe(question.of_heads(rows), question),
             key=f"entropy.{self.name}",
-            effort=_effort if self.sweeps else lambda task: 1.0,
-            describe=lambda rows: self.describe(question.of_heads(rows), question),
+            name=EntropyOptions.view.value,
             height=HEIGHT,
+            effort=lambda task: task.n**2 + 10_000 if self.sweeps else 1.0,  # Pairs of tokens, and a constant part.
         )
         if rows:
             lines = self.table(question.of_heads(rows), question)
@@ -125,12 +134,6 @@ class View(Generic[RowT]):
             f"tasks = {self.name}.tasks(source{arguments}, causal={question.causal})\n"
             f"rows = [row for task in tasks for row in {self.name}.run(task){only}]\n"
         )
-
-
-def _effort(task: Any) -> float:  # noqa: ANN401 - a task with a length
-    """Return the relative work of a task: its number of token pairs plus a constant part."""
-    effort: float = task.n**2 + 10_000
-    return effort
 
 
 def how_lengths_are_made(question: Question) -> str:

@@ -5,24 +5,15 @@ from itertools import pairwise
 
 from app.figures.lines.curves import Curve
 from app.ui import palette
-from app.words.i18n import _
+from app.words.i18n import N_, _
 from app.words.labels import readable
-from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint
-from pages.error import sweep, words
+from pages.error import words
 from pages.error.options import Question
-from pages.error.sweep import curve, drawable, floor_in_words, uniform
+from pages.error.sweep import View, curve, drawable, floor_in_words, uniform
 
 VISIBLE = 0.005
 """Largest height at which a floor coincides with the axis and is not drawn."""
-
-
-def show(question: Question) -> None:
-    """Compute the error at every budget of every variant and draw it."""
-    tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
-    sweep.show(
-        question, tasks, lines, axis=_("budget: each variant's own setting"), describe=words.against_budget, notes=notes
-    )
 
 
 def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
@@ -98,3 +89,6 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
             _("These variants have no budget setting, so their lines are flat: {names}.", names=", ".join(level))
         )
     return sentences
+
+
+VIEW = View(axis=N_("budget: each variant's own setting"), lines=lines, describe=words.against_budget, notes=notes)

@@ -11,39 +11,40 @@ from app.figures.theme import GREY
 from app.jobs import runs
 from app.state.session import REFERENCE
 from app.ui import palette
-from app.ui.about import what_is_counted
-from app.words.i18n import _
+from app.words.i18n import N_, _
 from attention_core.experiments import error, error_cost
-from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorTask, pareto_front
+from attention_core.experiments.error import UNIFORM, ErrorPoint, pareto_front
 from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCostSpec
-from pages.error import sweep, words
+from pages.error import words
 from pages.error.options import Question
-from pages.error.sweep import curve, drawable, in_words
+from pages.error.sweep import View, curve, drawable, in_words
 
 
 def show(question: Question) -> None:
     """Compute the error at every budget of every variant and draw it over the cost."""
-    tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
     timed = question.options.price == "ms"
-    times = _times(question, tasks) if timed else None
-    axis = _("forward time, all heads (ms)") if timed else _("multiply-adds, one head")
-    front = _(
-        "Grey steps and rings mark the Pareto front: the points for which no other point is both cheaper and more "
-        "accurate."
+    times = _times(question) if timed else None
+    half = words.affordable(question, times)
+    view = View(
+        axis=N_("forward time, all heads (ms)") if timed else N_("multiply-adds, one head"),
+        lines=partial(lines, times=times),
+        describe=partial(words.against_cost, times=times),
+        notes=lambda question, found: [
+            _(
+                "Grey steps and rings mark the Pareto front: the points for which no other point is both cheaper and "
+                "more accurate."
+            )
+        ],
     )
-    drawn = None if times == {} else partial(lines, times=times)
-    sentences = [front] if timed else [front, what_is_counted()]
-    describe = partial(words.against_cost, times=times)
-    sweep.show(
-        question, tasks, drawn, axis=axis, describe=describe, notes=lambda question, found: sentences, times=times
-    )
+    view.show(question, mark=None if half is None else (half, _("half of softmax")), times=times)
 
 
-def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
+def _times(question: Question) -> dict[str, float]:
     """Return milliseconds by word; empty until they have been measured."""
+    tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
     measured_words = tuple(dict.fromkeys(UNIFORM if task.uniform else task.word for task in tasks))
     spec = ErrorCostSpec(source=question.source, words=measured_words, causal=question.causal)
-    row = st.container(horizontal=True, vertical_alignment="bottom")
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="controls.error.times")
     with row:
         measured: runs.Run[ErrorCostRow] | None = runs.run_on_button(
             "error_cost",
@@ -94,7 +95,8 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
     for p in comparable:
         if p.word in fixed:
             name, colour = fixed[p.word]
-            drawn.append(Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=[in_words(p)]))
+            look = {"symbol": "star", "size": 18} if p.word == REFERENCE else {"symbol": "circle"}
+            drawn.append(Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=[in_words(p)], **look))
     for attention, own in question.by_variant(priced):
         own = sorted(own, key=lambda p: p.budget)
         drawn.append(curve(question, attention, own, [prices[p.word] for p in own], name=_(attention.title)))

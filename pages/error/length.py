@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from app.figures.lines.curves import Curve
-from app.words.i18n import _
+from app.words.i18n import N_
 from app.words.labels import label
 from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint
 from attention_core.inputs.source import Source
 from attention_core.limits import current
-from pages.error import sweep, words
+from pages.error import words
 from pages.error.options import Question
-from pages.error.sweep import curve, uniform
+from pages.error.sweep import View, curve, uniform
 
 
 def lengths(source: Source, n: int) -> tuple[int, ...]:
@@ -20,21 +20,23 @@ def lengths(source: Source, n: int) -> tuple[int, ...]:
     return error.lengths_to(max(n, current().matrix_tokens) if source.made else n)
 
 
-def show(question: Question) -> None:
-    """Compute the error at every length and draw it."""
-    tasks = error.length_tasks(
-        question.source,
-        lengths(question.source, question.n),
-        question.words,
-        head=question.head,
-        causal=question.causal,
-    )
-    sweep.show(question, tasks, lines, axis=_("tokens n"), describe=words.against_length)
-
-
 def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
     """Return one line per variant."""
     drawn = uniform(question, found, lambda point: [float(point.n)])
     for attention, own in question.by_variant(found):
         drawn.append(curve(question, attention, own, [float(p.n) for p in own], name=label(attention)))
     return drawn
+
+
+VIEW = View(
+    axis=N_("tokens n"),
+    tasks=lambda question: error.length_tasks(
+        question.source,
+        lengths(question.source, question.n),
+        question.words,
+        head=question.head,
+        causal=question.causal,
+    ),
+    lines=lines,
+    describe=words.against_length,
+)

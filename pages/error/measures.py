@@ -1,14 +1,15 @@
-"""The numbers of the Error page that a lesson can ask about: the error of a variant at its chosen settings."""
+"""The error of a variant that a lesson can ask about: at its chosen settings, and as a curve over its budget."""
 
 from dataclasses import replace
 
 import attention_core as ac
 from app.lessons import sweep_results
+from app.lessons.lesson import LessonError
 from app.lessons.screen import Screen
-from app.measures import VariantMeasure
+from app.measures import CurveMeasure, VariantMeasure
 from app.words.i18n import N_
 from attention_core.experiments.error import MEASURES as KINDS
-from attention_core.experiments.error import ErrorTask, points
+from attention_core.experiments.error import ErrorTask, budget_variants, points
 from pages.error.options import ErrorOptions
 
 
@@ -24,11 +25,38 @@ def _error(screen: Screen, attention: ac.Attention) -> float:
     return point.middle
 
 
+def _budgets(screen: Screen, attention: ac.Attention) -> list[float]:
+    """Return the budgets at which the page measures a variant.
+
+    Raises:
+        LessonError: if the variant has no budget, or a fractional one.
+    """
+    knob = attention.variant.budget
+    if knob is None or knob.kind != "int":
+        raise LessonError(N_("This variant has no whole-number budget, so there is no curve to draw."))
+    return [float(getattr(each.params, knob.name)) for each in budget_variants(attention, screen.chosen.qkv.n)]
+
+
+HIGHEST = 2.0
+"""The largest guess of an error, and the upper end of the curve that a visitor draws."""
 MEASURES = {
     "error": VariantMeasure(
         N_("error of {name} at its current settings, in the error metric of the page"),
         _error,
-        high=2,
+        high=HIGHEST,
+        step=0.05,
+        digits=2,
+        tolerance=0.1,
+    )
+}
+CURVES = {
+    "error": CurveMeasure(
+        N_("error of {name} against its budget, in the error metric of the page"),
+        lambda screen, attention: [_error(screen, each) for each in budget_variants(attention, screen.chosen.qkv.n)],
+        positions=_budgets,
+        x_title=N_("budget"),
+        y_title=N_("error"),
+        high=lambda screen: HIGHEST,
         step=0.05,
         digits=2,
         tolerance=0.1,

@@ -21,7 +21,7 @@ class ErrorOptions(Options):
 
     against = choice(
         {"cost": N_("cost"), "budget": N_("budget"), "length": N_("length")},
-        N_("Error vs"),
+        N_("Error by"),
         default="budget",
         opening="cost",
     )
@@ -93,7 +93,7 @@ class Question:
 
 def show_options() -> None:
     """Draw the choice of the horizontal axis and of the error measure."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls.error"):
         if ErrorOptions.against.draw() == "cost":
             ErrorOptions.price.draw()
         ErrorOptions.measure.draw()

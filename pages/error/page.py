@@ -8,7 +8,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_
 from pages.error import budget, cost, length
-from pages.error.measures import MEASURES
+from pages.error.measures import CURVES, MEASURES
 from pages.error.options import ErrorOptions, Question, question, show_options
 
 
@@ -41,8 +41,9 @@ PAGE = Page(
     question=N_("How much accuracy does the cheaper version lose?"),
     options=ErrorOptions,
     measures=MEASURES,
+    curves=CURVES,
     top=top,
     view=ErrorOptions.against,
     scope=scope,
-    views={"budget": budget.show, "length": length.show, "cost": cost.show},
+    views={"budget": budget.VIEW.show, "length": length.VIEW.show, "cost": cost.show},
 )

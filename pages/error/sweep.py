@@ -2,20 +2,22 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote_plus
 
 import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curves import Curve
 from app.figures.theme import GREY
-from app.jobs import runs
 from app.state.session import REFERENCE
-from app.ui import chart, export, navigation, palette
+from app.ui import export, navigation, palette, sweep
 from app.ui.lazy import lazy_popover
 from app.words.i18n import _, paragraph
 from app.words.labels import label, readable, reference_name
+from attention_core.experiments import error
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask, points
 from attention_core.formatting import number
 from pages.error import words
@@ -23,68 +25,89 @@ from pages.error.options import Question
 
 HEADROOM = 1.6
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
-HEIGHT = 400
+HEIGHT = 376
 """Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
 FLOOR = ["floor", "floor_kind", "rank", "keys"]
 """Columns of the floors, which not every view computes."""
 
 
-def show(
-    question: Question,
-    tasks: Sequence[ErrorTask],
-    lines: Callable[[Question, Sequence[ErrorPoint]], list[Curve]] | None,
-    *,
-    axis: str,
-    describe: Callable[[Question, Sequence[ErrorPoint]], str],
-    notes: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, found: [],
-    times: Mapping[str, float] | None = None,
-) -> None:
-    """Run a sweep, describe and draw its results as they arrive, and offer its numbers as a file.
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """One view: the error against one quantity.
 
-    Args:
-        question: what the visitor compares.
-        tasks: tasks of the error experiment.
-        lines: returns the curves of the points found so far; None to draw none.
-        axis: title of the horizontal axis.
-        describe: returns the sentence about the points.
-        notes: returns the notes that readers of this view need.
-        times: milliseconds by word, for the file.
+    Attributes:
+        axis: title of the horizontal axis, to be translated.
+        tasks: returns the tasks of the error experiment.
+        lines: returns the curves of some points.
+        describe: returns the sentence about some points.
+        notes: returns the notes below the chart.
     """
 
-    def draw(rows: list[ErrorRow], key: str) -> None:
-        if lines:
-            found = points(rows, question.options.measure)
-            _chart(question, lines(question, found), key, axis=axis, end=axis_end(question, found))
-
-    rows = runs.run_immediately(
-        "error",
-        tasks,
-        draw,
-        key=f"error.{question.options.against}",
-        effort=lambda task: (task.tokens or 1) ** 2,
-        describe=lambda rows: describe(question, points(rows, question.options.measure)),
-        height=HEIGHT if lines else 0,
+    axis: str
+    tasks: Callable[[Question], Sequence[ErrorTask]] = lambda question: error.tasks(
+        question.source, question.n, question.words, head=question.head, causal=question.causal
     )
-    found = points(rows, question.options.measure)
-    best = words.nearest(question, found) if has_matrix_links(question) else None
+    lines: Callable[[Question, Sequence[ErrorPoint]], list[Curve]]
+    describe: Callable[[Question, Sequence[ErrorPoint]], str]
+    notes: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, found: []
 
-    def explain() -> None:
-        drawn, end = lines(question, found) if lines else [], axis_end(question, found)
-        above = sum(y > end for line in drawn for y in line.y if y is not None)
-        every = words.notes(question, found, notes(question, found), above=above)
-        st.markdown("\n".join(f"- {note}" for note in every))
-        st.markdown(words.definitions())
+    def show(
+        self, question: Question, *, mark: tuple[float, str] | None = None, times: Mapping[str, float] | None = None
+    ) -> None:
+        """Run the sweep, describe and draw its results as they arrive, and offer its numbers as a file.
 
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if best is not None:
-            own = ac.from_word(best.word)
-            text = _("Matrix of {name}", name=label(own))
-            navigation.link("matrices", text, variants=tuple(dict.fromkeys((ac.get(REFERENCE), own))))
-        if rows:
-            export.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
-        lazy_popover(
-            _("How to read the chart"), explain, key="error.words", icon=":material/menu_book:", type="tertiary"
+        Args:
+            question: what the visitor compares.
+            mark: position and label of a vertical line.
+            times: milliseconds by word, for the file; no chart is drawn if they are empty.
+        """
+        linked, is_drawn = has_matrix_links(question), times != {}
+
+        def find(rows: Sequence[ErrorRow]) -> tuple[list[ErrorPoint], list[Curve], float]:
+            found = points(rows, question.options.measure)
+            return found, self.lines(question, found) if is_drawn else [], axis_end(question, found)
+
+        def draw(rows: list[ErrorRow]) -> tuple[list[Curve], dict[str, Any]]:
+            _found, drawn, end = find(rows)
+            highest = max((y for line in drawn for y in line.y if y is not None), default=0.0)
+            return drawn, {
+                "x_title": _(self.axis),
+                "y_title": question.axis,
+                "log_x": True,
+                "log_y": question.options.log,
+                "top": end if highest > end else 1.08 * highest or 1.0,
+                "mark": mark,
+                "x_ticks": ticks(drawn) if question.options.against != "cost" else (),
+                "link_prefix": navigation.link_prefix("matrices", first_variant=REFERENCE) if linked else "",
+            }
+
+        rows = sweep.show(
+            "error",
+            self.tasks(question),
+            draw if is_drawn else None,
+            lambda rows: self.describe(question, points(rows, question.options.measure)),
+            key=f"error.{question.options.against}",
+            name=f"error-against-{question.options.against}",
+            height=HEIGHT,
+            effort=lambda task: (task.tokens or 1) ** 2,
         )
+        found, drawn, end = find(rows)
+
+        def explain() -> None:
+            st.markdown(words.reading_guide(question, found))
+
+        if is_drawn and (below := [*words.beyond(drawn, end), *self.notes(question, found)]):
+            st.caption("  \n".join(below))
+        with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
+            if linked and (best := words.nearest(question, found)):
+                own = ac.from_word(best.word)
+                text = _("Matrix of {name}", name=label(own))
+                navigation.link("matrices", text, variants=tuple(dict.fromkeys((ac.get(REFERENCE), own))))
+            if rows:
+                export.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
+            lazy_popover(
+                _("How to read the chart"), explain, key="error.words", icon=":material/menu_book:", type="tertiary"
+            )
 
 
 def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:
@@ -101,24 +124,6 @@ def axis_end(question: Question, found: Sequence[ErrorPoint]) -> float:
     """Return the error above which points lie outside the axis; infinite on a logarithmic axis."""
     zeros = [p.middle for p in found if p.variant == UNIFORM and math.isfinite(p.middle)]
     return math.inf if question.options.log else HEADROOM * max(zeros, default=0.0) or math.inf
-
-
-def _chart(question: Question, drawn: Sequence[Curve], key: str, *, axis: str, end: float) -> None:
-    """Draw a view's lines over its axis, which does not reach beyond an error of ``end``."""
-    log, heights = question.options.log, [y for line in drawn for y in line.y if y is not None]
-    figure = curves(
-        drawn,
-        x_title=axis,
-        y_title=question.axis,
-        log_x=True,
-        log_y=log,
-        height=HEIGHT,
-        top=end if max(heights, default=0.0) > end else 1.08 * max(heights, default=0.0) or 1.0,
-        x_ticks=ticks(drawn) if question.options.against != "cost" else (),
-        link_prefix=navigation.link_prefix("matrices", first_variant=REFERENCE) if has_matrix_links(question) else "",
-    )
-    text = _("Lines: {measure} against {axis}", measure=question.axis, axis=axis)
-    chart.show(figure, key=f"{key}.chart", name=f"error-against-{question.options.against}", alt=text)
 
 
 def ticks(drawn: Sequence[Curve]) -> list[float]:

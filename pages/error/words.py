@@ -4,15 +4,22 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import attention_core as ac
+from app.figures.lines.curves import Curve
 from app.state.session import REFERENCE
-from app.words.i18n import _, _n, paragraph
+from app.ui.about import what_is_counted
+from app.words.i18n import N_, _, _n, paragraph
 from app.words.labels import label, reference_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint, best_within
-from attention_core.formatting import formatted
+from attention_core.formatting import formatted, number
 from pages.error.options import Question
 
 SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
+CHEAPER = {
+    1 / 4: N_("Within ¼ of softmax's cost, the closest variant is {name} (error {error:.2g})."),
+    1 / 8: N_("Within ⅛, it is {name} (error {error:.2g})."),
+}
+"""Sentences about smaller shares of softmax's cost."""
 
 
 def is_replacement(attention: ac.Attention) -> bool:
@@ -44,27 +51,30 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
         found: points of the variants.
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
     """
-    if times is not None and REFERENCE not in times:
+    if (most := affordable(question, times)) is None:
         return ""  # Not measured yet.
-    most = affordable(question) if times is None else SHARE * times[REFERENCE]
     cost = _("multiply-adds") if times is None else _("measured time")
-    return request(question) or paragraph(
-        *(
-            verdict(best_within(own, most, times), zero=zero, question=question, reference=reference, cost=cost)
-            for reference, own, zero in by_reference(question, found)
-        )
-    )
+    sentences = []
+    for reference, own, zero in by_reference(question, found):
+        best = best_within(own, most, times)
+        sentences.append(verdict(best, zero=zero, question=question, reference=reference, cost=cost))
+        for share, text in CHEAPER.items():
+            if cheaper := best_within(own, most * share / SHARE, times):
+                sentences.append(_(text, error=cheaper.middle, name=label(ac.from_word(cheaper.word))))
+    return request(question) or paragraph(*sentences)
 
 
 def nearest(question: Question, found: Sequence[ErrorPoint]) -> ErrorPoint | None:
     """Return the point closest to softmax at half of its multiply-adds or less; None if no variant is that cheap."""
     rivals = [p for _attention, own in question.by_variant(found) for p in own if p.reference == REFERENCE]
-    return best_within(rivals, affordable(question))
+    return best_within(rivals, affordable(question) or 0.0)
 
 
-def affordable(question: Question) -> float:
-    """Return the most multiply-adds that a variant may need to count as a saving."""
-    return SHARE * ac.get(REFERENCE).cost(question.n, question.d, causal=question.causal).multiply_adds
+def affordable(question: Question, times: Mapping[str, float] | None = None) -> float | None:
+    """Return the highest cost that counts as a saving, in multiply-adds or, with times, in ms; None if not measured."""
+    if times is None:
+        return SHARE * ac.get(REFERENCE).cost(question.n, question.d, causal=question.causal).multiply_adds
+    return SHARE * times[REFERENCE] if REFERENCE in times else None
 
 
 def verdict(best: ErrorPoint | None, *, zero: float, question: Question, reference: str, cost: str) -> str:
@@ -183,15 +193,22 @@ def trend(own: Sequence[ErrorPoint]) -> str:
     return _("From {a:,} to {b:,} tokens, its error falls from {first:.2g} to {last:.2g}.", **values)
 
 
-def notes(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[str], *, above: int) -> list[str]:
-    """Return the notes that a reader of this chart needs, one or two sentences each.
+def beyond(drawn: Sequence[Curve], end: float) -> list[str]:
+    """Return which lines continue above an axis that ends at an error of ``end``, in at most one sentence."""
+    highest = {line.name: max((y for y in line.y if y is not None), default=0.0) for line in drawn}
+    above = [_("{name} (up to {error})", name=name, error=number(y)) for name, y in highest.items() if y > end]
+    if not above:
+        return []
+    return [
+        _(
+            "▲ marks lines that continue above the axis: {names}. Double-click the chart to show them.",
+            names=", ".join(above),
+        )
+    ]
 
-    Args:
-        question: what the visitor compares.
-        found: points of the variants.
-        of_view: notes for this view only.
-        above: number of values above the axis.
-    """
+
+def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
+    """Return the notes on variants and points that a reader of this chart may need, one or two sentences each."""
     sentences = []
     shown = dict(question.by_variant(found))
     if others := [_(a.title) for a in shown if is_replacement(a)]:
@@ -205,7 +222,6 @@ def notes(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[str
     for attention in shown:
         if attention.variant.reference is not None:
             sentences.append(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
-    sentences += of_view
     if any(p.low < p.high for p in found):
         sentences.append(
             _(
@@ -221,6 +237,8 @@ def notes(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[str
                 n=SEEDS,
             )
         )
+    if question.options.against == "cost" and question.options.price == "count":
+        sentences.append(what_is_counted())
     exact = dict.fromkeys(label(ac.from_word(p.word)) for p in found if p.middle == 0 and p.variant != UNIFORM)
     if question.options.log and exact:
         sentences.append(
@@ -236,20 +254,12 @@ def notes(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[str
                 n=endless,
             )
         )
-    if above:
-        sentences.append(
-            _n(
-                "{n} point lies above the end of the axis. Double-click the chart to show it.",
-                "{n} points lie above the end of the axis. Double-click the chart to show them.",
-                n=above,
-            )
-        )
     return sentences
 
 
-def definitions() -> str:
-    """Return definitions of the terms as Markdown."""
-    return _(
+def reading_guide(question: Question, found: Sequence[ErrorPoint]) -> str:
+    """Return the notes and the definitions of the terms, as Markdown."""
+    definitions = _(
         "$A$ is the variant's matrix of attention weights, and $V$ is the matrix of values. $S$ is the reference: "
         "softmax's matrix for the same queries and keys, or the variant's own reference if it has one.\n\n"
         "- **Matrix**: $\\lVert A - S\\rVert_F / \\lVert S\\rVert_F$, where $\\lVert\\cdot\\rVert_F$ is the root of "
@@ -267,3 +277,4 @@ def definitions() -> str:
         "than the truncated SVD of $S$ (Eckart and Young). No matrix with $k$ non-zeros per row is closer to $S$ "
         "than the $k$ largest entries of each row of $S$."
     )
+    return "\n\n".join(["\n".join(f"- {note}" for note in notes(question, found)), definitions])

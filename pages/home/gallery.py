@@ -1,29 +1,20 @@
 """The gallery on the Home page: the variants by family. A family is drawn once it is opened, as one element."""
 
-import base64
 import html
-import io
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 
 import streamlit as st
-from PIL import Image
 
 import attention_core as ac
-from app.figures.picture import picture
-from app.jobs import cached
-from app.jobs.cached import View
 from app.state import url
 from app.state.controls import Options
 from app.state.session import REFERENCE, SharedOptions, opens_causal
 from app.ui.lazy import lazy_expander
+from app.ui.matrix_picture import matrix_picture
 from app.words.i18n import _
 from app.words.labels import family_line, family_title
-from attention_core.inputs.source import SyntheticSource
-from attention_core.inputs.synthetic import SyntheticSpec
 from pages.home.options import HomeOptions
-
-SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
 
 
 def show() -> None:
@@ -78,7 +69,7 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
     parts = (
         '<div class="variant">',
         f'<div class="matrix" role="img" aria-label="{html.escape(alt)}" style="background-image:url('
-        f'{_picture(variant.key, dark=dark)})"></div>',
+        f'{matrix_picture(variant.key, dark=dark)})"></div>',
         f"<details><summary>{html.escape(_(variant.title))}</summary>",
         _(variant.summary),
         f"$$\n{variant.formula}\n$$",
@@ -95,12 +86,3 @@ def way(page: str, query: Mapping[str, list[str]], label: str) -> str:
     ordered = {name: query[name] for name in dict.fromkeys((*SharedOptions.controls, *query)) if name in query}
     address = html.escape(page + url.query_string(ordered))
     return f'<a class="way" target="_self" href="{address}">{label}</a>'
-
-
-@cache
-def _picture(key: str, *, dark: bool) -> str:
-    """Return a variant's matrix as a data URL of a PNG, one pixel per query–key pair."""
-    found = cached.matrix(View(source=SAMPLE, head=0, causal=False, special=True), ac.get(key))
-    file = io.BytesIO()
-    Image.fromarray(picture(found.weights, dark=dark, side=1)).save(file, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")

@@ -5,8 +5,8 @@ import streamlit as st
 import attention_core as ac
 from app.state import presets
 from app.state.controls import Options, choice, link_only_option, place, several, whole
+from app.state.link_fields import Field
 from app.state.session import read_text, write_text
-from app.state.url import Field
 from app.words.i18n import N_
 
 

@@ -12,7 +12,7 @@ from app.state.controls import Options
 from app.state.session import PINNED, REFERENCE, SharedOptions
 from app.words.i18n import _, escape_markdown, sentence
 from app.words.labels import readable
-from attention_core.analysis.matrix.budgets import Budgets, Steps
+from attention_core.analysis.matrix.budgets import LONG, Budgets, Steps
 from attention_core.formatting import percent
 from attention_core.inputs.source import TextSource
 from attention_core.inputs.text import beginning
@@ -46,7 +46,8 @@ def show() -> None:
         on_turn=partial(_take, found),
         way=_way(text),
         pinned=PINNED,
-        length=_("of softmax at {n} tokens", n=found.n),
+        columns=[_("output error"), _("cost at {n} tokens", n=found.n), _("cost at {n} tokens", n=f"{LONG:,}")],
+        caption=caption(),
         notes=notes(found),
     )
 
@@ -55,6 +56,16 @@ def cut(text: str) -> str:
     """Return a Markdown note that only the beginning of a text is shown."""
     return _("Showing only the beginning, up to “{words}”: at most {most} tokens.").format(
         words=escape_markdown(" ".join(text.split()[-3:])[-presets.SENTENCE_TOKENS :]), most=presets.SENTENCE_TOKENS
+    )
+
+
+def caption() -> str:
+    """Return what the costs are, and why the sentence is short."""
+    return _(
+        "Cost is the number of multiply-adds at the setting shown, with softmax at the same length as 100%. The "
+        "sentence has at most {most} tokens, so that every word fits on the screen. The last column shows what each "
+        "variant costs in a long text.",
+        most=presets.SENTENCE_TOKENS,
     )
 
 
@@ -68,16 +79,14 @@ def notes(found: Budgets) -> list[str]:
             head=presets.SENTENCE_HEAD,
         ),
         _(
-            "The error is the distance between the output of a variant and the output of softmax, divided by the size "
-            "of the output of softmax. All tokens count, including [CLS] and [SEP]. A baseline that outputs the mean "
-            "of all values has an error of {mean}.",
+            "The output error is the distance between the output of a variant and the output of softmax, divided by "
+            "the size of the output of softmax. All tokens count, including [CLS] and [SEP]. Averaging all values "
+            "would give an error of {mean}.",
             mean=percent(found.uniform_error),
         ),
         _(
-            "The cost is the number of multiply-adds in matrix products, as a share of the number for softmax. It is "
-            "counted at the setting shown, for {n} tokens without a causal mask. Error and cost change with the length "
-            "of the text. The page Error shows them for longer texts.",
-            n=found.n,
+            "The cost counts matrix products only, without a causal mask. The output error also changes with the "
+            "length of the text. The page Error shows it for longer texts."
         ),
     ]
 
@@ -90,12 +99,13 @@ def row(steps: Steps) -> Row:
         key=variant.key,
         title=_(variant.title),
         knob="" if budget is None else readable(budget.name),
-        note=_("all pairs") if variant.key == REFERENCE else _("no setting reproduces softmax"),
+        note=_("all pairs") if variant.key == REFERENCE else _("no budget to adjust"),
         settings=[_set(each) for each in steps.attentions],
         words=[each.word for each in steps.attentions],
         weights=steps.weights,
         errors=steps.output_errors,
         costs=steps.costs,
+        long_costs=steps.long_costs,
     )
 
 

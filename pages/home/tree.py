@@ -7,13 +7,14 @@ import streamlit as st
 from app.jobs import cached
 from app.state.controls import Options
 from app.state.session import REFERENCE
+from app.ui.matrix_picture import SAMPLE
 from app.words.i18n import _, paragraph
 from app.words.labels import readable
 from attention_core import family_tree
 from attention_core.family_tree import Branch, Edge
 from attention_core.formatting import format_readable, number
 from attention_core.variant import TOKENS, Value
-from pages.home.gallery import SAMPLE, way
+from pages.home.gallery import way
 
 N = SAMPLE.spec.n
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.state import url
+from app.state import link_fields
 from app.state.controls import choice, link_only_option, listed_whole, place
 from app.state.session import HashOptions, variant_field
 from app.words.i18n import N_
@@ -22,7 +22,7 @@ class InsideOptions(HashOptions):
     """
 
     attention = link_only_option(lambda: variant_field(lambda variant: variant.key in discover(), FIRST), link="inside")
-    step = link_only_option(lambda: url.whole(1, 1, MOST_STEPS), N_("Step"), widget=st.segmented_control)
+    step = link_only_option(lambda: link_fields.whole(1, 1, MOST_STEPS), N_("Step"), widget=st.segmented_control)
     query = place(lambda: current().matrix_tokens, N_("Query"))
     # A feature map has at most two features for each entry of a key.
     feature = place(lambda: 2 * current().head_size, N_("Feature"))

@@ -39,6 +39,7 @@ PAGE = Page(
     section="Understand",
     rank=2,
     question=N_("How does it work?"),
+    heading=variant.question,
     options=InsideOptions,
     scope=scope,
     top=top,

@@ -16,6 +16,25 @@ from pages.inside.options import InsideOptions
 from pages.inside.stories import discover
 from pages.inside.story import Later, Seen, Step
 
+LINK_NUMBERS = {
+    "emanet": (1, 3, 5, 6),
+    "entmax": (1, 2, 4),
+    "funnel": (1, 2, 5),
+    "gla": (1, 3, 4),
+    "landmark": (1, 2, 4),
+    "nsa": (1, 2, 4, 5, 3),
+    "nystrom": (1, 2, 3, 5),
+    "path": (1, 5, 2, 3, 4),
+    "power_bert": (1, 5),
+    "pyramid": (1, 2, 5),
+    "reformer": (1, 2, 3, 5, 7),
+    "relu2": (1, 2, 3, 4, 5, 6, 8),
+    "scalar_decay": (1, 3, 4),
+    "softmax_gdn": (1, 3, 4, 2),
+}
+"""Numbers in links of the steps of stories that have changed. A step keeps its number, so that old links still open it.
+The first step has the number 1. Other variants number their steps in order."""
+
 
 def show(chosen: ChosenInput) -> None:
     """Compute the chosen variant on the chosen input and draw the current step of its story."""
@@ -45,10 +64,10 @@ def show(chosen: ChosenInput) -> None:
             labels=number_repeats(chosen.qkv.tokens),
         )
         steps = discover()[attention.key](seen)
-        number = _pick([step.title for step in steps])
-        step = steps[number - 1]
+        index = _pick([step.title for step in steps], link_numbers(attention.key, len(steps)))
+        step = steps[index]
         findings = step.findings  # Building a step may take long, so it happens inside `computing`.
-    _draw(step, findings, f"inside.{attention.key}.{number}")
+    _draw(step, findings, f"inside.{attention.key}.{index + 1}")
     take_away.show(seen, chosen)
 
 
@@ -78,30 +97,38 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
     return text
 
 
-def _pick(titles: Sequence[str]) -> int:
-    """Draw the tabs of the steps, and return the number of the current step.
+def link_numbers(key: str, count: int) -> tuple[int, ...]:
+    """Return the numbers that links use for the ``count`` steps of a variant's story, in the order of the steps."""
+    return LINK_NUMBERS.get(key, tuple(range(1, count + 1)))
 
-    A link to a step beyond the last, from a time when the story had more, opens the last step.
+
+def _pick(titles: Sequence[str], numbers: Sequence[int]) -> int:
+    """Draw the tabs of the steps, and return the index of the current step.
+
+    A link to a step that the story does not have opens the first step.
+
+    Args:
+        titles: the titles of the steps.
+        numbers: their numbers in links.
     """
-    last = len(titles)
-    if InsideOptions.step.value > last:
-        st.caption(":material/info: " + _("This variant has only {n} steps. The last step is shown.", n=last))
-        InsideOptions.step.set(last)
-    shown = InsideOptions.step.restrict_to(range(1, last + 1))
-    names = {i: f"{i} · {title}" for i, title in enumerate(titles, 1)}
+    if InsideOptions.step.value not in numbers:
+        st.caption(":material/info: " + _("This link refers to a step that does not exist. The first step is shown."))
+        InsideOptions.step.set(1)
+    shown = InsideOptions.step.restrict_to(numbers)
+    names = {number: f"{i} · {title}" for i, (number, title) in enumerate(zip(numbers, titles, strict=True), 1)}
     InsideOptions.step.draw(
         options=list(names), format_func=names.__getitem__, required=True, label_visibility="collapsed", width="content"
     )
-    return shown
+    return numbers.index(shown)
 
 
 def _draw(step: Step | Later, findings: str, key: str) -> None:
-    """Draw a step: its mechanism, its formula with the sizes of the arrays on hover, its figures and its findings."""
+    """Draw a step: its mechanism, the sizes of the arrays on hover, its formula, its figures and its findings."""
     sizes = "  \n".join(rf"${symbol} = [{', '.join(map(str, shape))}]$" for symbol, shape in step.shapes.items())
     with st.container(gap=None):
-        st.markdown(step.mechanism)
+        st.markdown(step.mechanism, help=_("Sizes: {sizes}", sizes=f"  \n{sizes}"))
         # The page clips formulas at their box, but a numerator can extend above it. An invisible strut makes room.
-        st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}", help=_("Sizes: {sizes}", sizes=f"  \n{sizes}"))
+        st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}")
     step.draw(key)
     if findings:
         st.markdown(findings)

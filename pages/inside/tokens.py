@@ -20,6 +20,7 @@ def painted(
     faded: Collection[int] = (),
     borders: Collection[int] = (),
     places: Sequence[int] | None = None,
+    tags: Sequence[object] = (),
 ) -> str:
     """Return a text as HTML, with each token on the colour of its kind.
 
@@ -31,6 +32,8 @@ def painted(
         borders: indices of the tokens that a vertical line precedes.
         places: the input position of each token, used to link hovering between the text and the boards. None: all
             input tokens in order. Empty: the words are not input tokens.
+        tags: one short name per token, shown before each token whose name differs from that of the token before it.
+            Colours repeat, names do not.
     """
     spans, known = [], range(len(words)) if places is None else places
     for i, (word, kind, note) in enumerate(zip(words, kinds, notes, strict=True)):
@@ -39,7 +42,8 @@ def painted(
         style += "opacity:.45;text-decoration:line-through;" if i in faded else ""
         bar = '<span style="border-left:2px solid currentColor;margin:0 .3em"></span>' if i in borders else ""
         place = f' data-token="{known[i]}"' if known else ""
-        spans.append(f'{bar}<span{place} style="{style}" title="{html.escape(note)}">{html.escape(word)}</span>')
+        tag = f"<sub>{tags[i]}</sub>&nbsp;" if tags and (not i or tags[i] != tags[i - 1]) else ""
+        spans.append(f'{bar}<span{place} style="{style}" title="{html.escape(note)}">{tag}{html.escape(word)}</span>')
     count = f' data-tokens="{len(words)}"' if known else ""
     style = "line-height:1.9;overflow-wrap:anywhere;margin:0"
     return f'<p{count} class="token-kinds" style="{style}" dir="auto">{" ".join(spans)}</p>'

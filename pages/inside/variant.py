@@ -40,6 +40,14 @@ def choose() -> None:
         st.markdown(_(attention.variant.summary), width="content")
 
 
+def question() -> str:
+    """Return the page's question about the chosen variant."""
+    name = _(InsideOptions.attention.value.variant.title)
+    if " " in name:
+        return _("How does the {name} variant work?", name=name)
+    return _("How does {name} attention work?", name=name)
+
+
 def _settings_label(attention: ac.Attention) -> str:
     """Return the current budget, such as ``Landmarks 32``, or "Settings" for a variant without a budget."""
     budget = attention.variant.budget

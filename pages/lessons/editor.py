@@ -35,25 +35,26 @@ def show() -> None:
     """Draw the list of steps, the edited step, and the lesson's file and link."""
     found: Lesson | None = LessonsOptions.draft.value
     if found is None:
-        st.info(
+        st.markdown(
             _(
                 "To make a lesson, set up any page as your class should see it, then choose **Share** and "
                 "**Add this screen to a lesson**. The steps that you add appear here."
-            ),
-            icon=":material/add_to_photos:",
+            )
         )
         return
     left, right = st.columns([2, 5], gap="medium")
     place = min(max(0, int(st.session_state.get(OPEN, 0))), len(found.steps) - 1)
     with left:
-        _text(_("Title"), "title", found.title, LENGTHS["title"], partial(_take_title, found))
+        labels = {"title": _("Title"), "question": _("Question in the list"), "seen": _("Conclusion")}
+        for name, label in labels.items():
+            _text(label, name, getattr(found, name), LENGTHS[name], partial(_take_lesson_text, found, name))
         for i, step in enumerate(found.steps):
             st.button(
                 f"{i + 1}. {_(discover()[step.page].title)} · {escape_markdown((step.ask or step.say or '…')[:SHOWN])}",
                 key=f"lessons.step.{i}",
                 type="primary" if i == place else "tertiary",
-                on_click=_open,
-                args=(i,),
+                on_click=st.session_state.update,
+                args=({OPEN: i},),
             )
         _hand_out(found)
     with right.container(border=True):
@@ -68,7 +69,7 @@ def _hand_out(found: Lesson) -> None:
         st.warning(escape_markdown(sentence(error)), icon=":material/edit_note:")
         return
     name = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-") or "lesson"
-    export.download(_("Download lesson"), partial(_file, whole), f"{name}.toml")
+    export.download(_("Download lesson"), lambda: lesson.write(whole).encode(), f"{name}.toml")
     if lesson.pack(whole):
         there = (st.context.url or "").split("?")[0].rpartition("/")[0]
         st.code(f"{there}/{card.address(whole, 1, present=False).removeprefix('./')}", language=None)
@@ -76,13 +77,15 @@ def _hand_out(found: Lesson) -> None:
         st.caption(_("This lesson is too long for a link. Share the lesson as a file instead."))
     with st.container(horizontal=True):
         tried = st.button(_("Try it"), icon=":material/play_arrow:", key="lessons.try")
-        st.button(_("Start over"), icon=":material/delete:", type="tertiary", key="lessons.clear", on_click=_clear)
+        st.button(
+            _("Start over"),
+            icon=":material/delete:",
+            type="tertiary",
+            key="lessons.clear",
+            on_click=lambda: LessonsOptions.draft.set(None),
+        )
     if tried:
         card.begin(whole)
-
-
-def _file(found: Lesson) -> bytes:
-    return lesson.write(found).encode()
 
 
 def _step(step: Step, place: int, count: int) -> None:
@@ -203,8 +206,7 @@ def _measure(step: Step, place: int, kind: str) -> None:
                 known,
                 format_func=lambda each: _(ac.variant(each).title),
                 key="lessons.variant",
-                on_change=_take_variant,
-                args=(place, word),
+                on_change=lambda: draft.update_step(place, answer=f"{word} {st.session_state['lessons.variant']}"),
             )
 
 
@@ -247,10 +249,6 @@ def _take_measure(place: int, kind: str, key: str) -> None:
     draft.update_step(place, answer=f"{kind} {word}" if kind in ("least", "most") else own)
 
 
-def _take_variant(place: int, word: str) -> None:
-    draft.update_step(place, answer=f"{word} {st.session_state['lessons.variant']}")
-
-
 def _choices(step: Step, place: int) -> None:
     """Draw the choices, one per line, and the selection of the correct one."""
     key = f"lessons.{place}.choices"
@@ -270,8 +268,7 @@ def _choices(step: Step, place: int) -> None:
             range(len(step.choices)),
             format_func=lambda i: step.choices[i],
             key="lessons.right",
-            on_change=_take_right,
-            args=(place,),
+            on_change=lambda: draft.update_step(place, right=int(st.session_state["lessons.right"]) + 1),
         )
 
 
@@ -280,57 +277,36 @@ def _take_choices(place: int, key: str) -> None:
     draft.update_step(place, choices=tuple(lines[:MOST_CHOICES]), right=1)
 
 
-def _take_right(place: int) -> None:
-    draft.update_step(place, right=int(st.session_state["lessons.right"]) + 1)
-
-
 def _reveal(step: Step, place: int) -> None:
     """Draw the selection of the screen that shows the answer: the step's own, or another step's on the same page."""
     found = draft.draft()
-    others = [i for i, each in enumerate(found.steps) if i != place and each.page == step.page] if found else []
+    steps = enumerate(found.steps if found else ())
+    others = {i: each.at for i, each in steps if i != place and each.page == step.page}
     st.caption(
         _("Showing the answer changes the screen: {changes}", changes=escape_markdown(step.reveal))
         if step.reveal
         else _("Showing the answer does not change the screen.")
     )
-    if others:
-        with st.container(horizontal=True):
-            for i in others:
-                at = found.steps[i].at if found else ""
-                label = _("Show the answer on the screen of step {place}", place=i + 1)
-                st.button(
-                    label, key=f"lessons.reveal.{i}", type="tertiary", on_click=draft.set_reveal, args=(at, place)
-                )
-            if step.reveal:
-                st.button(
-                    _("Show the answer on the same screen"),
-                    key="lessons.own",
-                    type="tertiary",
-                    on_click=partial(draft.update_step, place, reveal=""),
-                )
+    with st.container(horizontal=True):
+        for i, at in others.items():
+            label = _("Show the answer on the screen of step {place}", place=i + 1)
+            st.button(label, key=f"lessons.reveal.{i}", type="tertiary", on_click=draft.set_reveal, args=(at, place))
+        if others and step.reveal:
+            label, same = _("Show the answer on the same screen"), partial(draft.update_step, place, reveal="")
+            st.button(label, key="lessons.own", type="tertiary", on_click=same)
 
 
 def _words(step: Step, place: int, name: str, label: str) -> None:
-    _text(label, f"{place}.{name}", getattr(step, name), LENGTHS[name], partial(_take_words, place, name))
+    take = lambda words: draft.update_step(place, **{name: words})  # noqa: E731 - used once
+    _text(label, f"{place}.{name}", getattr(step, name), LENGTHS[name], take)
 
 
-def _take_words(place: int, name: str, words: str) -> None:
-    draft.update_step(place, **{name: words})
-
-
-def _take_title(found: Lesson, words: str) -> None:
-    draft.keep(replace(found, title=words or found.title))
+def _take_lesson_text(found: Lesson, name: str, words: str) -> None:
+    if words or name != "title":
+        draft.keep(replace(found, **{name: words}))  # type: ignore[arg-type]
 
 
 def _text(label: str, name: str, value: str, most: int, take: Any) -> None:  # noqa: ANN401 - any callback
     key = f"lessons.text.{name}"
     st.session_state[key] = value
     st.text_input(label, key=key, max_chars=most, on_change=lambda: take(st.session_state[key]))
-
-
-def _open(place: int) -> None:
-    st.session_state[OPEN] = place
-
-
-def _clear() -> None:
-    LessonsOptions.draft.set(None)

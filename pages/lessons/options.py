@@ -3,7 +3,7 @@
 from app.lessons.draft import DRAFT
 from app.lessons.options import is_lesson, read_lesson, write_lesson
 from app.state.controls import Options, link_only_option
-from app.state.url import Field
+from app.state.link_fields import Field
 
 
 class LessonsOptions(Options):

@@ -2,23 +2,50 @@
 
 import streamlit as st
 
-from app.lessons import card
+import attention_core as ac
+from app.lessons import card, draft, lesson
+from app.lessons.lesson import MOST_BYTES
 from app.page import Page
-from app.words.i18n import N_, _
-from pages.lessons import editor, opening
+from app.words.i18n import N_, _, escape_markdown, sentence
+from pages.lessons import editor
 from pages.lessons.options import LessonsOptions
 
 
 def top() -> None:
-    """Draw the list of lessons that ship with the lab, and the upload of a lesson."""
+    """Draw the list of the included lessons."""
     st.html(card.contents())
-    opening.show()
 
 
 def show(given: None) -> None:
-    """Draw the lesson editor."""
-    st.markdown(f"## {_('Make your own')}", anchors=False)
+    """Draw the lesson editor, and the upload of a lesson."""
+    st.markdown(f"## {_('Make your own lesson')}", anchors=False)
     editor.show()
+    _open_file()
+
+
+def _open_file() -> None:
+    """Draw the upload and, for a valid lesson, the buttons that begin and edit it; else an error."""
+    with st.expander(_("Open a lesson file"), icon=":material/upload_file:", width=400):
+        sent = st.file_uploader(
+            _("Lesson file"),
+            type=["toml", "txt"],
+            key="lessons.upload",
+            max_upload_size=1,
+            label_visibility="collapsed",
+        )
+    if sent is None:
+        return
+    try:
+        found = lesson.read(sent.getvalue() if sent.size <= MOST_BYTES else b"x" * (MOST_BYTES + 1))
+    except ac.LabError as error:
+        st.error(escape_markdown(sentence(error)), icon=":material/error:")
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{escape_markdown(found.title)}** · {card.length(found)}", width="content")
+        begun = st.button(_("Begin"), type="primary", icon=":material/play_arrow:", key="lessons.begin")
+        st.button(_("Edit it"), icon=":material/edit:", key="lessons.edit", on_click=draft.keep, args=(found,))
+    if begun:
+        card.begin(found)
 
 
 PAGE = Page(
@@ -26,7 +53,7 @@ PAGE = Page(
     icon=":material/school:",
     section="Understand",
     rank=9,
-    question=N_("Can you predict the result?"),
+    question=N_("Lessons: can you predict the result?"),
     options=LessonsOptions,
     has_causal_switch=False,
     uses_input=False,

@@ -68,9 +68,7 @@ def show(followed: StackReach) -> None:
         )
     full = [label(a) for a in found.patterns if not has_pattern(a.variant)]
     if full:
-        st.caption(
-            _("Not drawn, because these variants allow every pair: {names}.", names=escape_markdown(", ".join(full)))
-        )
+        st.caption(_("{names}: all pairs, not drawn.", names=escape_markdown(", ".join(full))))
 
 
 def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
@@ -84,6 +82,7 @@ def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
         connected_after(whole, followed.depth),
         hide_future(codes.astype(np.float32), causal=followed.found.view.causal),
         frames=[connected_after(whole, depth) for depth in range(1, last + 1)],
+        group=_group(),
     )
 
 
@@ -98,12 +97,16 @@ def connected_after(whole: Reach, depth: int) -> str:
     )
 
 
+def _group() -> str:
+    """Return the heading of the legend of the stack."""
+    return _("First connected by")
+
+
 def _layers(last: int) -> list[Category]:
     """Return the categories of the panel of the stack: layers 1 to ``last``, the token itself, and no layer."""
-    heading = _("First connected by")
     layers = [
-        Category(_("layer {number}", number=number), *colour, group=heading, frame=number)
+        Category(_("layer {number}", number=number), *colour, group=_group(), frame=number)
         for number, colour in enumerate(steps(last), 1)
     ]
-    itself = Category(_("itself"), *OTHER, group=heading, listed=False)
-    return [*layers, itself, Category(_("not connected"), "", "", group=heading)]
+    itself = Category(_("the token itself"), *OTHER, group=_group())
+    return [*layers, itself, Category(_("not connected"), "", "", group=_group())]

@@ -5,8 +5,8 @@ import streamlit as st
 import attention_core as ac
 from app.matrix_board import BoardEvent
 from app.state.controls import choice, link_only_option, place, whole
+from app.state.link_fields import CutError, Field
 from app.state.session import REFERENCE, HashOptions, SharedOptions, with_chosen_settings
-from app.state.url import CutError, Field
 from app.words.i18n import N_, _
 from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
@@ -51,7 +51,7 @@ class MasksOptions(HashOptions):
         lambda: current().stack_layers,
         N_("Layers"),
         widget=st.slider,
-        help=N_("The layers of the stack are repeated until there are this many layers."),
+        layout={"label_visibility": "collapsed", "width": 200},
     )
     front_way = choice({"heard": N_("tokens it reaches"), "hears": N_("tokens that reach it")}, N_("Direction"))
     hash_order = choice({"sorted": N_("sorted"), "original": N_("original")}, N_("Order"))

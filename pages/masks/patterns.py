@@ -9,7 +9,7 @@ from app.jobs.cached import View
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, _n, paragraph
+from app.words.i18n import _, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
@@ -56,28 +56,17 @@ def caption(pattern: Pattern, *, every_head: bool) -> str:
 
 
 def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
-    """Return which pattern allows the fewest pairs, and the depth at which each connects all; "" without patterns."""
+    """Return which pattern allows the fewest pairs, and which never connect all pairs; "" without patterns."""
     if not drawn:
         return ""
     sparsest, pattern = min(drawn.items(), key=lambda item: item[1].pairs)
-    fields = {"name": label(sparsest), "possible": pattern.possible, "share": pattern.pairs / pattern.possible}
+    fields = {"name": label(sparsest), "share": pattern.pairs / pattern.possible}
     if pattern.possible == 1:
         return _("A single token attends only to itself. Use at least two tokens.")
-    deep = {a: p.diameter for a, p in drawn.items() if p.diameter is not None}
-    least = min(deep.values(), default=0)
-    never = ", ".join(label(a) for a in drawn if a not in deep)
-    if len(drawn) == 1:
-        fewest = _("**{name}** allows {share:.1%} of {possible:,} query–key pairs.", **fields)
-        soonest = _n("It connects every pair after {n} layer.", "It connects every pair after {n} layers.", n=least)
-    else:
-        names = ", ".join(label(a) for a, depth in deep.items() if depth == least)
-        fewest = _("Sparsest: **{name}** allows {share:.1%} of {possible:,} query–key pairs.", **fields)
-        soonest = _n(
-            "First to connect every pair: **{names}**, after {n} layer.",
-            "First to connect every pair: **{names}**, after {n} layers.",
-            n=least,
-            names=names,
-        )
+    never = ", ".join(label(a) for a, p in drawn.items() if p.diameter is None)
     return paragraph(
-        fewest, soonest if deep else "", _("Never connects every pair: **{names}**.", names=never) if never else ""
+        _("**{name}** allows {share:.1%} of pairs.", **fields)
+        if len(drawn) == 1
+        else _("Sparsest: **{name}**, {share:.1%} of pairs.", **fields),
+        _("Never connects all pairs alone: **{names}**.", names=never) if never else "",
     )

@@ -12,7 +12,6 @@ from app.figures.front import front
 from app.figures.lines.curves import Curve, curves
 from app.figures.theme import GREY
 from app.jobs import cached
-from app.jobs.cached import View
 from app.state.session import with_chosen_settings
 from app.ui import chart, palette
 from app.ui.lazy import lazy_expander
@@ -52,12 +51,6 @@ class StackReach:
         most = current().stack_layers
         return min(most, self.whole.complete or most) if self.whole else 0
 
-    @property
-    def first(self) -> np.ndarray:
-        """First layer that connects each pair, ``[n, n]``; -1 if none of the layers shown does."""
-        assert self.whole is not None
-        return np.where(self.whole.first > self.depth, -1, self.whole.first)
-
 
 def compute_reach(found: Found) -> StackReach:
     """Return the chosen stack and its reach."""
@@ -65,7 +58,8 @@ def compute_reach(found: Found) -> StackReach:
     refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in refused]
     with cached.spinner(_("Computing the reach of the stack …")):
-        whole = _follow(found.view, stack) if stack else None
+        # The reach of the deepest possible stack is computed, so that the slider only selects how much of it is shown.
+        whole = cached.reach(found.view, tuple(stack), current().stack_layers) if stack else None
     return StackReach(found, stack, refused, whole)
 
 
@@ -73,7 +67,7 @@ def summary(followed: StackReach) -> str:
     """Return which pattern is the sparsest, and how many pairs the stack connects."""
     reached = ""
     if followed.whole is not None:
-        reached = connected([label(a) for a in followed.stack], followed.whole, followed.depth)
+        reached = connected([_(a.title) for a in followed.stack], followed.whole, followed.depth)
     return paragraph(patterns.seen(followed.found.drawn), reached)
 
 
@@ -81,9 +75,9 @@ def show(followed: StackReach) -> None:
     """Draw the curves of connected pairs, and the reach of one token."""
     if followed.whole is None:
         return
-    found, first, depth = followed.found, followed.first, followed.depth
-    _curves(found, followed.stack)
-    _front(found, first, depth)
+    _curves(followed.found, followed.whole)
+    first = followed.whole.first
+    _front(followed.found, np.where(first > followed.depth, -1, first), followed.depth)
     lazy_expander(_("How reach is computed"), _explained, key="reach.explained")
 
 
@@ -108,11 +102,6 @@ def _explained() -> None:
     )
 
 
-def _follow(view: View, stack: list[ac.Attention]) -> Reach:
-    """Return the reach of the deepest possible stack, so that the slider only selects how much of it is shown."""
-    return cached.reach(view, tuple(stack), current().stack_layers)
-
-
 def left_out(refused: Sequence[ac.Attention]) -> str:
     """Return which layers of a stack are left out while causal is on."""
     titles = list(dict.fromkeys(_(a.title) for a in refused))
@@ -129,15 +118,15 @@ def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
     words = " → ".join(stack)
     if reached.complete is not None and depth >= reached.complete:
         return _n(
-            "**{stack}** connects all pairs after {n} layer.",
-            "**{stack}** connects all pairs after {n} layers.",
+            "The stack **{stack}** connects all pairs after {n} layer.",
+            "The stack **{stack}** connects all pairs after {n} layers.",
             n=reached.complete,
             stack=words,
         )
     return paragraph(
         _n(
-            "After {n} layer, **{stack}** connects {share} of pairs.",
-            "After {n} layers, **{stack}** connects {share} of pairs.",
+            "After {n} layer, the stack **{stack}** connects {share} of pairs.",
+            "After {n} layers, the stack **{stack}** connects {share} of pairs.",
             n=depth,
             stack=words,
             share=percent(reached.shares[depth]),
@@ -154,15 +143,13 @@ def percent(share: float) -> str:
     return f"{share:.3%}" if share < 1 and words == "100.0%" else words
 
 
-def _curves(found: Found, stack: list[ac.Attention]) -> None:
-    layers = list(range(current().stack_layers + 1))
+def _curves(found: Found, stack: Reach) -> None:
+    alone = {a: cached.reach(found.view, (a,), current().stack_layers) for a in found.drawn}
+    layers = list(range(len(stack.shares)))
     lines = [
-        Curve(label(a), layers, [100 * s for s in _follow(found.view, [a]).shares], colour=palette.place(a.key))
-        for a in found.drawn
+        *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.place(a.key)) for a, r in alone.items()),
+        Curve(_("stack"), layers, [100 * s for s in stack.shares], colour=GREY, dash="dash"),
     ]
-    lines.append(
-        Curve(_("stack"), layers, [100 * s for s in _follow(found.view, stack).shares], colour=GREY, dash="dash")
-    )
     chart.show(
         curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), form=".1f", height=360),
         key="reach.curves",

@@ -36,7 +36,10 @@ def compose() -> None:
                 help=_("Remove this layer"),
             )
         lazy_popover(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
-        MasksOptions.stack_depth.draw(width=260)
+        repeated = _("The layers of the stack are repeated until there are this many layers.")
+        with st.container(horizontal=True, vertical_alignment="center", width="content"):
+            st.markdown(_("Layers"), help=repeated, width="content")
+            MasksOptions.stack_depth.draw()
 
 
 def _presets() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from app.words.labels import label, readable
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.inputs.labels import number_repeats
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import caption, details
+from pages.matrices.words import caption, details, joined_tokens, without
 
 BOARD = "matrices.board"
 
@@ -44,6 +45,12 @@ class Found:
     labels: tuple[str, ...]
     row: int | None
     difference: bool
+
+    @property
+    def hidden(self) -> str:
+        """The special tokens that the matrices leave out, in words; empty for none."""
+        qkv = self.chosen.qkv
+        return "" if len(self.words) == qkv.n else joined_tokens(list(compress(qkv.tokens, qkv.special)))
 
     @property
     def unit(self) -> str:
@@ -100,9 +107,9 @@ def show(found: Found) -> None:
 
     While a panel's slider is dragged, only this panel is drawn again. The page and the link follow when it is released.
     """
-    n = found.chosen.qkv.n
+    n, hidden, difference = found.chosen.qkv.n, found.hidden, found.difference
     matrix_board(
-        [_panel(a, found.matrices[a], n, difference=found.difference) for a in found.drawn],
+        [_panel(a, found.matrices[a], n, hidden=hidden, difference=difference) for a in found.drawn],
         labels=found.labels,
         key=BOARD,
         scale=MatricesOptions.scale.value,
@@ -111,28 +118,29 @@ def show(found: Found) -> None:
         on_pin=_pin,
         on_turn=_turn,
         # Each visitor's session keeps this callback while the page is open, so it holds the view but no matrices.
-        redraw=partial(_redraw, found.view, n, difference=found.difference),
-        diverging=found.difference,
+        redraw=partial(_redraw, found.view, n, hidden=hidden, difference=difference),
+        diverging=difference,
         ceiling=found.most_of_reference,
-        ceiling_name=_("clipped at softmax's maximum"),
+        above_ceiling=_("above softmax's maximum (up to {most})"),
+        note=without(hidden),
         unit=found.unit,
     )
 
 
-def _redraw(view: View, n: int, key: str, *, difference: bool) -> Panel | None:
+def _redraw(view: View, n: int, key: str, *, hidden: str, difference: bool) -> Panel | None:
     """Return one panel drawn with its variant's current settings; None if the variant has been removed."""
     attention = next((each for each in SharedOptions.variants.value if each.key == key), None)
     if attention is None:
         return None
     with cached.page_lock().acquired(dispatch.visitor()):
-        return _panel(attention, cached.matrix(view, attention), n, difference=difference)
+        return _panel(attention, cached.matrix(view, attention), n, hidden=hidden, difference=difference)
 
 
 def _values(compared: Compared, *, difference: bool) -> np.ndarray:
     return compared.difference if difference else compared.weights
 
 
-def _panel(attention: ac.Attention, compared: Compared, n: int, *, difference: bool) -> Panel:
+def _panel(attention: ac.Attention, compared: Compared, n: int, *, hidden: str, difference: bool) -> Panel:
     budget, knob, title = attention.variant.budget, None, _(attention.title)
     if budget is not None:
         now = getattr(attention.params, budget.name)
@@ -142,7 +150,7 @@ def _panel(attention: ac.Attention, compared: Compared, n: int, *, difference: b
         label(attention) if knob is None else title,
         caption(attention, compared, difference=difference),
         _values(compared, difference=difference),
-        details=details(attention, compared, hidden=len(compared.weights) < n),
+        details=details(attention, compared, hidden=hidden),
         knob=knob,
     )
 

@@ -19,6 +19,6 @@ def show(found: Found) -> None:
     )
     attention = attentions[key]
     if attention in found.matrices:
-        st.markdown(in_one_sentence(attention, found.matrices[attention]))
+        st.markdown(in_one_sentence(attention, found.matrices[attention], causal=found.view.causal))
     about.link_inside(attention)
     about.show(attention, found.chosen)

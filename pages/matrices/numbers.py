@@ -9,6 +9,7 @@ from app.ui.tables import table
 from app.words.i18n import _
 from app.words.labels import label, reference_name
 from attention_core.metrics import Passport, Ranks
+from attention_core.metrics.passport import HEAVIEST
 from pages.matrices.comparison import Found
 from pages.matrices.options import MatricesOptions
 
@@ -21,7 +22,7 @@ def show(found: Found) -> None:
     ranked = len(found.words) <= RANKED or MatricesOptions.ranks.draw()
     kinds = (Passport, Ranks) if ranked else (Passport,)
     known, output_error = chain(*(each.columns().items() for each in kinds)), _("output error")
-    columns = dict(sorted(known, key=lambda each: each[1].compared))
+    columns = dict(sorted(known, key=lambda each: not each[1].compared))
     rows = []
     for attention, m in found.matrices.items():
         row: dict[str, object] = {_("variant"): label(attention)}
@@ -43,19 +44,7 @@ def show(found: Found) -> None:
         hide_index=True,
         column_config={name: st.column_config.NumberColumn(format=form) for name, form in formats.items()},
     )
-    st.caption(
-        _(
-            "Errors, total variation, KL and top-k overlap compare a variant with its reference on the same "
-            "queries, keys and values. Matrix error is the Frobenius norm of the difference between the two "
-            "attention matrices, divided by the norm of the reference's matrix. Output error is the same ratio "
-            "for the outputs, which are the matrix times the values. Total variation and KL (of the "
-            "variant from its reference) are averages over rows. Entropy and S do not depend on the scale or the "
-            "signs of a row. In a row with n allowed keys, S is 1 if all weights are equal. S is 1/√n if a "
-            "single key has all the weight."
-        )
-    )
-    if len(found.words) < found.chosen.qkv.n:
-        st.caption(_("Special tokens are hidden. Only the output error includes them."))
+    st.caption(definitions())
     if found.view.head is None:
         st.caption(
             _(
@@ -66,3 +55,35 @@ def show(found: Found) -> None:
     for attention in found.matrices:
         if attention.variant.reference is not None:
             st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
+
+
+def definitions() -> str:
+    """Return the definitions of the columns as a Markdown list."""
+    lines = (
+        _(
+            "**Matrix error** is the Frobenius norm of the difference between the attention matrices of a variant and "
+            "of its reference, divided by the norm of the reference's matrix. **Output error** is the same ratio for "
+            "the outputs, which are the matrix times the values."
+        ),
+        _(
+            "**Total variation** is half the sum of the absolute differences between a row of the variant and the same "
+            "row of the reference."
+        ),
+        _(
+            "**KL** is the sum of P · ln(P / Q) over the keys of a row. P holds the absolute weights of the variant in "
+            "this row, divided by their sum. Q is the same for the reference. KL is infinite if the variant gives "
+            "weight to a key that has no weight in the reference."
+        ),
+        _(
+            "**Top-k overlap** is the share of the {k} keys with the largest weights in a row that the variant and the "
+            "reference have in common.",
+            k=HEAVIEST,
+        ),
+        _(
+            "**Entropy** is the sum of −P · ln P over the keys of a row. **S** is the mean absolute weight of a row, "
+            "divided by the root of the mean square. In a row with n allowed keys, S is 1 if all weights are equal, "
+            "and 1/√n if a single key has all the weight."
+        ),
+        _("All of these numbers except the two errors are averages over rows."),
+    )
+    return "\n".join(f"- {line}" for line in lines)

@@ -3,7 +3,7 @@
 from typing import Literal
 
 import attention_core as ac
-from app.state import url
+from app.state import link_fields
 from app.state.controls import Control, Options, choice, link_only_option, switch
 from app.state.session import AUTOMATIC, PINNED, SharedOptions
 from app.ui.lazy import lazy_popover
@@ -11,16 +11,16 @@ from app.words.i18n import N_, _
 from attention_core.limits import current
 
 
-def _one_variant() -> url.Field:
-    return url.one_of(None, [variant.key for variant in ac.all_variants()])
+def _one_variant() -> link_fields.Field:
+    return link_fields.one_of(None, [variant.key for variant in ac.all_variants()])
 
 
-def _row() -> url.Field:
+def _row() -> link_fields.Field:
     """Return the field of the pinned query: a token's index, ``none``, or ``auto`` for the row that the page picks."""
-    token = url.whole(AUTOMATIC, 0, current().matrix_tokens - 1)
+    token = link_fields.whole(AUTOMATIC, 0, current().matrix_tokens - 1)
     words = {"none": None, "auto": AUTOMATIC}
     rows = {row: word for word, row in words.items()}
-    return url.Field(
+    return link_fields.Field(
         AUTOMATIC,
         lambda given: words[given[0]] if given in ([word] for word in words) else token.read(given),
         lambda row: [rows.get(row, str(row))],

@@ -16,7 +16,7 @@ def top() -> Found:
     """Draw the variant picker, the board and the pinned query, and return the computed matrices."""
     variant_picker.show()
     found = comparison.of(input_panel.chosen())
-    st.container(key="matrices.headline").markdown(overall(found.matrices))
+    st.container(key="matrices.headline").markdown(overall(found.matrices, causal=found.view.causal))
     comparison.show(found)
     pinned_row.show(found)
     MatricesOptions.below.draw()

@@ -31,7 +31,7 @@ class Rival:
     zero: float
 
 
-def in_one_sentence(attention: Attention, found: Compared) -> str:
+def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = False) -> str:
     """Return the effect of this variant on this input, with its numbers."""
     numbers, name = found.passport, label(attention)
     if attention.word == REFERENCE:
@@ -49,8 +49,9 @@ def in_one_sentence(attention: Attention, found: Compared) -> str:
         "matrix": numbers.relative_error,
         "error": found.output_error,
         "zero": found.uniform_error,
+        "values": _averaged(causal=causal),
     }
-    output = _("Output error: {error:.0%} (using the mean of the values as the output gives {zero:.0%}).", **fields)
+    output = _("Output error: {error:.0%} (averaging {values} would give {zero:.0%}).", **fields)
     if rows_are_distributions(numbers.row_sum_min, numbers.row_sum_max, numbers.negative_mass):
         if _shown(numbers.total_variation) == 0:
             return paragraph(_("**{name}** gives the same weights as {reference}.", **fields), output)
@@ -72,18 +73,18 @@ def in_one_sentence(attention: Attention, found: Compared) -> str:
     )
 
 
-def overall(matrices: Mapping[Attention, Compared]) -> str:
+def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False) -> str:
     """Return how far the variants on screen are from their references (softmax for nearly all)."""
     groups: dict[str, list[Rival]] = {_(REFERENCE): []}
     for attention, found in matrices.items():
         if attention.word != REFERENCE:
             rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
             groups.setdefault(reference_name(attention), []).append(rival)
-    text = paragraph(*(headline(against, rivals) for against, rivals in groups.items() if rivals))
+    text = paragraph(*(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals))
     return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
 
 
-def headline(against: str, rivals: Sequence[Rival]) -> str:
+def headline(against: str, rivals: Sequence[Rival], *, causal: bool = False) -> str:
     """Return which variants come closest to their reference and which are farthest, in the same words in any order.
 
     Variants whose error is not finite are not ranked but named.
@@ -91,6 +92,7 @@ def headline(against: str, rivals: Sequence[Rival]) -> str:
     Args:
         against: the reference's name.
         rivals: at least one, all compared with this reference.
+        causal: whether future keys are hidden, so that the baseline averages the values up to each query.
     """
     ranked = sorted((each for each in rivals if math.isfinite(each.error)), key=lambda each: each.name)
     broken = sorted(each.name for each in rivals if not math.isfinite(each.error))
@@ -99,7 +101,7 @@ def headline(against: str, rivals: Sequence[Rival]) -> str:
         return paragraph(
             _("The output of {against} contains values that are not finite.", against=against), not_finite(broken)
         )
-    words = _ranked(against, ranked) if ranked else ""
+    words = _ranked(against, ranked, causal=causal) if ranked else ""
     if against != _(REFERENCE):
         words = paragraph(
             words,
@@ -121,13 +123,19 @@ def not_finite(names: Sequence[str]) -> str:
     )
 
 
-def _ranked(against: str, rivals: Sequence[Rival]) -> str:
+def _averaged(*, causal: bool) -> str:
+    """Return the values that the baseline averages."""
+    return _("all values up to each query") if causal else _("all values")
+
+
+def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool) -> str:
     """Return the ranking of variants with finite errors next to a finite error of the plain mean of the values."""
     errors = [_shown(rival.error) for rival in rivals]
     low, high, zero = min(errors), max(errors), rivals[0].zero
     fields = {
         "against": against,
         "zero": zero,
+        "values": _averaged(causal=causal),
         "error": min(rival.error for rival in rivals),
         "most": max(rival.error for rival in rivals),
         "first": ", ".join(rival.name for rival, error in zip(rivals, errors, strict=True) if error == low),
@@ -138,25 +146,24 @@ def _ranked(against: str, rivals: Sequence[Rival]) -> str:
     better = low < _shown(zero)
     if low == high and better:
         return _(
-            "**{first}**: {error:.0%} output error compared with {against}. Baseline that outputs the mean of "
-            "the values: {zero:.0%}.",
+            "**{first}**: {error:.0%} output error compared with {against}. Averaging {values} would give {zero:.0%}.",
             **fields,
         )
     if low == high:
         return _(
-            "**{first}**: {error:.0%} output error compared with {against}, no better than a baseline that "
-            "outputs the mean of the values ({zero:.0%}).",
+            "**{first}**: {error:.0%} output error compared with {against}, no better than averaging {values} "
+            "({zero:.0%}).",
             **fields,
         )
     if better:
         return _(
             "Closest to {against}: **{first}** ({error:.0%} output error). Farthest: **{last}** ({most:.0%}). "
-            "Baseline that outputs the mean of the values: {zero:.0%}.",
+            "Averaging {values} would give {zero:.0%}.",
             **fields,
         )
     return _(
-        "No variant beats a baseline that outputs the mean of the values ({zero:.0%} output error). Closest to "
-        "{against}: **{first}** ({error:.0%}). Farthest: **{last}** ({most:.0%}).",
+        "No variant beats averaging {values} ({zero:.0%} output error). Closest to {against}: **{first}** "
+        "({error:.0%}). Farthest: **{last}** ({most:.0%}).",
         **fields,
     )
 
@@ -167,7 +174,7 @@ def _shown(error: float) -> float:
 
 
 def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
-    """Return the line under a panel's title: the error, its reference if that is not softmax, and the entropy.
+    """Return the two lines under a panel's title: its errors, and the entropy or what it is compared with.
 
     Args:
         attention: the variant.
@@ -177,46 +184,64 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
     numbers = found.passport
     if not math.isfinite(numbers.row_sum_max):
         return _("Some weights are not finite. Use smaller queries and keys.")
-    entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy).replace(" ", "\N{NO-BREAK SPACE}")
+    entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy)
     if attention.word == REFERENCE:
-        return entropy
-    error = _("matrix error {error:.2f}", error=numbers.relative_error).replace(" ", "\N{NO-BREAK SPACE}")
+        return f"{_('reference')}\n{entropy}"
+    errors = _(
+        "output error {output:.0%} · matrix error {matrix:.0%}",
+        output=found.output_error,
+        matrix=numbers.relative_error,
+    )
     if difference:
-        return _("difference from {reference} · {error}", reference=reference_name(attention), error=error)
+        return f"{errors}\n{_('difference from {reference}', reference=reference_name(attention))}"
     if attention.variant.reference is not None:
-        return _("{error} · reference {reference}", reference=reference_name(attention), error=error)
-    return f"{error} · {entropy}"
+        return f"{errors}\n{_('reference {reference}', reference=reference_name(attention))}"
+    return f"{errors}\n{entropy}"
 
 
-def details(attention: Attention, found: Compared, *, hidden: bool) -> str:
+def details(attention: Attention, found: Compared, *, hidden: str) -> str:
     """Return the tooltip of a panel's line: errors with their tokens, entropy, and row sums other than one.
 
     Args:
         attention: the variant.
         found: its numbers.
-        hidden: whether special tokens are hidden. The matrix error then covers the shown tokens only, the output
-            error all tokens.
+        hidden: the special tokens that the matrix leaves out, as `joined_tokens` returns them; only the output error
+            includes them.
     """
     numbers = found.passport
     if not math.isfinite(numbers.row_sum_max):
         return ""
     words = [_("Entropy {entropy:.2f} nats", entropy=numbers.entropy)]
     if attention.word != REFERENCE:
-        errors = {"error": numbers.relative_error, "output": found.output_error}
-        if hidden:
-            words.append(
-                _("matrix error {error:.2f} (shown tokens) · output error {output:.2f} (all tokens)", **errors)
-            )
-        else:
-            words.append(_("matrix error {error:.2f} · output error {output:.2f}", **errors))
-        words.append(_("reference {name}", name=reference_name(attention)))
+        words += [
+            _(
+                "output error {output:.0%} · matrix error {matrix:.0%}",
+                output=found.output_error,
+                matrix=numbers.relative_error,
+            ),
+            _("reference {reference}", reference=reference_name(attention)),
+        ]
     if not rows_of_one(numbers.row_sum_min, numbers.row_sum_max):
         words.append(_("rows sum to {sums}", sums=span(numbers.row_sum_min, numbers.row_sum_max, ".3g")))
     if numbers.negative_mass > NEGATIVE:
         words.append(
             _("negative weights make up {share:.1%} of the sum of absolute weights", share=numbers.negative_mass)
         )
-    return " · ".join(words)
+    text = " · ".join(words)
+    return paragraph(f"{text}.", without(hidden)) if hidden else text
+
+
+def joined_tokens(tokens: Sequence[str]) -> str:
+    """Return different tokens in a list; empty for none."""
+    *others, last = dict.fromkeys(tokens) or ("",)
+    return _("{others} and {last}", others=", ".join(others), last=last) if others else last
+
+
+def without(hidden: str) -> str:
+    """Return which numbers on the page leave out the hidden special tokens; empty if none are hidden."""
+    if not hidden:
+        return ""
+    return _("All numbers are computed without {tokens}, except for the output error.", tokens=hidden)
 
 
 def attends_to(most: Sequence[Share], labels: Sequence[str]) -> str:
@@ -228,13 +253,9 @@ def attends_to(most: Sequence[Share], labels: Sequence[str]) -> str:
 
 def changed(lost: Sequence[Share], gained: Sequence[Share], labels: Sequence[str], against: str) -> str:
     """Return the keys whose weight for a query decreased or increased most in a variant, compared with a reference."""
-    parts = [
-        _("largest decreases: {keys}", keys=_keys(lost, labels, "+.2f")) if lost else "",
-        _("largest increases: {keys}", keys=_keys(gained, labels, "+.2f")) if gained else "",
-    ]
-    if not any(parts):
+    if not (lost or gained):
         return _("every weight is within {least} of the weight in {against}", least=SEEN, against=against)
-    words = " · ".join(filter(None, parts))
+    words = _("largest changes: {keys}", keys=_keys([*lost, *gained], labels, "+.2f"))
     return words if against == _(REFERENCE) else _("{words} (compared with {against})", against=against, words=words)
 
 

@@ -7,10 +7,10 @@ from functools import partial
 import streamlit as st
 
 from app.reading_board import ReadingState
-from app.state import presets, url
+from app.state import link_fields, presets
 from app.state.controls import Control, Options, choice, link_only_option, place, selection, switch, whole
+from app.state.link_fields import CutError, Field
 from app.state.session import SharedOptions, read_text, write_text
-from app.state.url import CutError, Field
 from app.ui.export_metadata import shortened
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n
@@ -69,7 +69,7 @@ def layers_of(count: Callable[[], int]) -> Control[tuple[int, int]]:
     """Return the control of the first and last replaced layer, among ``count()`` layers."""
 
     def read(given: list[str]) -> tuple[int, int]:
-        layers = layer_range(url.only(given), count())
+        layers = layer_range(link_fields.only(given), count())
         return layers[0], layers[-1]
 
     def accepts(value: object) -> bool:

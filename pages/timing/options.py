@@ -3,7 +3,7 @@
 import streamlit as st
 
 import attention_core as ac
-from app.state import url
+from app.state import link_fields
 from app.state.controls import Options, choice, link_only_option, selection, switch, whole
 from app.state.session import SharedOptions
 from app.ui import chart
@@ -24,7 +24,7 @@ MOST_ROUNDS = 25
 """Maximum rounds of a run; the quartiles change little after these."""
 FORMS: dict[Form, str] = {"fused": N_("torch's fused kernel"), "explicit": N_("explicit n × n scores")}
 """Ways to apply a mask to the full matrix."""
-SIDES = {"ratio": N_("Relative time"), "memory": N_("Peak memory"), "work": N_("Multiply-adds")}
+SIDES = {"ratio": N_("Time"), "memory": N_("Memory"), "work": N_("Multiply-adds")}
 """Charts that can be shown next to the time chart."""
 
 
@@ -43,7 +43,7 @@ class TimingOptions(Options, prefix="t_"):
     dtype = choice({name: name for name in DTYPES}, N_("Data type"))
     first = selection(lambda: {n: str(n) for n in doublings()}, N_("Shortest n"), default=SIZES[0], link="t_from")
     last = link_only_option(
-        lambda: url.one_of(min(SIZES[-1], current().timed_tokens), doublings()),
+        lambda: link_fields.one_of(min(SIZES[-1], current().timed_tokens), doublings()),
         N_("Longest n"),
         link="t_to",
         widget=st.selectbox,
@@ -61,7 +61,7 @@ class TimingOptions(Options, prefix="t_"):
     )
     side = choice(SIDES, N_("Second chart"))
     masked = link_only_option(
-        lambda: url.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
+        lambda: link_fields.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
         N_("Full attention with mask of (dotted)"),
         help=N_(
             "Full attention computes all pairs and hides those that this variant skips. The comparison shows how "
@@ -70,9 +70,9 @@ class TimingOptions(Options, prefix="t_"):
     )
     form = choice(FORMS, N_("Apply mask to"))
     columns = switch(False, N_("All columns"))
-    at = link_only_option(lambda: url.one_of(None, doublings()), N_("Table at n"))
+    at = link_only_option(lambda: link_fields.one_of(None, doublings()), N_("Table at n"))
     recorded = link_only_option(
-        lambda: url.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run (dashed)"), link="t_beside"
+        lambda: link_fields.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run (dashed)"), link="t_beside"
     )
 
 

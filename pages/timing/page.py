@@ -12,17 +12,19 @@ from pages.timing.options import TimingOptions
 
 def show(_top: None) -> None:
     """Draw the controls, the run with its results, and the method."""
-    row = st.container(horizontal=True, vertical_alignment="bottom")
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="controls.timing")
     with row:
         spec = options.show()
         recorded = recorded_run.show(spec)
     summary = st.container(key="timing.summary").empty()
-    left, right = st.columns([11, 9], vertical_alignment="bottom")
+    left, right = st.columns(2)
     with left:
         st.markdown("## " + _("Time of one call"), anchors=False)
         places = [summary, st.empty()]
     with right:
-        TimingOptions.side.draw(label_visibility="collapsed")
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="top"):
+            st.markdown("## " + _(results.TITLES[TimingOptions.side.value]), anchors=False, width="content")
+            TimingOptions.side.draw(label_visibility="collapsed")
         places.append(st.empty())
     timing_runs.run_here(spec, row, lambda run, key: results.show(run, recorded, places, f"timing.{key}"))
     words.show_method()

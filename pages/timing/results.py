@@ -14,20 +14,26 @@ from app.figures.theme import GREY, SERIES, add_line
 from app.jobs.timing_runs import Series, crossing_text, stamp_lines, summary_text
 from app.ui import chart, export, palette
 from app.ui.about import what_is_counted
-from app.words.i18n import N_, _, _n, escape_markdown
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
 from attention_core.benchmarking.run_records import Run, samples
 from attention_core.benchmarking.run_summary import Overtaking, growth, of_variant, overtaking, ratios
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import MIB, between, format_interpolated
-from pages.timing.options import SIDES, TimingOptions, subjects
+from pages.timing.options import TimingOptions, subjects
 from pages.timing.words import least_memory, masking
 
 HEIGHT = 370
 """Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
+TITLES = {
+    "ratio": N_("Time relative to softmax"),
+    "memory": N_("Peak memory of one call"),
+    "work": N_("Multiply-adds of one call"),
+}
+"""Titles of the charts that can be shown next to the time chart."""
 UNITS = {"ratio": N_("× softmax's time"), "memory": N_("MiB beyond the inputs"), "work": N_("multiply-adds, counted")}
-"""Axis titles of the charts that can be shown next to the time chart."""
+"""Their axis titles."""
 
 
 def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator], key: str) -> None:
@@ -46,15 +52,20 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
         st.info(_("No measurements yet. Press “Run on this machine”."), icon=":material/timer:")
         return
     first = [line for line in found if line.live] or found
-    summary.markdown("  \n".join(filter(None, (summary_text(first), least_memory(first), masking(first)))))
+    settings = [text for run, on in runs for text in other_settings(run, live=on)]
+    texts = (summary_text(first), least_memory(first), masking(first), *settings)
+    summary.markdown("  \n".join(filter(None, texts)))
     with left.container():
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
-        _chart([*times, *crossovers(found)], _("ms"), runs, found, f"{key}.time", "time")
+        _chart([*times, *crossovers(found)], _("time (ms)"), runs, found, f"{key}.time", "time")
     with right.container():
         side = TimingOptions.side.value
-        _chart(side_lines(side, found), _(UNITS[side]), runs, found, f"{key}.{side}", side)
+        if drawn := side_lines(side, found):
+            _chart(drawn, _(UNITS[side]), runs, found, f"{key}.{side}", side)
+        else:
+            st.info(_("Add a variant to compare its time with softmax's time."))
     names = {attention.key: name(attention) for attention in subjects()}
-    sentences = [each for run, on in runs for each in (*left_out(run, names, live=on), *otherwise(run, live=on))]
+    sentences = [each for run, on in runs for each in (*left_out(run, names, live=on), *not_measured(run, live=on))]
     if sentences:
         st.caption("  \n".join(f":material/block: {each}" for each in sentences))
     _show_table(found, f"{key}.table", is_last=key.endswith("end"))
@@ -174,10 +185,8 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], fou
 
 
 def end_name(line: Series) -> str:
-    """Return the label at a curve's end: the variant, and whether its run is incomplete."""
-    title = _(attention_from_word(line.word).title)
-    if line.masked:
-        title = _("{name}, as a mask", name=title)
+    """Return the label at a curve's end: the variant as measured, and whether its run is incomplete."""
+    title = _("{name} (fused\N{NO-BREAK SPACE}kernel)", name=line.name) if line.is_reference else line.name
     return _("{name}, so far", name=title) if unfinished(line.run) else title
 
 
@@ -188,7 +197,7 @@ def _chart(
     figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=sizes, height=HEIGHT)
     if name == "ratio":
         add_line(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
-    text = _("Lines: {what} against the number of tokens", what=_(SIDES[name]) if name in SIDES else _("time"))
+    text = _("Lines: {what} against the number of tokens", what=_(TITLES.get(name, N_("Time of one call"))))
     chart.show(
         add_machine_stamp(figure, [part for run, on in runs for part in stamp_lines(run, live=on)]),
         key=key,
@@ -257,8 +266,8 @@ def _columns(n: int) -> dict[str, Any]:
         **dict.fromkeys((_("multiply-adds"), _("by formula"), _("per second")), number(format="compact")),
         "R²": number(format="%.3f"),
         _at(n): number(format="%.3g"),
-        _("peak MiB"): number(format="%.1f"),
-        _("faster from"): st.column_config.TextColumn(width=225),
+        _("peak MiB"): number(format="%.3g"),
+        _("faster from"): st.column_config.TextColumn(width=250),
     }
 
 
@@ -288,31 +297,48 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
     ]
 
 
-def otherwise(run: Run, *, live: bool) -> list[str]:
-    """Return which chosen variants a run did not measure, and which it measured with other settings.
+def words_of(run: Run) -> dict[str, list[str]]:
+    """Return the words that a run measured, by the variant's key."""
+    found: dict[str, list[str]] = {}
+    for word in run.spec.variants:
+        found.setdefault(word.partition("~")[0], []).append(word)
+    return found
+
+
+def not_measured(run: Run, *, live: bool) -> list[str]:
+    """Return which chosen variants a run did not measure, in at most one sentence; a mask only if it was chosen.
 
     Args:
         run: the run.
         live: whether the run was made on this machine in this session.
     """
+    measured = words_of(run)
+    missing = [
+        escape_markdown(name(each))
+        for each in subjects()
+        if each.key not in measured and not (isinstance(each, Masked) and TimingOptions.masked.value is None)
+    ]
     where = _("the live run") if live else _("the recorded run")
-    measured: dict[str, list[str]] = {}
-    for word in run.spec.variants:
-        measured.setdefault(word.partition("~")[0], []).append(word)
-    missing = [escape_markdown(name(each)) for each in subjects() if each.key not in measured]
+    return [_("Not in {run}: {names}.", run=where, names=", ".join(missing))] if missing else []
+
+
+def other_settings(run: Run, *, live: bool) -> list[str]:
+    """Return which variants a run measured with other settings than the chosen ones, in at most one sentence."""
+    measured = words_of(run)
     others = [
         _(
             "{own} instead of {chosen}",
-            own=escape_markdown(name(attention_from_word(words[0]))),
+            own=f"**{escape_markdown(name(attention_from_word(words[0])))}**",
             chosen=escape_markdown(name(each)),
         )
         for each in subjects()
         if (words := measured.get(each.key)) and each.word not in words
     ]
-    return [
-        *([_("Not in {run}: {names}.", run=where, names=", ".join(missing))] if missing else []),
-        *([_("Other settings in {run}: {names}.", run=where, names="; ".join(others))] if others else []),
-    ]
+    if not others:
+        return []
+    text = _("The live run measured {names}.") if live else _("The recorded run measured {names}.")
+    more = _("To measure your settings, press “Run on this machine”.")
+    return [":material/info: " + paragraph(_(text, names="; ".join(others)), more)]
 
 
 def csv(found: Sequence[Series]) -> bytes:

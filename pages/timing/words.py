@@ -33,14 +33,14 @@ def least_memory(found: Sequence[Series]) -> str:
     values = {"n": n, "name": escape_markdown(other), "own": memory(own), "other": memory(least)}
     if own <= least:
         text = _(
-            "At {n:,} tokens, **softmax's fused kernel needs the least memory**: {own} beyond its inputs. The second "
-            "best, {name}, needs {other}.",
+            "At {n:,} tokens, **softmax's fused kernel needs the least memory**: {own} beyond its inputs, compared "
+            "with {other} for {name}.",
             **values,
         )
     else:
         text = _(
-            "At {n:,} tokens, **{name} needs the least memory**: {other} beyond its inputs. Softmax's fused kernel "
-            "needs {own}.",
+            "At {n:,} tokens, **{name} needs the least memory**: {other} beyond its inputs, compared with {own} for "
+            "softmax's fused kernel.",
             **values,
         )
     decodes = found[0].run.spec.mode == "decode"
@@ -105,8 +105,9 @@ def show_method() -> None:
                 "need too much memory are skipped.\n\n"
                 "**Growth.** The exponent is the slope of a line fitted to the {tail} longest lengths on log-log "
                 "axes. R² is the quality of that fit, at most 1. *Faster from* is the interpolated length from which "
-                "every measured ratio to softmax is below 1. *No clear difference* means that the quartiles of the "
-                "ratio at the longest length lie on both sides of 1.\n\n"
+                "every measured ratio to softmax is below 1. In *between a and b*, the ratio's lower quartile is at "
+                "least 1 at length a, and its upper quartile is below 1 from length b on. *No clear difference* means "
+                "that the quartiles of the ratio at the longest length lie on both sides of 1.\n\n"
                 "**Memory.** The peak is the largest number of bytes allocated at the same time, without the inputs. "
                 "On the CPU, only tensors are counted, not buffers inside a kernel. On CUDA, the allocator's peak is "
                 "used.\n\n"

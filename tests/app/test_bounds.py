@@ -10,7 +10,7 @@ import pytest
 from transformers import BertConfig
 
 import attention_core as ac
-from app.state import url
+from app.state import refusals, url
 from app.state.session import SharedOptions
 from attention_core import limits
 from attention_core.benchmarking.counting import Counts
@@ -65,7 +65,7 @@ def opened(options, name):
     def told(words):
         kinds = options.fields()
         values, refused = url.read_link({name: words}, kinds)
-        return url.refusal(values, kinds, dict.fromkeys(refused, words)) if refused else None
+        return refusals.refusal(values, kinds, dict.fromkeys(refused, words)) if refused else None
 
     return told
 

@@ -50,7 +50,7 @@ def test_names_without_room_have_no_places(high, fits):
 
 def names(figure):
     """Return the annotations at the ends of lines, by line name."""
-    found = figure["layout"].get("annotations", ())
+    found = [each for each in figure["layout"].get("annotations", ()) if "name" in each]
     return {figure["data"][int(each["name"].removeprefix(PREFIX))]["name"]: each for each in found}
 
 
@@ -118,7 +118,7 @@ def test_a_long_name_takes_several_lines_and_the_margin_is_as_wide_as_the_longes
 
 
 def test_on_a_narrow_screen_the_names_stand_in_a_legend_beneath():
-    wide = curves(lines(3), x_title="", y_title="", mark=2.0, log_x=True)
+    wide = curves(lines(3), x_title="", y_title="", mark=(2.0, "here"), log_x=True)
     narrow = with_legend_below(wide)
     assert ("dtick" in wide["layout"]["xaxis"], "dtick" in narrow["layout"]["xaxis"]) == (True, False)
     Figure(narrow)
@@ -153,3 +153,25 @@ def test_a_point_may_lead_on():
     assert figure["layout"]["meta"] == {"way": "page?v="}
     assert figure["data"][0]["meta"] == {"ways": ["1", "2"]}
     assert figure["data"][0]["customdata"] == ["one", "two"]
+
+
+@pytest.mark.parametrize(("at", "side"), [(1.5, "left"), (6.0, "right"), (9.5, "right")])
+def test_the_label_of_a_mark_avoids_arrows_and_the_right_edge(at, side):
+    """Check a label with room, one before the arrow of a line that leaves the axis at 7, and one at the edge."""
+    leaves = Curve("a", [0, 6, 8, 10], [0.0, 0.0, 2.0, 0.0])
+    figure = curves([leaves], x_title="", y_title="", top=1.0, mark=(at, "here"))
+    arrows = [each for each in figure["layout"]["annotations"] if "▲" in each["text"]]
+    assert [each["x"] for each in arrows] == [7.0, 9.0]
+    [label] = [each for each in figure["layout"]["annotations"] if each["text"] == "here"]
+    assert (label["x"], label["xanchor"]) == (at, side)
+
+
+def test_a_line_that_ends_above_the_axis_has_an_arrow_after_its_name():
+    figure = curves([Curve("a", [0, 1], [0.0, 3.0]), Curve("b", [0, 1], [0.0, 0.5])], x_title="", y_title="", top=1.0)
+    assert {name: each["text"].endswith(" ▲") for name, each in names(figure).items()} == {"a": True, "b": False}
+
+
+def test_the_name_of_a_single_point_with_its_own_symbol_is_next_to_it():
+    figure = curves([*lines(1), Curve("star", [5], [0.5], symbol="star")], x_title="", y_title="")
+    assert (names(figure)["star"]["x"], names(figure)["star"]["y"]) == (5, 0.5)
+    assert names(figure)["line 0"]["xref"] == "paper"

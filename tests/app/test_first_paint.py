@@ -1,11 +1,14 @@
-"""Tests that the first HTML page contains the app's styles."""
+"""Tests that the first HTML page contains the app's styles and the server's address."""
 
+import base64
 import gzip
+import hashlib
 
 import pytest
 from driver import complete
 
-from app.server.first_paint import FirstPaint
+from app.server import security_headers
+from app.server.first_paint import ADDRESS, FirstPaint
 
 PAGE = b"<html><head></head><body><div></div></body></html>"
 
@@ -36,7 +39,7 @@ def answered(path="/entropy", query="", *, kind=b"text/html; charset=utf-8", acc
 def test_a_page_ends_with_the_styles(chunks):
     headers, body = answered(chunks=chunks)
     before, after = body.split(b"<style>")
-    assert before == PAGE.removesuffix(b"</body></html>")
+    assert before == PAGE.removesuffix(b"</body></html>") + f"<script>{ADDRESS}</script>".encode()
     assert b"stMainBlockContainer" in after
     assert after.endswith(b"</style></body></html>")
     assert int(headers[b"content-length"]) == len(body)
@@ -48,3 +51,8 @@ def test_other_answers_stay_as_they_are():
     assert gzip.decompress(body) == PAGE
     assert headers[b"etag"] == b'"x"'
     assert answered(kind=b"application/json")[1] == PAGE
+
+
+def test_the_policy_allows_the_script_with_the_servers_address():
+    digest = base64.b64encode(hashlib.sha256(ADDRESS.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in security_headers.policy()

@@ -67,6 +67,8 @@ def flat_1():
     most = math.log(before.chosen.qkv.n - 2)
     assert passport(after, "linear").entropy > 0.99 * most, "linear attention's rows are almost uniform"
     assert passport(before, "softmax").entropy < 0.6 * most
+    assert f"{passport(before, 'softmax').entropy:.2f} {most:.2f}" == "2.64 4.64"
+    assert before.chosen.qkv.n - 2 == 104
 
 
 def flat_2():
@@ -88,6 +90,8 @@ def flat_4():
     n = sharp.chosen.qkv.n - 2
     assert passport(spread, "softmax").entropy > 0.9 * math.log(n) > passport(sharp, "softmax").entropy
     assert number(spread, "output_error", "linear") < number(sharp, "output_error", "linear")
+    for screen in (sharp, spread):
+        assert 0.9 * uniform(screen) < number(screen, "output_error", "linear") < uniform(screen), "a little better"
 
 
 def window_and_sink_1():
@@ -134,6 +138,7 @@ def local_then_atrous_1():
 def local_then_atrous_2():
     before, after = asked("local_then_atrous", 2), revealed("local_then_atrous", 2)
     n = after.chosen.qkv.n
+    assert n - 1 == 105, "the distance from the first token to the last"
     assert number(before, "depth", "local") == math.ceil((n - 1) / 16)
     assert number(after, "depth", "local") == math.ceil((n - 1) / 4), "the reach grows by one window per layer"
 
@@ -180,9 +185,8 @@ def nystrom_performer_3():
     screen = revealed("nystrom_performer", 3)
     errors = [median_error(screen, ac.get("nystrom", landmarks=m)) for m in (4, 8, 16, 32, 64)]
     assert errors[-1] < 0.5 * errors[0], "it falls overall"
-    assert errors != sorted(errors, reverse=True), "though not at every step"
-    features = screen.variant("performer").params.features
-    assert features == 16 * screen.variant("nystrom").params.landmarks
+    assert screen.variant("performer").params.features == 256
+    assert screen.variant("nystrom").params.landmarks == 16
     assert median_error(screen, screen.variant("performer")) > uniform(screen) / 100
 
 
@@ -216,6 +220,7 @@ def pooling_2():
 def pooling_3():
     screen = revealed("pooling", 3)
     assert moved(screen, screen.variant("linformer"), 20) == (20, 1)
+    assert 0 < moved(screen, screen.variant("power_bert"), 20)[0] < 20
     assert screen.variant("power_bert").params.keep == 0.5
     assert 0 < moved(screen, screen.variant("power_bert"), 20)[1] < 1, "the leak is not complete"
     [task] = leak_tasks(screen.chosen.source, ["power_bert"], head=screen.chosen.head)
@@ -252,6 +257,7 @@ def log_n_2():
 def log_n_3():
     at, _by_length = entropies(3)
     slopes = table(at)["slope against log n"]
+    assert f"{float(table(entropies(2)[0])['slope against log n']['Softmax']):.2f}" == "0.80"
     assert 0.1 < float(slopes["Softmax · log n, n₀ 512"]) < float(slopes["Softmax"])
 
 

@@ -18,7 +18,7 @@ from app.lessons.screen import Screen
 from app.lessons.shipped import ORDER, shipped
 from app.measures import PageMeasure, verdict
 from app.page import discover
-from app.state.url import UNREADABLE
+from app.state.link_fields import UNREADABLE
 from app.words.labels import label
 
 STEPS = [(key, place) for key, each in shipped().items() for place in range(1, 1 + len(each.steps))]

@@ -11,7 +11,7 @@ from no_model import without_a_model
 
 import attention_core as ac
 from app.page import discover
-from app.state import session, url
+from app.state import link_fields, refusals, session, url
 from app.state.controls import Control, Options
 from app.state.session import SharedOptions
 from app.state.url import LINK
@@ -110,7 +110,7 @@ def others(kind):
     for words in WORDS:
         try:
             found.append(kind.read(words))
-        except url.UNREADABLE:
+        except link_fields.UNREADABLE:
             continue
     return [value for value in found if value != kind.default]
 
@@ -121,14 +121,14 @@ def test_hostile_words_fall_back_and_are_named(page):
         for word in HOSTILE:
             values, refused = url.read_link({name: [word]}, {name: kind})
             assert (values, refused) == ({name: kind.default}, (name,)), (name, word)
-            assert f"{name} is " in url.refusal(values, {name: kind}, {name: [word]})
+            assert f"{name} is " in refusals.refusal(values, {name: kind}, {name: [word]})
 
 
 @pytest.mark.parametrize("word", [" ", "The cat sat.", "a " * 1750])
 def test_a_text_written_into_an_address_as_it_is_is_told_what_a_link_holds(word):
     fields = Options.shared()
     values, refused = url.read_link({"text": [word]}, fields)
-    told = url.refusal(values, fields, {name: [word] for name in refused})
+    told = refusals.refusal(values, fields, {name: [word] for name in refused})
     assert "a compressed text of up to 20,000 characters, or an example: " in told
     assert "@story" in told
     assert url.read_link({"text": session.write_text(word)}, fields) == ({**values, "text": word}, ())
@@ -156,8 +156,8 @@ def test_every_value_travels_in_a_link(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_opens_on_a_link_of_nothing_but_hostile_words(page):
     known = list(own(page))
-    for start in range(0, len(known), url.NAMED):
-        names = known[start : start + url.NAMED]
+    for start in range(0, len(known), refusals.NAMED):
+        names = known[start : start + refusals.NAMED]
         at = open_tiny(page, dict.fromkeys(names, "perhaps"))
         assert not at.exception
         assert not at.error

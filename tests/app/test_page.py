@@ -8,7 +8,8 @@ from driver import assert_says, spoken, visit
 import pages
 from app import page as frame
 from app.state.controls import Options, choice, link_only_option, place, stops, switch, whole
-from app.state.url import LINK, Field
+from app.state.link_fields import Field
+from app.state.url import LINK
 
 TOY = '''
 """Toy: how warm is it?"""

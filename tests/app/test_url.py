@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
-from app.state import presets, session, url
+from app.state import link_fields, presets, refusals, session, url
 from app.state.controls import Options
 from app.state.session import SharedOptions
 from attention_core.limits import current
 
 KNOWN = Options.shared() | {
-    "tone": url.one_of("sqrt", ["sqrt", "linear", "log"]),
-    "row": url.whole(None, 0, current().matrix_tokens - 1),
+    "tone": link_fields.one_of("sqrt", ["sqrt", "linear", "log"]),
+    "row": link_fields.whole(None, 0, current().matrix_tokens - 1),
 }
 
 
@@ -162,11 +162,11 @@ def test_no_link_whatever_it_holds_raises(given_link):
     assert set(rejected) <= set(given_link)
 
 
-REFUSAL = {name: url.one_of(default, range(50)) for name, default in (("a", 3), ("b", None))}
+REFUSAL = {name: link_fields.one_of(default, range(50)) for name, default in (("a", 3), ("b", None))}
 
 
 def refused(**words):
-    return url.refusal({"a": 4, "b": None}, REFUSAL, words)
+    return refusals.refusal({"a": 4, "b": None}, REFUSAL, words)
 
 
 def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
@@ -185,16 +185,20 @@ def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
 @pytest.mark.parametrize(
     ("kind", "word", "told"),
     [
-        (url.whole(3, 1, 2048), "2049", "a is “3”, not “2049”: it takes 1 to 2,048."),
-        (url.whole(3, 1, 2048), "2048", "a is “3”, not “2048”."),  # the current input has fewer
-        (url.number(3.0, 0.5, 16.0), "16.5", "a is “3”, not “16.5”: it takes 0.5 to 16."),
-        (url.number(3.0, 0.5, 16.0), "16", "a is “3”, not “16”."),
-        (url.one_of(3, range(1, url.NAMED)), "0", "not “0”: it takes 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11."),
-        (url.one_of(3, range(url.NAMED + 1)), "-1", "a is “3”, not “-1”."),
+        (link_fields.whole(3, 1, 2048), "2049", "a is “3”, not “2049”: it takes 1 to 2,048."),
+        (link_fields.whole(3, 1, 2048), "2048", "a is “3”, not “2048”."),  # the current input has fewer
+        (link_fields.number(3.0, 0.5, 16.0), "16.5", "a is “3”, not “16.5”: it takes 0.5 to 16."),
+        (link_fields.number(3.0, 0.5, 16.0), "16", "a is “3”, not “16”."),
+        (
+            link_fields.one_of(3, range(1, link_fields.LISTED)),
+            "0",
+            "not “0”: it takes 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11.",
+        ),
+        (link_fields.one_of(3, range(link_fields.LISTED + 1)), "-1", "a is “3”, not “-1”."),
     ],
 )
 def test_a_value_beyond_its_bounds_is_told_them(kind, word, told):
-    assert url.refusal({"a": 3}, {"a": kind}, {"a": [word]}).endswith(told)
+    assert refusals.refusal({"a": 3}, {"a": kind}, {"a": [word]}).endswith(told)
 
 
 def test_only_too_many_variants_are_told_how_many_it_takes():
@@ -203,28 +207,28 @@ def test_only_too_many_variants_are_told_how_many_it_takes():
         (["nystrom~landmarks~0"], "landmarks\\~0”."),
         (["softmax", "local", "local"], "not “softmax, local, local”: it takes up to 16, each once."),
     ):
-        assert url.refusal({"a": kind.default}, {"a": kind}, {"a": words}).endswith(told)
+        assert refusals.refusal({"a": kind.default}, {"a": kind}, {"a": words}).endswith(told)
 
 
 def test_a_word_of_a_link_is_cut_and_never_markup():
-    assert "not “" + "x" * url.WORD + "”" in refused(a=["x" * url.WORD])
-    assert "not “" + "x" * url.WORD + "…”" in refused(a=["x" * (url.WORD + 1)])
+    assert "not “" + "x" * refusals.WORD + "”" in refused(a=["x" * refusals.WORD])
+    assert "not “" + "x" * refusals.WORD + "…”" in refused(a=["x" * (refusals.WORD + 1)])
     assert r"not “\*a\*”" in refused(a=["*a*"])
 
 
-@pytest.mark.parametrize(("count", "ends"), [(url.NAMED, "”."), (url.NAMED + 2, "” and 2 more.")])
+@pytest.mark.parametrize(("count", "ends"), [(refusals.NAMED, "”."), (refusals.NAMED + 2, "” and 2 more.")])
 def test_of_many_refused_values_the_number_is_told(count, ends):
     words = refused(**{f"n{i}": ["1"] for i in range(count)})
-    assert words.endswith(f"“n{url.NAMED - 1}{ends}")
+    assert words.endswith(f"“n{refusals.NAMED - 1}{ends}")
 
 
 def test_a_long_default_is_called_one():
-    long, brief = "x" * (url.WORD + 1), "x" * url.WORD
+    long, brief = "x" * (refusals.WORD + 1), "x" * refusals.WORD
     for default, shown in ((long, "the default"), (brief, f"“{brief}”")):
-        assert f"a is {shown}, not “?”" in url.refusal(
-            {"a": default}, {"a": url.one_of(default, [default])}, {"a": ["?"]}
+        assert f"a is {shown}, not “?”" in refusals.refusal(
+            {"a": default}, {"a": link_fields.one_of(default, [default])}, {"a": ["?"]}
         )
-    changed = url.refusal({"a": long}, {"a": url.one_of("y", [long])}, {"a": ["?"]})
+    changed = refusals.refusal({"a": long}, {"a": link_fields.one_of("y", [long])}, {"a": ["?"]})
     assert f"a is “{brief}…”, not “?”" in changed
 
 
@@ -232,14 +236,14 @@ def interrupted_page():
     """Draw a page whose first run ends before it has read the link, as when the browser sends two requests."""
     import streamlit as st
 
-    from app.state import url
+    from app.state import link_fields, url
 
     url.open_link()
-    url.register_fields({"first": url.whole(1, 0, 9)})
+    url.register_fields({"first": link_fields.whole(1, 0, 9)})
     if "again" not in st.session_state:
         st.session_state["again"] = True
         st.rerun()
-    url.register_fields({"second": url.whole(2, 0, 9)})
+    url.register_fields({"second": link_fields.whole(2, 0, 9)})
     st.write(f"{st.session_state['first']} {st.session_state['second']}")
     url.finish_run()
 

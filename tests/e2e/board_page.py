@@ -54,7 +54,7 @@ if st.checkbox("shown", value=True):
         on_pin=lambda event: state.update(pin=event.pinned),
         on_turn=turn,
         ceiling=float(asked.get("ceiling", 0)),
-        ceiling_name="ends at 0.05",
+        above_ceiling="above 0.05 (up to {most})",
         scale=asked.get("scale", "shared"),
         transform=asked.get("transform", "linear"),
         file_name="two panels",
@@ -69,4 +69,4 @@ if case == "heads":
         on_choose=lambda choice: state.update(chosen=choice),
     )
     st.text(f"chosen {state.chosen}")
-mounting.mount()  # This runs after the boards, which then wait for it.
+mounting.mount("")  # This runs after the boards, which then wait for it.

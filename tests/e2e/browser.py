@@ -135,9 +135,14 @@ def pictures(found, parts):
     return [whole.crop((math.floor(a), math.floor(b), math.ceil(c), math.ceil(d))) for a, b, c, d in boxes]
 
 
+def counts(image):
+    """Return all colours of an image, each after its number of pixels."""
+    return image.getcolors(image.width * image.height)  # Pillow searches a table of twice this size.
+
+
 def colours(image):
     """Return all colours of an image."""
-    return {colour for _count, colour in image.getcolors(maxcolors=2**24)}
+    return {colour for _count, colour in counts(image)}
 
 
 def darken(page, found):

@@ -190,7 +190,7 @@ def watched(page):
     errors = []
 
     def heard(message):
-        if is_error(message):
+        if message.type == "error":
             errors.append(message.text)
 
     def failed(error):
@@ -205,8 +205,3 @@ def watched(page):
     page.remove_listener("console", heard)
     assert not errors
     assert not shown
-
-
-def is_error(message):
-    # Streamlit probes its health addresses below the page's own path first. For a deep link, these answer with 404.
-    return message.type == "error" and "/_stcore/" not in str(message.location) and "404" not in message.text

@@ -43,23 +43,21 @@ def test_a_weight_has_one_colour_whether_or_not_negative_ones_stand_beside_it(co
 
 
 @pytest.mark.parametrize(
-    ("facts", "top", "capped", "over", "under"),
+    ("facts", "top", "over", "under"),
     [
-        ({}, 1.0, False, 0, 0),
-        ({"lowest": -2.0}, 2.0, False, 0, 0),
-        ({"ceiling": 0.5}, 0.5, True, 1.0, 0),
-        ({"ceiling": 0.5, "lowest": -0.5}, 0.5, True, 1.0, 0),
-        ({"ceiling": 0.5, "lowest": -0.75, "highest": 0.25}, 0.5, True, 0, -0.75),
-        ({"ceiling": 1.0}, 1.0, True, 0, 0),
-        ({"ceiling": 1.5}, 1.0, False, 0, 0),
-        ({"highest": 0.0}, 1.0, False, 0, 0),
+        ({}, 1.0, 0, 0),
+        ({"lowest": -2.0}, 2.0, 0, 0),
+        ({"ceiling": 0.5}, 0.5, 1.0, 0),
+        ({"ceiling": 0.5, "lowest": -0.5}, 0.5, 1.0, 0),
+        ({"ceiling": 0.5, "lowest": -0.75, "highest": 0.25}, 0.5, 0, -0.75),
+        ({"ceiling": 1.0}, 1.0, 0, 0),
+        ({"ceiling": 1.5}, 1.0, 0, 0),
+        ({"highest": 0.0}, 1.0, 0, 0),
     ],
 )
-def test_a_scale_ends_at_its_ceiling_where_that_is_reached_and_knows_what_lies_beyond(
-    scale, facts, top, capped, over, under
-):
+def test_a_scale_ends_at_its_ceiling_where_that_is_reached_and_knows_what_lies_beyond(scale, facts, top, over, under):
     found = scale(**facts)
-    assert (found["top"], found["capped"], found["over"], found["under"]) == (top, capped, over, under)
+    assert (found["top"], found["over"], found["under"]) == (top, over, under)
 
 
 def test_what_lies_beyond_has_a_colour_of_its_own_on_either_side(colour):

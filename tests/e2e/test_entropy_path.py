@@ -39,7 +39,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     name.blur()
     expect(lit).to_have_count(0)
 
-    page.get_by_text("H / log n", exact=True).first.click()
+    page.get_by_text("normalised H / log n", exact=True).first.click()
     page.get_by_text("no scale", exact=True).click()
     expect(chart(page).locator(NAMED, has_text="no scale")).to_be_visible()
     settle(page)
@@ -61,7 +61,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     settle(page)
     assert "h_view=normalizer" in query(page)
 
-    page.get_by_text("Logits × λ", exact=True).click()
+    page.get_by_text("Logits × factor λ", exact=True).click()
     expect(page.get_by_text("Multiplying all logits by λ = 4 changes the entropy of softmax from")).to_be_visible()
     settle(page)
     page.get_by_role("slider").last.press("ArrowRight")

@@ -1,40 +1,39 @@
 """Browser tests of Windows high contrast: forced colours remove backgrounds, but states and weights stay visible."""
 
+import numpy as np
 import pytest
-from browser import colours, open_input, picture, pictures, settle, visit
-from conftest import WIDE, watched
+from browser import colours, counts, open_input, picture, pictures, settle, visit
 from playwright.sync_api import expect
 
 SWITCH = '[data-testid="stCheckbox"] label:has([aria-label="Causal"]) > span + div'
 
 
 @pytest.fixture(params=["light", "dark"])
-def forced(chromium, request):
-    context = chromium.new_context(**WIDE, forced_colors="active", color_scheme=request.param)
-    yield from watched(context.new_page())
-    context.close()
+def forced(page, request):
+    page.emulate_media(forced_colors="active", color_scheme=request.param)
+    yield page
+    page.emulate_media(forced_colors="none")
 
 
 def commonest(image):
     """Return the most frequent colour of a picture."""
-    return max(image.getcolors(maxcolors=2**24))[1]
+    return max(counts(image))[1]
 
 
-def contrast(one, other):
-    """Return the contrast of two colours as WCAG 2 defines it."""
+def contrast(one, others):
+    """Return the largest contrast of a colour to other colours, as WCAG 2 defines it."""
 
-    def luminance(colour):
-        shares = [value / 255 for value in colour]
-        red, green, blue = (s / 12.92 if s <= 0.03928 else ((s + 0.055) / 1.055) ** 2.4 for s in shares)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05
+    def luminance(colours):
+        shares = np.atleast_2d(colours) / 255
+        return np.where(shares <= 0.03928, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4) @ (0.2126, 0.7152, 0.0722)
 
-    return max(luminance(one), luminance(other)) / min(luminance(one), luminance(other))
+    ground, found = luminance(one) + 0.05, luminance(others) + 0.05
+    return (np.maximum(ground, found) / np.minimum(ground, found)).max()
 
 
 def readable(image):
     """Return whether some pixels of a word have a contrast of at least 4.5 to the background."""
-    ground = commonest(image)
-    return max(contrast(ground, each) for each in colours(image)) >= 4.5
+    return contrast(commonest(image), list(colours(image))) >= 4.5
 
 
 def test_the_chosen_segment_and_the_causal_switch_are_seen(forced, server):

@@ -35,8 +35,13 @@ def matrix(word):
 def counters(word):
     """Return the texts for the error and the cost next to a variant's row."""
     n = ac.inputs.from_text(presets.SENTENCE).n
-    full, own = (attention.cost(n, 32, heads=12).multiply_adds for attention in (ac.get("softmax"), ac.from_word(word)))
-    return f"error {compared(word).output_error:.0%}", f"cost {own / full:.0%}", f"of softmax at {n} tokens"
+    own, long = (
+        ac.from_word(word).cost(each, 32, heads=12).multiply_adds
+        / ac.get("softmax").cost(each, 32, heads=12).multiply_adds
+        for each in (n, 8192)
+    )
+    error = compared(word).output_error
+    return f"output error {error:.0%}", f"cost at {n} tokens {own:.0%}", f"cost at 8,192 tokens {100 * long:.2g}%"
 
 
 def numbers(page, variant):
@@ -57,7 +62,7 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(page, f"{server}/?variants=softmax")
     summary, arc = page.locator(".summary"), page.locator('[data-variant="local"] path').nth(1)
-    expect(summary).to_contain_text("“it” looks mostly at “animal” (77%). Local (window 4) cannot reach “animal”.")
+    expect(summary).to_contain_text("“it” attends mostly to “animal” (77%). Local (window 4) cannot reach “animal”.")
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert written(matrix("local~window~4")[8]) == numbers(page, "local")
     assert arc.evaluate("(arc) => arc.style.opacity") == "0"
@@ -83,20 +88,20 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     settle(page)
 
     page.locator('[data-variant="nystrom"] .word').nth(6).hover()
-    expect(summary).to_contain_text("“street” looks mostly at “The” (51%).")
+    expect(summary).to_contain_text("“street” attends mostly to “The” (51%).")
     assert page.locator(".word.looking").count() == 4
     for key in ("softmax", "local", "linear", "nystrom~landmarks~8"):
         row = matrix(f"local~window~{at}" if key == "local" else key)[6]
         assert written(row) == numbers(page, key.partition("~")[0]), "one word looks in all rows"
     assert page.locator('[data-variant="nystrom"] path.negative').count() > 0
     page.mouse.move(5, 715)
-    expect(summary).to_contain_text("“it” looks")
+    expect(summary).to_contain_text("“it” attends")
 
     page.get_by_role("radio", name="it", exact=True).focus()
     page.keyboard.press("ArrowLeft")
-    expect(summary).to_contain_text("“because” looks")
+    expect(summary).to_contain_text("“because” attends")
     expect(page.get_by_role("status").filter(has_text="Softmax")).to_contain_text(
-        "Softmax: “because” looks at “tired” 27%"
+        "Softmax: “because” attends to “tired” 27%"
     )
     page.wait_for_url("**word=7*")
     assert words(page) == {"variants=softmax", "word=7", f"window={at}"}
@@ -124,7 +129,9 @@ def moving(window):
             window.watched = true;
             const read = () => {
                 const word = root.querySelector(".word.looking")?.dataset.word;
-                if (word !== undefined && word !== window.visited.at(-1)) window.visited.push(word);
+                if (word === undefined || word === window.visited.at(-1)) return;
+                window.visited.push(word);
+                window.reached?.(window.visited.length);
             };
             new MutationObserver(read).observe(root, { subtree: true, attributes: true, childList: true });
         }).observe(document, { subtree: true, childList: true });"""
@@ -138,18 +145,23 @@ def test_the_query_moves_along_the_sentence_once_and_ends_on_its_word(moving, se
     moving.wait_for_function("() => window.visited.length >= 9 && window.visited.at(-1) === '8'")
     expect(moving.locator(".sentence[data-touring]")).to_have_count(0)
     assert moving.evaluate("window.visited.slice(-9).map(Number)") == [*range(9)]
-    expect(moving.locator(".summary")).to_contain_text("“it” looks mostly at “animal”")
+    expect(moving.locator(".summary")).to_contain_text("“it” attends mostly to “animal”")
     assert query(moving) == "", "the server is not asked"
 
 
 def test_the_first_key_stops_the_moving_word(moving, server):
+    # The page itself presses the key, because a busy machine may be late by more than the whole movement.
+    moving.add_init_script(
+        """window.reached = (count) => {
+            if (count === 3) document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Shift", bubbles: true }));
+        };"""
+    )
     moving.goto(server)
-    moving.wait_for_function("() => window.visited.length >= 3")
-    moving.keyboard.press("Shift")
+    moving.wait_for_function("() => window.visited.length >= 4")
     expect(moving.locator(".sentence[data-touring]")).to_have_count(0)
     visited = moving.evaluate("window.visited.map(Number)")
     assert visited[-1] == 8
-    assert len(visited) < 10
+    assert len(visited) == 4
     moving.wait_for_timeout(600)
     assert moving.evaluate("window.visited.map(Number)") == visited
 
@@ -167,7 +179,7 @@ def test_the_numbers_are_explained_behind_a_button(page, server):
     expect(notes).to_be_hidden()
     button.focus()
     page.keyboard.press("Enter")
-    expect(notes).to_contain_text("A baseline that outputs the mean of all values")
+    expect(notes).to_contain_text("Averaging all values would give an error of")
     expect(button).to_have_attribute("aria-expanded", "true")
     button.click()
     expect(notes).to_be_hidden()
@@ -191,7 +203,7 @@ def test_a_right_to_left_sentence_keeps_numbers_and_signs_in_order(page, server)
     box = page.get_by_label("Your sentence")
     box.fill("שלום, 7 $& hello")
     box.press("Enter")
-    expect(page.locator(".summary")).to_contain_text(re.compile("“\u2068[^\u2069”]+\u2069” looks"))
+    expect(page.locator(".summary")).to_contain_text(re.compile("“\u2068[^\u2069”]+\u2069” attends"))
     style = "(each) => [getComputedStyle(each).direction, getComputedStyle(each).unicodeBidi]"
     assert page.locator(".number").first.evaluate(style)[0] == "ltr"
     assert page.locator(".word").first.evaluate(style) == ["rtl", "plaintext"]
@@ -220,11 +232,11 @@ def told(window):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ([0.1, 0.5, 0.3, 0.1], "“it” looks mostly at “animal” (50%)."),
-        ([0.1, 0.49, 0.31, 0.1], "“it” looks most at “animal” (49%)."),
-        ([0.25, 0.3, 0.25, 0.2], "“it” looks most at “animal” (30%)."),
-        ([0.2, 0.24, 0.2, 0.2], "“it” looks at many words, most at “animal” (24%)."),
-        ([0.1, 0.3, 0.5, 0.1], "“it” looks most at itself (50%)."),
+        ([0.1, 0.5, 0.3, 0.1], "“it” attends mostly to “animal” (50%)."),
+        ([0.1, 0.49, 0.31, 0.1], "“it” attends most to “animal” (49%)."),
+        ([0.25, 0.3, 0.25, 0.2], "“it” attends most to “animal” (30%)."),
+        ([0.2, 0.24, 0.2, 0.2], "“it” attends to many words, most to “animal” (24%)."),
+        ([0.1, 0.3, 0.5, 0.1], "“it” attends most to itself (50%)."),
     ],
 )
 def test_where_a_word_looks_is_told(told, row, said):

@@ -28,7 +28,7 @@ from press import MOVES
 
 import attention_core as ac
 from app.page import discover
-from app.state import url
+from app.state import refusals, url
 from app.state.controls import Options
 from app.state.session import SharedOptions
 from attention_core.benchmarking.run_file import from_json, recorded, to_json
@@ -171,7 +171,7 @@ def test_links(link):
     values, rejected = url.read_link(link, FIELDS)
     assert all(kind.is_allowed(values[name]) for name, kind in FIELDS.items())
     unknown = {name: words for name, words in link.items() if name not in FIELDS}
-    told = url.refusal(values, FIELDS, {name: link[name] for name in rejected} | unknown)
+    told = refusals.refusal(values, FIELDS, {name: link[name] for name in rejected} | unknown)
     assert len(told) < 10_000
     written = url.link_of(values, FIELDS)
     again = url.read_link({name: words for name, words in written.items() if words}, FIELDS)

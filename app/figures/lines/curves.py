@@ -7,11 +7,12 @@ shows the band of the line under the pointer and greys out the other lines.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from app.figures.lines import ends
 from app.figures.lines.ends import End
-from app.figures.theme import GREY, SERIES, Figure, add_line, axis, finish, style
+from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, axis, finish, style
 from attention_core.formatting import formatted
 
 BAND = 0.18
@@ -20,6 +21,11 @@ AROUND = 70
 """Pixels of a figure's height that the horizontal axis takes."""
 NEAR = 60
 """Largest distance in pixels from a point at which its tooltip appears."""
+HEAD = 24
+"""Pixels above the axes for a label or arrows."""
+EDGE = 0.7
+"""Share of the horizontal axis, from the left, in which a label can begin at its line. Farther right, or to the left
+of an arrow, it ends there."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class Curve:
         halo: whether to draw the line wide, pale and in steps, with rings around its points, to highlight it.
         notes: text of each point's tooltip in place of its numbers, in plotly's markup.
         links: target of a click on each point, as the rest of an address whose beginning is ``curves``'s ``way``.
+        symbol: plotly's name of the marker of a line that is a single point; its name is next to the point.
     """
 
     name: str
@@ -61,6 +68,7 @@ class Curve:
     halo: bool = False
     notes: Sequence[str] = ()
     links: Sequence[str] = ()
+    symbol: str = ""
 
 
 def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
@@ -78,7 +86,7 @@ def curves(
     form: str = ".3g",
     height: int = 460,
     top: float | None = None,
-    mark: float | None = None,
+    mark: tuple[float, str] | None = None,
     x_ticks: Sequence[float] = (),
     link_prefix: str = "",
 ) -> Figure:
@@ -92,8 +100,9 @@ def curves(
         log_y: whether the vertical axis is logarithmic; values that are not above zero then leave gaps.
         form: Python format of the values in tooltips.
         height: height in pixels.
-        mark: position of a thin vertical line that marks the value in question.
-        top: upper end of a linear vertical axis; None to fit the values. A double click shows values above it.
+        mark: position and label of a thin vertical line that marks the value in question.
+        top: upper end of a linear vertical axis; None to fit the values. Arrows mark the places where lines continue
+            above it, and a double click shows them.
         x_ticks: ticks of the horizontal axis; empty for plotly's choice.
         link_prefix: beginning of the addresses that points link to.
     """
@@ -108,10 +117,34 @@ def curves(
     figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=NEAR)
     if link_prefix:
         figure["layout"]["meta"] = {"way": link_prefix}
+    above = _arrows(lines, top, log_x=log_x) if top is not None and not log_y else []
     if mark is not None:
-        add_line(figure, x=mark, color=SERIES[GREY], width=1, dash="dot")
+        at, text = mark
+        add_line(figure, x=at, color=SERIES[GREY], width=1, dash="dot")
+        x, xs = *_on_axis([at], log=log_x), [x for line in lines for x in _on_axis(line.x, log=log_x)]
+        span = max(xs) - min(xs)
+        is_free = x < min(xs) + EDGE * span and not any(0 <= arrow["x"] - x < (1 - EDGE) * span for arrow in above)
+        side = "left" if is_free else "right"
+        above.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor=side))
+    if above:
+        figure["layout"]["margin"] = {**figure["layout"]["margin"], "t": HEAD}
+    figure["layout"]["annotations"] = above
     _name(figure, lines, log_x=log_x, log_y=log_y)
     return figure
+
+
+def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool) -> list[dict[str, Any]]:
+    """Return an arrow above the vertical axis at each place where a line leaves it."""
+    places = []
+    for line in lines:
+        points = _drawn(line, log_x=log_x, log_y=False)
+        for (x0, y0), (x1, y1) in pairwise(points):
+            if (y0 > top) != (y1 > top):
+                places.append((x0 + (x1 - x0) * (top - y0) / (y1 - y0), line.colour))
+    return [
+        annotation(f'<span style="color:{style(colour).colour}">▲</span>', x, 1, yref="y domain", yanchor="bottom")
+        for x, colour in places
+    ]
 
 
 def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dict[str, Any]]:
@@ -154,7 +187,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         },
         "marker": {
             "size": 15 if line.halo else line.size,
-            "symbol": look.mark + ("-open" if line.hollow or line.halo else ""),
+            "symbol": line.symbol or look.mark + ("-open" if line.hollow or line.halo else ""),
             "line": {"width": 2 if line.hollow or line.halo else 0},
         },
         **({} if line.halo else {"customdata": list(notes)}),
@@ -167,11 +200,11 @@ def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -
     """Write the lines' names at their ends if there is room for all of them; otherwise the figure keeps its legend."""
     layout = figure["layout"]
     places = [i for i, trace in enumerate(figure["data"]) if "name" in trace]  # The other traces are bands.
-    found = [
-        end
-        for line, place in zip(lines, places, strict=True)
-        if line.name_at_end and (end := _end(line, place, log_x=log_x, log_y=log_y))
-    ]
+    found: list[End] = []
+    alone: list[End] = []
+    for line, place in zip(lines, places, strict=True):
+        if line.name_at_end and (end := _end(line, place, log_x=log_x, log_y=log_y)):
+            (alone if line.symbol else found).append(end)
     if not found:
         return
     across = [x for line in lines for x in _on_axis(line.x, log=log_x)]
@@ -185,20 +218,27 @@ def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -
         return
     layout["xaxis"]["range"], layout["yaxis"]["range"] = [left, right], [low, high]
     layout["margin"] = {**layout["margin"], "r": ends.names_width(found)}
-    layout |= {"showlegend": False, **parts, "shapes": [*layout.get("shapes", ()), *parts["shapes"]]}
+    layout["showlegend"] = False
+    layout["annotations"] += [*parts["annotations"], *map(ends.label_at_point, alone)]
+    layout["shapes"] = [*layout.get("shapes", ()), *parts["shapes"]]
 
 
 def _end(line: Curve, place: int, *, log_x: bool, log_y: bool) -> End | None:
     """Return the end of a line; None if no point of it is drawn."""
-    drawn = [
+    drawn = _drawn(line, log_x=log_x, log_y=log_y)
+    if not drawn:
+        return None
+    return End(place, line.label or line.name, line.colour, *max(drawn), hollow=line.hollow)
+
+
+def _drawn(line: Curve, *, log_x: bool, log_y: bool) -> list[tuple[float, float]]:
+    """Return the coordinates of the points of a line that the axes can show."""
+    return [
         (x, y)
         for pair in zip(line.x, line.y, strict=True)
         for x in _on_axis(pair[:1], log=log_x)
         for y in _on_axis(pair[1:], log=log_y)
     ]
-    if not drawn:
-        return None
-    return End(place, line.label or line.name, line.colour, *max(drawn), hollow=line.hollow)
 
 
 def _on_axis(values: Iterable[float | None], *, log: bool) -> list[float]:

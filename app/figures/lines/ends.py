@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.figures.theme import Figure, style
+from app.figures.theme import Figure, annotation, style
 
 LINE, LETTER = 17, 7.4
 """Height of a line of text and width of an average letter, in pixels."""
@@ -19,6 +19,8 @@ LEGEND = 24
 NEAR = 0.06
 """Largest distance of a curve's end from its name, as a share of the axis, at which a line connects them."""
 NO_BREAK = "\xa0"
+INDENT = "<br>\N{EM SPACE}\N{HAIR SPACE}"
+"""Break between two lines of a name; the marker is only before the first line."""
 PREFIX = "→ "
 """Prefix of the names of annotations and shapes that belong to a line's name; the index of the trace follows."""
 
@@ -86,7 +88,7 @@ def wrap_name(name: str) -> list[str]:
 
 def names_width(ends: Sequence[End]) -> int:
     """Return the pixels that the names take to the right of the lines."""
-    return round(LETTER * (3 + max(len(line) for end in ends for line in wrap_name(end.name))))
+    return round(LETTER * (4 + max(len(line) for end in ends for line in wrap_name(end.name))))
 
 
 def labels(
@@ -115,25 +117,9 @@ def labels(
         return None
     names, joints = [], []
     for end, place in zip(ends, places, strict=True):
-        look = style(end.colour)
-        names.append(
-            {
-                "name": f"{PREFIX}{end.trace}",
-                "text": f'<span style="color:{look.colour}">{look.sign(hollow=end.hollow)}</span> '
-                + "<br>".join(wrap_name(end.name)),
-                "x": 1,
-                "xref": "paper",
-                "xanchor": "left",
-                "y": place,
-                "yref": "y",
-                "yanchor": "middle",
-                "align": "left",
-                "showarrow": False,
-                "captureevents": True,
-            }
-        )
+        names.append(_name(end, place, above=end.y > high))
         x0, y0, x1, y1 = end.x, end.y, right, place
-        if x1 - x0 > NEAR * (right - left):
+        if x1 - x0 > NEAR * (right - left) or y0 > high:
             continue
         joints.append(
             {
@@ -144,11 +130,27 @@ def labels(
                 "x1": 10**x1 if log_x else x1,
                 "y0": 10**y0 if log_y else y0,
                 "y1": 10**y1 if log_y else y1,
-                "line": {"color": look.colour, "width": 1, "dash": "dot"},  # A solid line would look like data.
+                # A solid line would look like data.
+                "line": {"color": style(end.colour).colour, "width": 1, "dash": "dot"},
                 "opacity": 0.6,
             }
         )
     return {"annotations": names, "shapes": joints}
+
+
+def label_at_point(end: End) -> dict[str, Any]:
+    """Return the name of a line that is a single point, above and to the right of it."""
+    look = {"xanchor": "left", "yanchor": "bottom", "xshift": 4, "yshift": 4, "captureevents": True}
+    return annotation(end.name, end.x, end.y, name=f"{PREFIX}{end.trace}", **look)
+
+
+def _name(end: End, place: float, *, above: bool) -> dict[str, Any]:
+    """Return a line's name after its marker, with an arrow if the line ends above the axis."""
+    own = style(end.colour)
+    sign = f'<span style="color:{own.colour}">{own.sign(hollow=end.hollow)}</span> '
+    look = {"xref": "paper", "xanchor": "left", "yanchor": "middle", "align": "left", "captureevents": True}
+    text = sign + INDENT.join(wrap_name(end.name)) + " ▲" * above
+    return annotation(text, 1, place, name=f"{PREFIX}{end.trace}", **look)
 
 
 def with_legend_below(figure: Figure) -> Figure:
@@ -161,7 +163,7 @@ def with_legend_below(figure: Figure) -> Figure:
     if len(kept["annotations"]) == len(layout.get("annotations", ())):
         return figure
     more = LEGEND * -(-sum(trace.get("showlegend", True) for trace in figure["data"]) // 2)
-    margin = {**layout["margin"], "r": 8}
+    margin = {**layout["margin"], "r": 8, "t": SAVE + 8}  # The button is above the lines, which now end below it.
     if margin["b"] > 8:  # Content below the axis moves above the legend.
         margin["b"] += more
     below = {

@@ -3,7 +3,7 @@
 import html
 from collections.abc import Sequence
 
-from app.figures.theme import GREY, SERIES, Figure
+from app.figures.theme import GREY, SERIES, Figure, annotation
 
 
 def add_machine_stamp(figure: Figure, lines: Sequence[str]) -> Figure:
@@ -14,19 +14,9 @@ def add_machine_stamp(figure: Figure, lines: Sequence[str]) -> Figure:
         lines: plain text; markup is escaped.
     """
     layout, room = figure["layout"], 15 * len(lines)
-    stamp = {
-        "text": "<br>".join(html.escape(line, quote=False) for line in lines),
-        "x": 0,
-        "y": 0,
-        "xref": "paper",
-        "yref": "paper",
-        "xanchor": "left",
-        "yanchor": "top",
-        "yshift": -50,
-        "align": "left",
-        "showarrow": False,
-        "font": {"size": 11, "color": SERIES[GREY]},
-    }
+    text = "<br>".join(html.escape(line, quote=False) for line in lines)
+    place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -50, "align": "left"}
+    stamp = annotation(text, 0, 0, font={"size": 11, "color": SERIES[GREY]}, **place)
     below = {
         "xaxis": {**layout["xaxis"], "tickangle": 0},  # Tilted labels would push the axis title into the stamp.
         "annotations": [*layout.get("annotations", ()), stamp],

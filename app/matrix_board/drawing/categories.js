@@ -2,8 +2,7 @@
 /** @import { BoardSettings, Category, Look, Mode, Pen } from "../messages" */
 
 import { fromHex, HALF, LARGEST, packed, PALETTES } from "./color.js";
-
-const LINE = 18;
+import { inLines } from "./pen.js";
 
 /**
  * A heading or a swatch of a legend; a swatch without a colour is hatched.
@@ -51,11 +50,12 @@ export function categoryName(code, unit, { categories, words, frame }) {
  * Return the items of a legend of categories: the groups with their listed categories, and masked cells.
  * @param {Look} look
  * @param {string | null} masked
+ * @param {(group: string) => boolean} wanted the groups that the legend has; all by default
  * @returns {Item[]}
  */
-export function legendItems({ categories, words, palette, theme }, masked) {
+export function legendItems({ categories, words, palette, theme }, masked, wanted = () => true) {
   const listed = (categories ?? []).filter((each) => each.listed);
-  const groups = [...new Set([...(words.none ? [""] : []), ...listed.map(({ group }) => group)])];
+  const groups = [...new Set([...(words.none ? [""] : []), ...listed.map(({ group }) => group)])].filter(wanted);
   const items = groups.flatMap((group) => [
     { name: group || words.unit, heading: true },
     ...listed.filter((each) => each.group === group).map((each) => ({ name: each.name, colour: each[theme.mode] || palette.none })),
@@ -75,15 +75,8 @@ export const legendText = (/** @type {Item[]} */ items) =>
  * @param {Item[]} items
  */
 export function legendPlaces(pen, width, items) {
-  let [x, line] = [0, 0];
-  const places = items.map(({ name, heading }) => {
-    const long = heading ? pen.measure(name, 11, 600) : 19 + pen.measure(name);
-    if (x && x + long > width) [x, line] = [0, line + 1];
-    const place = { x, y: line * LINE };
-    x += long + (heading ? 8 : 12);
-    return place;
-  });
-  return { places, height: LINE * (line + 1) };
+  const long = (/** @type {Item} */ { name, heading }) => (heading ? pen.measure(name, 11, 600) : 19 + pen.measure(name));
+  return inLines(items.map((item) => ({ long: long(item), gap: item.heading ? 8 : 12 })), width);
 }
 
 /**

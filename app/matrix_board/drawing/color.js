@@ -132,8 +132,7 @@ export const LOG_START = 0.1; // the position of the smallest visible magnitude 
  */
 export function makeScale({ highest, lowest, least, transform, signed, ceiling = 0 }) {
   const largest = Math.max(highest, -lowest);
-  const capped = ceiling > 0 && ceiling <= largest;
-  const top = (capped ? ceiling : largest) || 1;
+  const top = Math.min(largest, ceiling || Infinity) || 1;
   const power = Math.ceil(Math.log10(top) - 1e-9);
   const lowestPower = Math.min(power - 1, Math.max(power - 6, Math.floor(Math.log10(Math.min(least, top)) + 1e-9)));
   const floor = Number(`1e${lowestPower}`);
@@ -148,7 +147,6 @@ export function makeScale({ highest, lowest, least, transform, signed, ceiling =
   const beyond = (/** @type {number} */ magnitude) => magnitude > top * (1 + 2 ** -10); // a tolerance, as half floats round the top value itself
   return {
     top,
-    capped,
     transform,
     signed,
     floor,

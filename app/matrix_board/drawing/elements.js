@@ -26,6 +26,24 @@ export function make(name, attributes = {}, ...children) {
 }
 
 /**
+ * Return a function that listens to an element's events until the signal aborts.
+ * @param {HTMLElement} element
+ * @param {AbortSignal} signal
+ * @returns {<Type extends keyof HTMLElementEventMap>(type: Type, act: (event: HTMLElementEventMap[Type]) => void, options?: AddEventListenerOptions) => void}
+ */
+export const listenTo = (element, signal) => (type, act, options) => element.addEventListener(type, act, { signal, ...options });
+
+/**
+ * Return the number in a data attribute of the element that contains a target; null outside such elements.
+ * @param {EventTarget | null} target
+ * @param {string} name
+ */
+export function indexAt(target, name) {
+  const found = target instanceof Element && target.closest(`[data-${name}]`);
+  return found instanceof HTMLElement ? Number(found.dataset[name]) : null;
+}
+
+/**
  * Make control characters and broken surrogates visible, as they would disappear on screen and break an SVG. Remove
  * characters that override the direction of the surrounding text.
  */

@@ -1,12 +1,11 @@
 // Saves the board as a PNG at double size, or as an SVG with real text and each matrix as an image of its exact cells.
-/** @import { Panel, Pen, TextStyle, Rectangle, View } from "../messages" */
+/** @import { Pen } from "../messages" */
 /** @import { Board } from "../views/board.js" */
 
-import { fill } from "../../page_script/templates.js";
 import { css } from "./color.js";
 import { knobText } from "../views/knobs.js";
 import { drawMarks } from "./marks.js";
-import { drawPanel, panelGeometry, panelHeight } from "./panel.js";
+import { drawPanel, notesOf, panelGeometry, panelHeight } from "./panel.js";
 import { brushOf, CanvasPen, fitted, onPage, strongest } from "./pen.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -61,45 +60,22 @@ export class SvgPen {
     this.place = outside;
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {string} fill
-   */
+  /** @type {Pen["rect"]} */
   rect(x, y, width, height, fill) {
     this.add("rect", { x, y, width, height, fill });
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {string} stroke
-   */
+  /** @type {Pen["frame"]} */
   frame(x, y, width, height, stroke, thickness = 1) {
     this.add("rect", { x, y, width, height, fill: "none", stroke, "stroke-width": thickness });
   }
 
-  /**
-   * @param {number} x1
-   * @param {number} y1
-   * @param {number} x2
-   * @param {number} y2
-   * @param {string} stroke
-   */
+  /** @type {Pen["line"]} */
   line(x1, y1, x2, y2, stroke, thickness = 1) {
     this.add("line", { x1, y1, x2, y2, stroke, "stroke-width": thickness });
   }
 
-  /**
-   * @param {string} words
-   * @param {number} x
-   * @param {number} y
-   * @param {TextStyle} style
-   */
+  /** @type {Pen["text"]} */
   text(words, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
     const element = this.add("text", {
       transform: `translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${turn})`,
@@ -112,22 +88,12 @@ export class SvgPen {
     element.textContent = words;
   }
 
-  /**
-   * @param {string} words
-   * @param {number} [size]
-   * @param {number} [weight]
-   */
+  /** @type {Pen["measure"]} */
   measure(words, size, weight) {
     return this.ruler.measure(words, size, weight);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {number[][]} colours
-   */
+  /** @type {Pen["gradient"]} */
   gradient(x, y, width, height, colours) {
     const id = `scale-${this.count++}`;
     const element = this.add("linearGradient", { id });
@@ -137,13 +103,7 @@ export class SvgPen {
     this.rect(x, y, width, height, `url(#${id})`);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {string[]} colours
-   */
+  /** @type {Pen["hatch"]} */
   hatch(x, y, width, height, [ground, stripe]) {
     const id = `hatch-${this.count++}`;
     const tile = this.add("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse" });
@@ -152,12 +112,7 @@ export class SvgPen {
     this.rect(x, y, width, height, `url(#${id})`);
   }
 
-  /**
-   * @param {Panel} panel
-   * @param {Uint32Array} table
-   * @param {View} view
-   * @param {Rectangle} plot
-   */
+  /** @type {Pen["matrix"]} */
   matrix(panel, table, view, { x, y, width, height }) {
     const { rows, cols } = panel;
     const viewBox = [view.x * cols, view.y * rows, view.width * cols, view.height * rows].join(" ");
@@ -167,22 +122,12 @@ export class SvgPen {
     this.add("image", { width: cols, height: rows, href: picture, style, preserveAspectRatio: "none" }, window);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {() => void} draw
-   */
+  /** @type {Pen["at"]} */
   at(x, y, draw) {
     this.within(this.add("g", { transform: `translate(${x} ${y})` }), draw);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {() => void} draw
-   */
+  /** @type {Pen["clip"]} */
   clip(x, y, width, height, draw) {
     const id = `clip-${this.count++}`;
     this.add("rect", { x, y, width, height }, this.add("clipPath", { id }));
@@ -191,7 +136,7 @@ export class SvgPen {
 }
 
 const MARGIN = 16;
-const HEAD = 46; // the height of a panel's title and caption
+const HEAD = 62; // the height of a panel's title and two lines of its caption
 
 export const FINE_PRINT = 11; // the font size of the origin lines
 export const FINE_LINE = 15;
@@ -240,7 +185,7 @@ function boardSize(board) {
  */
 function drawBoard(pen, board) {
   const { panels, columns, side, look, pinned } = board;
-  const { theme, words } = look;
+  const { theme } = look;
   const { width, height, legend, origin, drawn } = boardSize(board);
   pen.rect(0, 0, width, height, theme.background);
   board.drawLegend(pen, MARGIN, MARGIN, width - 2 * MARGIN);
@@ -250,7 +195,9 @@ function drawBoard(pen, board) {
     const top = MARGIN + legend + Math.floor(i / columns) * (HEAD + panelHeight(side, look.ownScale) + MARGIN);
     const title = [panel.title, panel.knob && knobText(panel.knob)].filter(Boolean).join(" · ");
     pen.text(fitted(pen, title, side, 15, 600), left, top + 14, { size: 15, weight: 600, colour: theme.text });
-    pen.text(fitted(pen, panel.caption, side, 12), left, top + 33, { size: 12, colour: theme.muted });
+    panel.caption.split("\n").forEach((line, k) => {
+      pen.text(fitted(pen, line, side, 12), left, top + 33 + 16 * k, { size: 12, colour: theme.muted });
+    });
     pen.at(left, top + HEAD, () => {
       const view = board.views.of(panel);
       const geometry = panelGeometry(pen, panel, side, view);
@@ -259,7 +206,8 @@ function drawBoard(pen, board) {
       pooled = Math.max(pooled, geometry.pooled);
     });
   });
-  if (pooled > 1) pen.text(fill(words.pooled, { count: String(pooled) }), MARGIN, drawn - MARGIN, { colour: theme.muted });
+  const notes = notesOf(pooled, look);
+  if (notes) pen.text(fitted(pen, notes, width - 2 * MARGIN), MARGIN, drawn - MARGIN, { colour: theme.muted });
   origin.forEach((words, i) => pen.text(words, MARGIN, drawn + i * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
 }
 

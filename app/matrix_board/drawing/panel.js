@@ -3,7 +3,7 @@
 
 import { fill } from "../../page_script/templates.js";
 import { css, LOG_START, rampColours, tickMagnitudes, tickNumeral } from "./color.js";
-import { fitted, widestOf } from "./pen.js";
+import { fitted, inLines, widestOf } from "./pen.js";
 
 const NARROW = { left: 46, top: 32 }; // space for index ticks and the axis title
 const TITLE_ROOM = 17; // the part of it for the axis title
@@ -182,24 +182,6 @@ function drawBorders(pen, panel, geometry, view, colour) {
 }
 
 /**
- * Return the position of each name in a row of swatches, with line breaks.
- * @param {Pen} pen
- * @param {number} width
- * @param {string[]} names
- */
-export function swatchPlaces(pen, width, names) {
-  let [x, line] = [0, 0];
-  const places = names.map((name) => {
-    const long = 19 + pen.measure(name);
-    if (x && x + long > width) [x, line] = [0, line + 1];
-    const place = { x, y: line * 18 };
-    x += long + 16;
-    return place;
-  });
-  return { places, width: x, height: 18 * (line + 1) };
-}
-
-/**
  * Return texts and colours for values beyond the ends of a scale; null for an end without such values.
  * @param {Scale} scale
  * @param {Look} look
@@ -224,12 +206,13 @@ export function beyondEnds({ top, over, under }, { words, palette }) {
 export function legendLayout(pen, width, scale, look, { masked, bare = false }) {
   const names = [...beyondEnds(scale, look).map(({ text }) => text), ...(masked ? [masked] : [])];
   const longest = bare ? Infinity : scale.signed ? 360 : 280;
-  const beside = swatchPlaces(pen, Infinity, names);
+  const swatches = names.map((name) => ({ long: 19 + pen.measure(name), gap: 16 }));
+  const beside = inLines(swatches, Infinity);
   if (bare || width - beside.width >= LEAST_BAR) {
     const bar = Math.min(longest, width - beside.width);
     return { bar, places: beside.places.map(({ x, y }) => ({ x: x + bar + 16, y })), height: LEGEND_HEIGHT };
   }
-  const below = swatchPlaces(pen, width, names);
+  const below = inLines(swatches, width);
   const places = below.places.map(({ x, y }) => ({ x, y: y + LEGEND_HEIGHT - 13 }));
   return { bar: Math.min(longest, width), places, height: LEGEND_HEIGHT + 4 + below.height };
 }
@@ -262,13 +245,18 @@ export function drawLegend(pen, x, y, width, scale, look, options) {
 }
 
 /**
- * @param {Scale} scale
+ * @param {Pick<Scale, "transform">} scale
  * @param {Look} look
  */
-export const legendName = (scale, { words }) =>
-  [scale.signed ? `${words.unit} ±` : words.unit, words.transforms[scale.transform], scale.capped && words.ceiling]
-    .filter(Boolean)
-    .join(" · ");
+export const legendName = ({ transform }, { words }) => [words.unit, words.transforms[transform]].filter(Boolean).join(" · ");
+
+/**
+ * Return the notes under the panels, of which the drawing pools at most `pooled` cells in a pixel.
+ * @param {number} pooled
+ * @param {Look} look
+ */
+export const notesOf = (pooled, { words }) =>
+  [words.note, pooled > 1 && fill(words.pooled, { count: String(pooled) })].filter(Boolean).join(" ");
 
 /**
  * @param {Pen} pen

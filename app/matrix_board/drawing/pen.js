@@ -1,5 +1,5 @@
 // Drawing on a canvas. Boards are drawn on three surfaces (screen, PNG and SVG) through the common interface of a pen.
-/** @import { Panel, Pen, Rectangle, TextStyle, View } from "../messages" */
+/** @import { Panel, Pen, View } from "../messages" */
 
 import { css, MASKED } from "./color.js";
 
@@ -17,38 +17,20 @@ export class CanvasPen {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {string | CanvasGradient | CanvasPattern} colour
-   */
+  /** @type {Pen["rect"]} */
   rect(x, y, width, height, colour) {
     this.context.fillStyle = colour;
     this.context.fillRect(x, y, width, height);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {string} colour
-   */
+  /** @type {Pen["frame"]} */
   frame(x, y, width, height, colour, thickness = 1) {
     this.context.strokeStyle = colour;
     this.context.lineWidth = thickness;
     this.context.strokeRect(x, y, width, height);
   }
 
-  /**
-   * @param {number} x1
-   * @param {number} y1
-   * @param {number} x2
-   * @param {number} y2
-   * @param {string} colour
-   */
+  /** @type {Pen["line"]} */
   line(x1, y1, x2, y2, colour, thickness = 1) {
     this.context.strokeStyle = colour;
     this.context.lineWidth = thickness;
@@ -58,13 +40,7 @@ export class CanvasPen {
     this.context.stroke();
   }
 
-  /**
-   * Draw text whose vertical middle is y; `turn` is in degrees, clockwise.
-   * @param {string} words
-   * @param {number} x
-   * @param {number} y
-   * @param {TextStyle} style
-   */
+  /** @type {Pen["text"]} */
   text(words, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
     const { context } = this;
     context.save();
@@ -78,31 +54,21 @@ export class CanvasPen {
     context.restore();
   }
 
-  measure(/** @type {string} */ words, size = 11, weight = 400) {
+  /** @type {Pen["measure"]} */
+  measure(words, size = 11, weight = 400) {
     this.context.font = `${weight} ${size}px ${this.font}`;
     return this.context.measureText(words).width;
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {number[][]} colours
-   */
+  /** @type {Pen["gradient"]} */
   gradient(x, y, width, height, colours) {
     const fill = this.context.createLinearGradient(x, 0, x + width, 0);
     for (let i = 0; i <= 32; i++) fill.addColorStop(i / 32, css(colours[Math.round((i / 32) * (colours.length - 1))]));
-    this.rect(x, y, width, height, fill);
+    this.context.fillStyle = fill;
+    this.context.fillRect(x, y, width, height);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {string[]} colours
-   */
+  /** @type {Pen["hatch"]} */
   hatch(x, y, width, height, [ground, stripe]) {
     const tile = Object.assign(document.createElement("canvas"), { width: 6, height: 6 });
     const brush = brushOf(tile);
@@ -113,16 +79,11 @@ export class CanvasPen {
     const fill = /** @type {CanvasPattern} */ (this.context.createPattern(tile, "repeat"));
     const grain = Math.max(1, Math.round(this.ratio)) / this.ratio; // whole device pixels, as the stripes would blur otherwise
     fill.setTransform(new DOMMatrix([grain, 0, 0, grain, x, y]));
-    this.rect(x, y, width, height, fill);
+    this.context.fillStyle = fill;
+    this.context.fillRect(x, y, width, height);
   }
 
-  /**
-   * Draw the visible part of a matrix, with the largest cell per device pixel.
-   * @param {Panel} panel
-   * @param {Uint32Array} table
-   * @param {View} view
-   * @param {Rectangle} plot
-   */
+  /** @type {Pen["matrix"]} */
   matrix(panel, table, view, plot) {
     const { e, f } = this.context.getTransform();
     const [left, top] = [Math.round(e + plot.x * this.ratio), Math.round(f + plot.y * this.ratio)];
@@ -135,12 +96,7 @@ export class CanvasPen {
     this.context.restore();
   }
 
-  /**
-   * Draw with a moved origin.
-   * @param {number} x
-   * @param {number} y
-   * @param {() => void} draw
-   */
+  /** @type {Pen["at"]} */
   at(x, y, draw) {
     this.context.save();
     this.context.translate(x, y);
@@ -148,14 +104,7 @@ export class CanvasPen {
     this.context.restore();
   }
 
-  /**
-   * Draw inside a rectangle only.
-   * @param {number} x
-   * @param {number} y
-   * @param {number} width
-   * @param {number} height
-   * @param {() => void} draw
-   */
+  /** @type {Pen["clip"]} */
   clip(x, y, width, height, draw) {
     this.context.save();
     this.context.beginPath();
@@ -275,6 +224,24 @@ export function fitted(pen, words, width, size, weight) {
     else high = middle - 1;
   }
   return letters.slice(0, low).join("") + "…";
+}
+
+const LINE = 18;
+
+/**
+ * Return the position of each item of a legend, with line breaks, and the total size.
+ * @param {{ long: number, gap: number }[]} items the length of each item, and the space after it
+ * @param {number} room the longest line
+ */
+export function inLines(items, room) {
+  let [x, line] = [0, 0];
+  const places = items.map(({ long, gap }) => {
+    if (x && x + long > room) [x, line] = [0, line + 1];
+    const place = { x, y: line * LINE };
+    x += long + gap;
+    return place;
+  });
+  return { places, width: x, height: LINE * (line + 1) };
 }
 
 /** @type {WeakMap<string[], { font: string, width: number }>} */

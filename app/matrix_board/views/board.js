@@ -1,7 +1,6 @@
 // The board of a comparison: its data, its layout and its painting.
 /** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../messages" */
 
-import { fill } from "../../page_script/templates.js";
 import { PAINTED } from "../channels/boards.js";
 import { categoryTable, drawCategories, legendItems, legendPlaces, legendText } from "../drawing/categories.js";
 import { colourTable, makeScale, PALETTES, tickNumeral } from "../drawing/color.js";
@@ -10,7 +9,7 @@ import { Knobs } from "./knobs.js";
 import { bandsOf, bandsOfToken, POINTED, thingsOf } from "./links.js";
 import { drawBand, drawMarks } from "../drawing/marks.js";
 import { clamp, make, penFor, printable, readTheme } from "../drawing/elements.js";
-import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, panelGeometry, panelHeight } from "../drawing/panel.js";
+import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, notesOf, panelGeometry, panelHeight } from "../drawing/panel.js";
 import { brushOf, CanvasPen } from "../drawing/pen.js";
 import { cellText, Readout } from "./readout.js";
 import { Views } from "./zoom.js";
@@ -122,11 +121,11 @@ export class Board {
       const figure = /** @type {HTMLElement} */ (this.grid.children[i]);
       const [picture, marks] = figure.querySelectorAll("canvas");
       /** @type {NodeListOf<HTMLElement>} */
-      const words = figure.querySelectorAll(".title, .value, .knob, .caption");
-      const [title, value, knob, caption] = words;
+      const words = figure.querySelectorAll(".title, .value, .caption, .knob");
+      const [title, value, caption, knob] = words;
       figure.dataset.panel = panel.key;
       title.textContent = title.title = printable(panel.title);
-      caption.textContent = printable(panel.caption);
+      caption.textContent = panel.caption.split("\n").map(printable).join("\n");
       caption.title = printable(panel.details || panel.caption);
       title.classList.toggle("marked", panel.mark !== "");
       title.style.setProperty("--mark", panel.mark);
@@ -178,6 +177,7 @@ export class Board {
     this.halt();
     const { words } = settings;
     this.grid.setAttribute("aria-label", words.help);
+    this.grid.classList.toggle("turns", settings.turns);
     this.hint.textContent = matchMedia("(hover: none)").matches ? words.touch_hint : words.hint;
     this.buttons.replaceChildren(
       ...[
@@ -223,7 +223,7 @@ export class Board {
     while (this.grid.children.length < count) {
       const plot = make("div", { class: "plot" }, make("canvas"), make("canvas"));
       const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }));
-      const caption = make("figcaption", {}, head, this.knobs.build(), make("div", { class: "caption" }));
+      const caption = make("figcaption", {}, head, make("div", { class: "caption" }), this.knobs.build(), make("div", { class: "key" }));
       this.grid.append(make("figure", {}, caption, plot));
     }
   }
@@ -297,7 +297,8 @@ export class Board {
       },
     };
     let pooled = 1;
-    for (const panel of panels) {
+    for (const [i, panel] of panels.entries()) {
+      this.grid.querySelectorAll(".key")[i].replaceChildren(...this.keyOf(panel));
       const pen = penFor(panel.picture, this.side, panelHeight(this.side, ownScale), theme.font);
       panel.geometry = this.geometryOf(panel, this.views.of(panel));
       drawPanel(pen, panel, panel.geometry, this.views.of(panel), this.look);
@@ -305,7 +306,7 @@ export class Board {
     }
     this.paintLegend();
     this.grid.classList.toggle("zoomed", this.views.zoomed);
-    this.note.textContent = pooled > 1 ? fill(settings.words.pooled, { count: String(pooled) }) : "";
+    this.note.textContent = notesOf(pooled, this.look);
     this.root.dataset.paintMs = (performance.now() - started).toFixed(1);
     this.root.dataset.paints = String(++this.paints);
   }
@@ -324,14 +325,28 @@ export class Board {
     const room = this.root.clientWidth;
     const width = room > 560 ? room - this.buttons.offsetWidth - GAP : room; // next to the buttons, or above them
     const ruler = new CanvasPen(brushOf(this.legend), devicePixelRatio, this.theme.font);
-    const high = this.legendHeight(ruler, width - 2);
-    this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2);
+    const common = (/** @type {string} */ group) => !group || this.panels.every((panel) => panel.group !== group);
+    const high = this.legendHeight(ruler, width - 2, common);
+    this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2, common);
     const { shared, look } = this;
     const name = look.categories
       ? legendText(legendItems(look, this.maskedWord))
       : shared && `${legendName(shared, look)}: ${shared.signed ? tickNumeral(-shared.top) : 0} … ${tickNumeral(shared.top)}`;
     const beyond = shared ? beyondEnds(shared, look).map(({ text }) => text) : [];
     this.legend.setAttribute("aria-label", [name ?? look.words.own_scale, ...beyond].join("; "));
+  }
+
+  /**
+   * Return the legend of the categories that only this panel has, as elements.
+   * @param {Panel} panel
+   */
+  keyOf({ group }) {
+    const items = group ? legendItems(this.look, null, (each) => each === group) : [];
+    return items.map(({ name, heading, colour = "" }) => {
+      const item = make(heading ? "b" : "span", {}, name);
+      item.style.setProperty("--swatch", colour);
+      return item;
+    });
   }
 
   /** The label of masked cells, if the common legend needs it. */
@@ -342,10 +357,11 @@ export class Board {
   /**
    * @param {Pen} pen
    * @param {number} width
+   * @param {(group: string) => boolean} [wanted]
    */
-  legendHeight(pen, width) {
+  legendHeight(pen, width, wanted) {
     const { look, shared, maskedWord: masked } = this;
-    if (look.categories) return legendPlaces(pen, width, legendItems(look, masked)).height;
+    if (look.categories) return legendPlaces(pen, width, legendItems(look, masked, wanted)).height;
     return shared ? legendLayout(pen, width, shared, look, { masked }).height : LEGEND_HEIGHT;
   }
 
@@ -355,14 +371,15 @@ export class Board {
    * @param {number} x
    * @param {number} y
    * @param {number} width
+   * @param {(group: string) => boolean} [wanted] the groups of categories in the legend; all by default
    */
-  drawLegend(pen, x, y, width) {
+  drawLegend(pen, x, y, width, wanted) {
     const { look, shared, maskedWord: masked } = this;
-    if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked));
+    if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked, wanted));
     else if (shared) drawLegend(pen, x, y, width, shared, look, { masked });
     else {
-      const name = [look.words.unit, look.words.transforms[this.settings.transform], look.words.own_scale];
-      pen.text(name.filter(Boolean).join(" · "), x, y + 6, { colour: look.theme.muted, weight: 600 });
+      const name = `${legendName(this.settings, look)} · ${look.words.own_scale}`;
+      pen.text(name, x, y + 6, { colour: look.theme.muted, weight: 600 });
     }
   }
 

@@ -3,7 +3,7 @@
 /** @import { Board } from "./board.js" */
 
 import { boardPng, boardSvg, download } from "../drawing/export.js";
-import { clamp, perform } from "../drawing/elements.js";
+import { clamp, listenTo, perform } from "../drawing/elements.js";
 import { CLEAR } from "./zoom.js";
 
 const SAME_SPOT = 24; // pixels within which a second tap means the first tap's cell, as fingers are wider than cells
@@ -30,13 +30,7 @@ export class Hands {
     this.pointers = new Map(); // the pointers that are down, by id
     this.ears = new AbortController();
     const { signal } = this.ears;
-    /**
-     * @template {keyof HTMLElementEventMap} Type
-     * @param {Type} type
-     * @param {(event: HTMLElementEventMap[Type]) => void} act
-     * @param {AddEventListenerOptions} [options]
-     */
-    const on = (type, act, options) => board.grid.addEventListener(type, act, { signal, ...options });
+    const on = listenTo(board.grid, signal);
     on("pointerdown", (event) => this.pointerDown(event));
     on("pointermove", (event) => this.pointerMove(event));
     on("pointerup", (event) => this.pointerUp(event));

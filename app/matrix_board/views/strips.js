@@ -5,7 +5,7 @@
 import { fill, isolated } from "../../page_script/templates.js";
 import { boards, PAINTED } from "../channels/boards.js";
 import { HALF, MASKED } from "../drawing/color.js";
-import { clamp, make, perform, printable, readTheme } from "../drawing/elements.js";
+import { clamp, indexAt, listenTo, make, perform, printable, readTheme } from "../drawing/elements.js";
 import { brushOf } from "../drawing/pen.js";
 import { cellText } from "./readout.js";
 
@@ -47,13 +47,10 @@ export class Strips {
     host.append(this.root);
     this.ears = new AbortController();
     const { signal } = this.ears;
-    const place = (/** @type {Event} */ event) => {
-      const word = /** @type {HTMLElement} */ (event.target).closest?.("[data-j]");
-      return word instanceof HTMLElement ? Number(word.dataset.j) : null;
-    };
-    this.list.addEventListener("pointermove", (event) => this.look(place(event)), { signal });
-    this.list.addEventListener("pointerleave", () => this.look(null), { signal });
-    this.list.addEventListener("click", (event) => this.click(/** @type {HTMLElement} */ (event.target), place(event)), { signal });
+    const on = listenTo(this.list, signal);
+    on("pointermove", (event) => this.look(indexAt(event.target, "j")));
+    on("pointerleave", () => this.look(null));
+    on("click", (event) => this.click(event));
     this.root.addEventListener("keydown", (event) => this.press(event), { signal });
     this.root.addEventListener("blur", () => this.look(null), { signal });
     const hear = (/** @type {Event} */ event) => {
@@ -229,12 +226,10 @@ export class Strips {
     if (this.live.textContent !== told.join(", ")) this.live.textContent = told.join(", ");
   }
 
-  /**
-   * @param {HTMLElement} target
-   * @param {number | null} at
-   */
-  click(target, at) {
-    const key = target.closest?.("[data-whole]")?.getAttribute("data-whole");
+  /** @param {MouseEvent} event */
+  click({ target }) {
+    const at = indexAt(target, "j");
+    const key = target instanceof Element && target.closest("[data-whole]")?.getAttribute("data-whole");
     if (key) {
       this.whole = this.whole === key ? null : key;
       this.send("unfold", { strip: this.whole });

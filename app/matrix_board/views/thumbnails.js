@@ -3,7 +3,7 @@
 /** @import { CanvasPen } from "../drawing/pen.js" */
 
 import { fromHex, packed, PALETTES } from "../drawing/color.js";
-import { clamp, make, penFor, perform, readTheme } from "../drawing/elements.js";
+import { clamp, listenTo, make, penFor, perform, readTheme } from "../drawing/elements.js";
 import { brushOf } from "../drawing/pen.js";
 
 const EDGE = { left: 26, top: 18 };
@@ -48,12 +48,7 @@ export class Thumbnails {
     this.root = make("div", { class: "board thumbnails" }, this.canvas, this.tip, this.live);
     host.append(this.root);
     this.ears = new AbortController();
-    /**
-     * @template {keyof HTMLElementEventMap} Type
-     * @param {Type} type
-     * @param {(event: HTMLElementEventMap[Type]) => void} act
-     */
-    const on = (type, act) => this.canvas.addEventListener(type, act, { signal: this.ears.signal });
+    const on = listenTo(this.canvas, this.ears.signal);
     on("pointermove", (event) => this.look(this.at(event)));
     on("pointerleave", () => this.look(null));
     on("blur", () => this.look(null));

@@ -1,5 +1,7 @@
 """The effect of the budget: variants on one head of a short input, each at every setting of its budget."""
 
+from operator import truediv
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -14,6 +16,8 @@ from attention_core.variant import SOFTMAX, Attention
 
 FAR = 3
 """Minimum distance in tokens of a pair that counts as far."""
+LONG = 8192
+"""Length of a long text in tokens, for which the costs are also counted."""
 
 
 class Steps(CompactRepr):
@@ -24,12 +28,14 @@ class Steps(CompactRepr):
         weights: its matrix at each setting, ``float32 [S, n', n']``; NaN for pairs that are not allowed.
         output_errors: error at each setting; see ``output_error`` of ``Compared``.
         costs: multiply-adds at each setting as a share of softmax's, for all heads and all n tokens.
+        long_costs: the same for ``LONG`` tokens.
     """
 
     attentions: tuple[Attention, ...]
     weights: np.ndarray
     output_errors: tuple[float, ...]
     costs: tuple[float, ...]
+    long_costs: tuple[float, ...]
 
 
 class Budgets(CompactRepr):
@@ -96,8 +102,6 @@ def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
     seen, place = (qkv, head) if attention.variant.couples_heads else (qkv.of_head(head), 0)
     reference = attention.reference(seen.q, seen.k)[place]
     v = seen.v[place]
-    size = qkv.q.shape[-1]
-    full = registry.get(SOFTMAX).cost(qkv.n, size, heads=qkv.heads).multiply_adds
     every = settings(attention, qkv.n)
     shown, errors = [], []
     for each in every:
@@ -105,11 +109,17 @@ def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
         allowed = visible(seen, each, causal=False)[place]
         shown.append(keep_tokens(own, kept).masked_fill(~allowed[kept][:, kept], torch.nan))
         errors.append(float(relative_error(own @ each.values(seen.v)[place], reference @ v)))
+
+    def cost(own: Attention, n: int) -> float:
+        counted = (each.cost(n, qkv.q.shape[-1], heads=qkv.heads) for each in (own, registry.get(SOFTMAX)))
+        return truediv(*(each.multiply_adds for each in counted))
+
     return Steps(
         attentions=every,
         weights=torch.stack(shown).numpy(),
         output_errors=tuple(errors),
-        costs=tuple(each.cost(qkv.n, size, heads=qkv.heads).multiply_adds / full for each in every),
+        costs=tuple(cost(each, qkv.n) for each in every),
+        long_costs=tuple(cost(each, LONG) for each in every),
     )
 
 

@@ -227,7 +227,7 @@ def _missed(seen: Seen, choice: Choice) -> Step:
             key=key,
             x_title=_("query"),
             y_title=_("softmax weight captured, %"),
-            mark=choice.worst_query,
+            mark=(choice.worst_query, _("worst query")),
             alt=_("Lines: the share of the softmax weight on the blocks that each query attends to"),
         ),
     )

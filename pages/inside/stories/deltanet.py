@@ -169,7 +169,7 @@ def _growth(seen: Seen) -> Step:
             x_title=_("write rate η") if exact else _("write strength β"),
             y_title=_("final ‖S‖ / mean ‖v‖"),
             log_y=True,
-            mark=tried,
+            mark=(tried, f"{'η' if exact else 'β'} = {tried:g}"),
             alt=_("Line: the size of the state after the last token against the write strength"),
         )
         st.markdown(tried_sentence(tried, here.eigenvalues, here.sizes / usual, exact=exact))

@@ -1,12 +1,11 @@
 """Story of EMANet: tokens are assigned to bases in rounds of expectation maximisation; both maps give the matrix."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from app.words.i18n import _, _n, escape_markdown
+from app.words.i18n import _, _n, escape_markdown, paragraph
 from app.words.isolation import isolated
 from attention_core.formatting import at_most
 from pages.inside import pictures
@@ -70,28 +69,26 @@ def rounds_sentence(count: int, used: int, bases: int, moved: Sequence[float]) -
         bases: number of all bases.
         moved: the share of tokens whose nearest basis changed, from the second round on.
     """
-    values: dict[str, Any] = {"count": count, "used": used, "b": bases}
-    if not moved:
-        return _n(
-            "After {n} round, {used} of {b} bases are nearest to at least one token.",
-            "After {n} rounds, {used} of {b} bases are nearest to at least one token.",
-            n=count,
-            **values,
-        )
-    if len(moved) == 1:
-        return _(
-            "After {count} rounds, {used} of {b} bases are nearest to at least one token. The nearest basis "
-            "changed for {first:.0%} of the tokens in the second round.",
-            first=moved[0],
-            **values,
-        )
-    return _(
-        "After {count} rounds, {used} of {b} bases are nearest to at least one token. The nearest basis changed "
-        "for {first:.0%} of the tokens in the second round, and for {last:.0%} in the last round.",
-        first=moved[0],
-        last=moved[-1],
-        **values,
+    text = _n(
+        "After {n} round, {used} of {b} bases are nearest to at least one token.",
+        "After {n} rounds, {used} of {b} bases are nearest to at least one token.",
+        n=count,
+        used=used,
+        b=bases,
     )
+    if not moved:
+        return text
+    changed = (
+        _("The nearest basis changed for {first:.0%} of the tokens in the second round.", first=moved[0])
+        if len(moved) == 1
+        else _(
+            "The nearest basis changed for {first:.0%} of the tokens in the second round, and for {last:.0%} in the "
+            "last round.",
+            first=moved[0],
+            last=moved[-1],
+        )
+    )
+    return paragraph(text, changed)
 
 
 def _contents(seen: Seen) -> Step:

@@ -51,6 +51,7 @@ def _map(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         x = np.linspace(-4, 4, 161)
+        heights = {name: feature_map(name, x, size=d) * (d if name == "softmax" else 1) for name in setting.choices}
         entry = Curve(
             _("middle 50% of the entries"),
             [low, high],
@@ -64,7 +65,7 @@ def _map(seen: Seen) -> Step:
             Curve(
                 _("softmax × {d}, other entries 0", d=d) if name == "softmax" else _(name),
                 x.tolist(),
-                [y if y < TALLEST else None for y in _curve(name, x, d).tolist()],
+                [y if y < TALLEST else None for y in heights[name].tolist()],
                 colour=i,
                 dash="solid" if name == own else "dot",
                 marks=False,
@@ -95,17 +96,9 @@ def _map(seen: Seen) -> Step:
     )
 
 
-def _curve(name: str, x: np.ndarray, d: int) -> np.ndarray:
-    return feature_map(name, x, size=d) * (d if name == "softmax" else 1)
-
-
 def _features(seen: Seen) -> Step:
     q, k = seen.parts["query_features"], seen.parts["key_features"]
     both = np.concatenate([q, k])
-
-    def draw(key: str) -> None:
-        pictures.features(seen, q, k, key)
-
     return Step(
         title=_("Features"),
         mechanism=_("The feature map is applied to every query and key, so that no feature is negative."),
@@ -117,7 +110,7 @@ def _features(seen: Seen) -> Step:
             zero=(both == 0).mean(),
             cosine=cosines(q, k).mean(),
         ),
-        draw=draw,
+        draw=lambda key: pictures.features(seen, q, k, key),
     )
 
 
@@ -155,18 +148,17 @@ def kernel_sentence(middle: float, heavy: float) -> str:
         middle: the ratio of the weight to softmax's weight at the median pair.
         heavy: the same ratio among the heaviest pairs.
     """
-    values = {"middle": middle, "share": HEAVY, "heavy": heavy}
-    if heavy < min(1, middle):
-        return _(
+    return paragraph(
+        _(
             "The median pair gets {middle:.2g}× its softmax weight. Among the {share:.0%} of pairs with the "
-            "most softmax weight, the median pair gets {heavy:.2g}×. The kernel is flatter than the exponential.",
-            **values,
-        )
-    return _(
-        "The median pair gets {middle:.2g}× its softmax weight. Among the {share:.0%} of pairs with the most "
-        "softmax weight, the median pair gets {heavy:.2g}×. Here, the kernel is not flatter than the "
-        "exponential.",
-        **values,
+            "most softmax weight, the median pair gets {heavy:.2g}×.",
+            middle=middle,
+            share=HEAVY,
+            heavy=heavy,
+        ),
+        _("The kernel is flatter than the exponential.")
+        if heavy < min(1, middle)
+        else _("Here, the kernel is not flatter than the exponential."),
     )
 
 
@@ -200,28 +192,21 @@ def _sum_first(seen: Seen) -> Step:
             pictures.board(f"{key}.sum", summed, unit=_("summed value"), diverging=True)
         with right:
             st.markdown("**" + _("Cost") + "**")
-            compared(key)
+            both = ((_("(φ(q) φ(k)ᵀ) v, like softmax"), softmax), (_("φ(q) (φ(k)ᵀ v)"), seen.attention))
+            pictures.lines(
+                [Curve(name, LENGTHS, [adds(of, m) for m in LENGTHS], colour=i) for i, (name, of) in enumerate(both)],
+                key=key,
+                height=420,
+                x_title=_("tokens n"),
+                y_title=_("multiply-adds"),
+                log_x=True,
+                log_y=True,
+                mark=(n, _("this input")),
+                x_ticks=LENGTHS[::2],
+                alt=_("Lines: multiply-adds of both orders against the number of tokens"),
+            )
         st.markdown("**" + _("Output of the query") + "**")
         _draw_reading(found, key)
-
-    def compared(key: str) -> None:
-        both = ((_("(φ(q) φ(k)ᵀ) v, like softmax"), softmax), (_("φ(q) (φ(k)ᵀ v)"), seen.attention))
-        lines = [
-            Curve(name, LENGTHS, [adds(attention, m) for m in LENGTHS], colour=i)
-            for i, (name, attention) in enumerate(both)
-        ]
-        pictures.lines(
-            lines,
-            key=key,
-            height=420,
-            x_title=_("tokens n"),
-            y_title=_("multiply-adds"),
-            log_x=True,
-            log_y=True,
-            mark=n,
-            x_ticks=LENGTHS[::2],
-            alt=_("Lines: multiply-adds of both orders against the number of tokens"),
-        )
 
     return Step(
         title=_("Sum first"),
@@ -250,21 +235,21 @@ def _sum_first(seen: Seen) -> Step:
 
 def _divided(seen: Seen) -> Step:
     z, c = seen.parts["normaliser"], seen.parts["key_sums"].shape[-1]
-    least, most = seen.token(z.argmin()), seen.token(z.argmax())
-    numbers = {"c": c, "low": z.min(), "high": z.max(), "least": least, "most": most}
-    text = _(
-        "Divisors range from {low:.4g} for “{least}” to {high:.4g} for “{most}”. All divisors use the "
-        "same sum of key features, a vector of {c} numbers.",
-        **numbers,
+    text = paragraph(
+        _(
+            "Divisors range from {low:.4g} for “{least}” to {high:.4g} for “{most}”.",
+            low=z.min(),
+            high=z.max(),
+            least=seen.token(z.argmin()),
+            most=seen.token(z.argmax()),
+        ),
+        _("Each divisor uses a running sum of key features, a vector of {c} numbers.", c=c)
+        if seen.causal
+        else _("All divisors use the same sum of key features, a vector of {c} numbers.", c=c),
+        _("With the feature map exp, rows and their divisors are rescaled to avoid overflow.")
+        if seen.setting("feature_map") == "exp"
+        else "",
     )
-    if seen.causal:
-        text = _(
-            "Divisors range from {low:.4g} for “{least}” to {high:.4g} for “{most}”. Each divisor uses a "
-            "running sum of key features, a vector of {c} numbers.",
-            **numbers,
-        )
-    if seen.setting("feature_map") == "exp":
-        text = paragraph(text, _("With the feature map exp, rows and their divisors are rescaled to avoid overflow."))
 
     def draw(key: str) -> None:
         pictures.bars(

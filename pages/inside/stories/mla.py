@@ -54,9 +54,9 @@ def _sizes(seen: Seen) -> Step:
                 Curve(_("values"), places, relative(values), colour=1, hollow=True),
             ],
             key=key,
-            x_title=_("singular value (vertical line: rank)"),
+            x_title=_("singular value"),
             y_title=_("relative to the largest"),
-            mark=min(rank, n),
+            mark=(min(rank, n), _("rank")),
             alt=_("Lines: the singular values of all heads' keys and values, the largest first"),
         ),
     )
@@ -84,9 +84,9 @@ def _ranks(seen: Seen) -> Step:
         draw=lambda key: pictures.lines(
             [Curve(_("weights of all heads"), ranks.tolist(), (100 * errors).tolist(), colour=0)],
             key=key,
-            x_title=_("rank (vertical line: current)"),
+            x_title=_("rank"),
             y_title=_("relative error of the weights, %"),
-            mark=min(seen.setting("rank"), full),
+            mark=(min(seen.setting("rank"), full), _("current rank")),
             alt=_("A line: the error of the weights of all heads against the rank of the keys"),
         ),
     )

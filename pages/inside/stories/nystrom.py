@@ -53,14 +53,14 @@ def _settings(seen: Seen) -> tuple[int, str]:
 
 
 def _labels(seen: Seen, of: np.ndarray) -> list[str]:
-    """Return one label per landmark: its first three tokens, and "…" if it has more.
+    """Return one label per landmark: its number, its first three tokens, and "…" if it has more.
 
     Args:
         seen: the variant on a head.
         of: the share of each token in each landmark, ``[m, n]``.
     """
-    members = [np.flatnonzero(row) for row in of]
-    return [" ".join(seen.labels[j] for j in own[:3]) + (" …" if len(own) > 3 else "") for own in members]
+    members = [[seen.labels[j] for j in np.flatnonzero(row)] for row in of]
+    return [f"{i}: {' '.join(own[:3])}{' …' if len(own) > 3 else ''}" for i, own in enumerate(members)]
 
 
 def _names(seen: Seen) -> tuple[list[str], list[str]]:
@@ -81,18 +81,22 @@ def _landmarks(seen: Seen) -> Step:
     def draw(key: str) -> None:
         for name, of in drawn.items():
             title, owners, members = _("Landmarks") if means else titles[name], of.argmax(0).tolist(), _labels(seen, of)
-            if not means:
-                st.markdown(f"**{title}**")
-            st.html(painted(seen.qkv.tokens, owners, notes=[members[owner] for owner in owners]))
-            shares = pictures.panel(title, of, members, seen.labels, row=_("landmark"), column=_("token"))
-            pictures.board(f"{key}.shares.{name}", shares, unit=_("share of the token"), tone="linear")
+            notes = [members[owner] for owner in owners]
+            text, matrix = st.columns(2, gap="medium")
+            text.html(painted(seen.qkv.tokens, owners, notes=notes, tags=owners))
+            with matrix:
+                shares = pictures.panel(title, of, members, seen.labels, row=_("landmark"), column=_("token"))
+                pictures.board(f"{key}.shares.{name}", shares, unit=_("share of the token"), tone="linear")
 
     return Step(
-        mechanism=_("Similar tokens are averaged into landmarks, separately for queries and keys.")
+        mechanism=_(
+            "Similar tokens are averaged into landmarks, separately for queries and keys. In the text, a small "
+            "number marks the landmark of a token and of the tokens after it, up to the next number."
+        )
         if not means
         else _(
             "Neighbouring queries are averaged into query landmarks, and neighbouring keys into key "
-            "landmarks. Tokens of the same landmark have the same colour."
+            "landmarks. In the text, a small number marks the first token of each landmark."
         ),
         formula=r"\tilde q_i = \frac{1}{|S_i|} \sum_{j \in S_i} q_j, \qquad "
         r"\tilde k_i = \frac{1}{|S'_i|} \sum_{j \in S'_i} k_j",
@@ -104,19 +108,11 @@ def _landmarks(seen: Seen) -> Step:
 
 def pooled(m: int, n: int, least: int, most: int) -> str:
     """Return the sentence that says how many neighbouring tokens each landmark averages."""
-    if least == most:
-        return _(
-            "{n} tokens are averaged into {m} landmarks. Each landmark averages {most} neighbouring tokens.",
-            m=m,
-            n=n,
-            most=most,
-        )
-    return _(
-        "{n} tokens are averaged into {m} landmarks. Each landmark averages {least} to {most} neighbouring tokens.",
-        m=m,
-        n=n,
-        least=least,
-        most=most,
+    return paragraph(
+        _("{n} tokens are averaged into {m} landmarks.", m=m, n=n),
+        _("Each landmark averages {most} neighbouring tokens.", most=most)
+        if least == most
+        else _("Each landmark averages {least} to {most} neighbouring tokens.", least=least, most=most),
     )
 
 
@@ -156,8 +152,8 @@ def _factors(seen: Seen) -> Step:
     left, middle, right = (seen.parts[name] for name in ("left", "middle", "right"))
     n, m = left.shape
     text = _(
-        "The three factors contain {own:,} weights. The full matrix contains {full:,}. On average, a landmark "
-        "gives {self:.0%} of its weight to itself.",
+        "The three factors contain {own:,} weights. The full matrix contains {full:,}. On average, a query "
+        "landmark gives {self:.0%} of its weight to the key landmark with the same number.",
         own=left.size + middle.size + right.size,
         full=n * n,
         self=np.diagonal(middle).mean(),

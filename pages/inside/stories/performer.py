@@ -122,12 +122,7 @@ def _features(seen: Seen) -> Step:
     parts = _anatomy(seen) if seen.causal else seen.parts
     q, k = parts["query_features"], parts["key_features"]
     bearing = factors.participation_ratio(q * k.sum(0))
-
-    def draw(key: str) -> None:
-        pictures.features(
-            seen, q, k, key, (_("relative to the query's largest term"), _("relative to the feature's largest key"))
-        )
-
+    captions = _("relative to the query's largest term"), _("relative to the feature's largest key")
     return Step(
         title=_("Features"),
         mechanism=_(
@@ -152,7 +147,7 @@ def _features(seen: Seen) -> Step:
             bearing=np.median(bearing),
             features=q.shape[-1],
         ),
-        draw=draw,
+        draw=lambda key: pictures.features(seen, q, k, key, captions),
     )
 
 

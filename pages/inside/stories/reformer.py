@@ -60,8 +60,8 @@ def _hash(seen: Seen, number: int) -> Step:
     def draw(key: str) -> None:
         _pick_round(seen)
         notes = [_("token {i}: bucket {bucket}", i=i, bucket=bucket) for i, bucket in enumerate(buckets)]
-        st.html(painted(seen.qkv.tokens, _colours(seen, number), notes=notes))
-        st.caption(_("Tokens per bucket:"))
+        st.html(painted(seen.qkv.tokens, _colours(seen, number), notes=notes, tags=buckets.tolist()))
+        st.caption(_("A small number marks a token's bucket where the bucket changes. Tokens per bucket:"))
         legend = [_("bucket {bucket}: {count}", bucket=bucket, count=sizes[bucket]) for bucket in filled]
         st.html(painted(legend, range(len(filled)), notes=legend, places=()))
 
@@ -149,11 +149,12 @@ def _sort(seen: Seen, number: int) -> Step:
                 [seen.labels[i] for i in order],
                 [colours[i] for i in order],
                 notes=notes,
+                tags=[buckets[i] for i in order],
                 places=order.tolist(),
                 borders=set(np.flatnonzero(np.isin(order, marks)).tolist()),
             )
         )
-        st.caption(_("Tokens in sorted order. Vertical lines separate chunks."))
+        st.caption(_("Tokens in sorted order. Small numbers: buckets. Vertical lines separate chunks."))
 
     if not alike.any():
         words = _("No two of the {n} tokens are in the same bucket.", n=n)

@@ -26,16 +26,16 @@ def test_scores_quadruple_and_a_fused_kernel_keeps_none():
     assert found.numbers["factor"] == pytest.approx(4)
     assert found.numbers["fused"] == pytest.approx(2)
     assert found.numbers["elements"] == 64**2
-    for row in found.of(way=memory_quadruples.MATRIX):
-        assert row.elements == row.n**2
-    for row in found.of(way=memory_quadruples.FUSED):
-        assert row.elements == row.n * 8
+    for row in found.of(variant=memory_quadruples.MATRIX):
+        assert row.largest == row.n**2
+    for row in found.of(variant=memory_quadruples.FUSED):
+        assert row.largest == row.n * 8
 
 
 def test_memory_that_only_doubles_does_not_quadruple():
     rows = trial("memory_quadruples", upload(normal(1, 64, 8))).rows
-    fused = [row.elements for row in rows if row.way == memory_quadruples.FUSED]
-    doubling = [replace(row, elements=fused.pop(0)) if row.way == memory_quadruples.MATRIX else row for row in rows]
+    fused = [row.largest for row in rows if row.variant == memory_quadruples.FUSED]
+    doubling = [replace(row, largest=fused.pop(0)) if row.variant == memory_quadruples.MATRIX else row for row in rows]
     assert judge("memory_quadruples", doubling) is FAILS
 
 
@@ -54,7 +54,7 @@ def test_linear_attention_is_linear_and_cheaper_where_tokens_outnumber_the_head(
     assert full.multiply_adds == 2 * n * n * d
     # Keys times values and ones, and queries times both.
     assert linear.multiply_adds == 2 * n * d * (d + 1)
-    assert linear.elements < full.elements
+    assert linear.peak < full.peak
     assert found.numbers["work"] == pytest.approx(1)
     assert found.numbers["full"] == pytest.approx(2)
     assert found.numbers["saved"] == pytest.approx(n / (d + 1))
@@ -135,12 +135,14 @@ def test_three_algorithms_agree_and_cumsum_pays_beyond_d_squared(source):
         assert row.elements >= row.n**2
 
 
-@pytest.mark.parametrize("key", ["memory_quadruples", "linear_cost", "three_algorithms"])
-def test_what_is_counted_is_one_heads(key):
+@pytest.mark.parametrize(
+    ("key", "cost"), [("memory_quadruples", "largest"), ("linear_cost", "peak"), ("three_algorithms", "elements")]
+)
+def test_what_is_counted_is_one_heads(key, cost):
     source = upload(normal(3, 128, 8))
 
     def counted(head):
-        return [row.elements for row in trial(key, source, head).rows]
+        return [getattr(row, cost) for row in trial(key, source, head).rows]
 
     assert counted(None) == pytest.approx(counted(1), rel=0.02)
 

@@ -7,7 +7,7 @@ import pytest
 from trial import error, normal, ruled, softmax, synthetic, trial, upload
 
 from attention_core import claims
-from attention_core.claims import Verdict
+from attention_core.claims import Verdict, landmark_errors
 from attention_core.claims.checks.low_rank import landmark_inverse, segment_means
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
@@ -68,7 +68,7 @@ def test_means_of_neighbours_suffice_where_neighbours_are_alike(kind, sharpness,
     assert trial("segment_means", synthetic(kind, sharpness=sharpness)).verdict is verdict
 
 
-@pytest.mark.parametrize("share", landmark_inverse.SHARES)
+@pytest.mark.parametrize("share", landmark_errors.SHARES)
 def test_the_three_forms_by_their_formulas(share):
     q, k = pair()
     found = trial("landmark_inverse", upload(q.astype(np.float32), k.astype(np.float32)))
@@ -85,19 +85,19 @@ def test_the_three_forms_by_their_formulas(share):
             own = between(q[head], means(q[head], m), means(k[head], m), k[head], inverse)
             assert row.landmarks == m
             assert row.error == pytest.approx(error(own, exact), rel=2e-3)
-        [row] = found.of(form=landmark_inverse.UNIFORM, share=share, head=head)
+        [row] = found.of(form=landmark_errors.UNIFORM, share=share, head=head)
         assert row.error == pytest.approx(error(np.full((32, 32), 1 / 32), exact), rel=1e-5)
 
 
-@pytest.mark.parametrize("share", segment_means.SHARES)
+@pytest.mark.parametrize("share", landmark_errors.SHARES)
 def test_both_kinds_of_landmarks_by_their_formulas(share):
     q, k = pair()
     found = trial("segment_means", upload(q.astype(np.float32), k.astype(np.float32)))
     m = 32 // share
     for head in range(2):
         exact = softmax(q[head], k[head])
-        for method, centres in ((segment_means.SEGMENTS, means), (segment_means.CLUSTERS, clusters)):
-            [row] = found.of(method=method, share=share, head=head)
+        for form, centres in ((segment_means.SEGMENTS, means), (segment_means.CLUSTERS, clusters)):
+            [row] = found.of(form=form, share=share, head=head)
             own = between(q[head], centres(q[head], m), centres(k[head], m), k[head], iterated)
             assert row.error == pytest.approx(error(own, exact), rel=2e-3)
 
@@ -114,7 +114,7 @@ def test_the_numbers_are_those_of_one_landmark_for_four_tokens():
     assert inverse.numbers["iterated_wins"] == pytest.approx(100 * (iterations < double).mean())
     assert inverse.numbers["exact_wins"] == pytest.approx(100 * (exact < double).mean())
     assert inverse.numbers["double"] == np.median(double)
-    ratio = errors(kinds, method="segment means") / errors(kinds, method="k-means")
+    ratio = errors(kinds, form="segment means") / errors(kinds, form="k-means")
     assert kinds.numbers["ratio"] == pytest.approx(np.median(ratio), rel=1e-4)
     assert kinds.numbers["most"] == pytest.approx(np.quantile(ratio, 0.75), rel=1e-4)
     d, m = 32, 17
@@ -186,7 +186,7 @@ def test_segment_means_bounds(changed, verdict):
 def test_errors_that_are_rounding_are_alike():
     rows = trial("segment_means", synthetic("gaussian", n=16, heads=1)).rows
     errors = {"segment means": 3e-8, "k-means": 0.0}
-    rounded = [replace(row, error=errors.get(row.method, 1.0)) for row in rows]
+    rounded = [replace(row, error=errors.get(row.form, 1.0)) for row in rows]
     numbers, verdict = claims.claim("segment_means").judge(rounded)
     assert numbers["ratio"] == pytest.approx(1.03)
     assert verdict is HOLDS
@@ -195,14 +195,14 @@ def test_errors_that_are_rounding_are_alike():
 def test_both_inverses_are_compared_with_the_double_softmax():
     def rows(**errors):
         return [
-            landmark_inverse.InverseRow(share=4, landmarks=8, future=0.0, form=form, head=head, error=error)
+            landmark_errors.LandmarkRow(share=4, landmarks=8, future=0.0, form=form, head=head, error=error)
             for form, each in errors.items()
             for head, error in enumerate(each)
         ]
 
     errors = {
         landmark_inverse.DOUBLE: [0.5] * 4,
-        landmark_inverse.UNIFORM: [1.0] * 4,
+        landmark_errors.UNIFORM: [1.0] * 4,
         landmark_inverse.ITERATED: [0.4, 0.4, 0.6, 0.6],
         landmark_inverse.EXACT: [0.55, 0.55, 0.55, 0.3],
     }

@@ -27,7 +27,11 @@ def test_differences_are_those_of_the_papers_matrices():
         queries, keys = (unit(x[head].astype(np.float64)) for x in (q, k))
         delta = np.tril(queries @ keys.T) @ np.linalg.inv(np.eye(20) + np.tril(keys @ keys.T, -1))
         turned = np.concatenate([-keys[:, 3:], keys[:, :3]], -1)
-        for name, w in (("w = k", keys), ("w = turned k", turned), ("one w for all tokens", np.full((20, 6), 6**-0.5))):
+        for name, w in (
+            (path_deltanet.NAMES["keys"], keys),
+            (path_deltanet.NAMES["turned keys"], turned),
+            (path_deltanet.NAMES["fixed"], np.full((20, 6), 6**-0.5)),
+        ):
             apart = abs(system(queries, keys, w) - delta)
             for n in (2, 4, 8, 16, 20):
                 [row] = found.of(along=name, head=head, n=n)

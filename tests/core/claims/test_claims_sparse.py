@@ -21,7 +21,10 @@ def test_in_a_long_text_atrous_costs_a_kth_and_local_grows_with_n(causal):
     found = trial("sparse_costs", upload(normal(2, 256, 8), causal=causal))
     assert found.verdict is HOLDS
     assert found.numbers["saving"] == pytest.approx(sparse_costs.K)
-    full, atrous = ({row.n: row.multiply_adds for row in found.of(part=part)} for part in ("full", "atrous"))
+    full, atrous = (
+        {row.n: row.multiply_adds for row in found.of(variant=name)}
+        for name in (sparse_costs.FULL, sparse_costs.ATROUS)
+    )
     assert all(adds == 2 * n * n * 8 for n, adds in full.items())
     assert atrous[256] == 2 * (256 // sparse_costs.K) ** 2 * 8 * sparse_costs.K
     # Blocks of 32 queries attend to k keys on each side; a causal input is counted without its mask, too.
@@ -39,9 +42,9 @@ def test_in_a_tiny_text_neither_is_true():
 
 
 def test_an_algorithm_that_computes_all_pairs_fails(monkeypatch):
-    monkeypatch.setitem(sparse_costs.ATTENTIONS, "atrous", registry.get("softmax"))
+    monkeypatch.setitem(sparse_costs.ATTENTIONS, sparse_costs.ATROUS, registry.get("softmax"))
     assert trial("sparse_costs", upload(normal(1, 256, 8))).verdict is PARTLY
-    monkeypatch.setitem(sparse_costs.ATTENTIONS, "local", registry.get("softmax"))
+    monkeypatch.setitem(sparse_costs.ATTENTIONS, sparse_costs.LOCAL, registry.get("softmax"))
     assert trial("sparse_costs", upload(normal(1, 256, 8))).verdict is FAILS
 
 

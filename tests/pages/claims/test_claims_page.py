@@ -164,7 +164,7 @@ def test_the_claims_stand_by_their_article_and_those_that_stand_alone_at_the_end
     shown = said(open_claims())
     places = [shown.index(f"#### [{plain(source.title)}]({source.url}), {source.year}") for source in groups if source]
     assert places == sorted(places)
-    assert shown.index("#### Other articles") > places[-1]
+    assert shown.index("#### Other sources") > places[-1]
     assert [claim.number for own in groups.values() for claim in own] == list(range(1, len(EVERY) + 1))
     assert set(board.by_article(groups[None])) == {None}
 

@@ -26,6 +26,9 @@ FOUND = Outcome(
     numbers={"two": 100.0, "one": 12.34, "local": 40.0, "atrous": 50.0, "keys": 30.0},
     rows=(two_layers.ReachRow(stack="local twice", layers=1, head=0, share=12.5, keys=30.0),),
 )
+BOTH_LAYERS = "pairs connected by a local layer and an atrous layer"
+GROWTH = "growth exponent of row sums, median over heads"
+CORRELATION = "rank correlation of output error and loss of copying"
 UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 
 
@@ -69,36 +72,46 @@ def test_how_the_claims_came_out(verdicts, said):
 def test_each_verdict_has_its_icon_and_colour_in_the_strip():
     verdicts = (HOLDS, PARTLY, FAILS, UNTESTABLE, None)
     assert [words.short_verdict(claim, each) for claim, each in zip(EVERY, verdicts, strict=False)] == [
-        ":green[:material/check_circle:] 1",
-        ":orange[:material/contrast:] 2",
-        ":gray[:material/radio_button_unchecked:] 3",
-        ":blue[:material/help:] 4",
-        "5",
+        ":green-badge[:material/check_circle: 1]",
+        ":orange-badge[:material/contrast: 2]",
+        ":gray-badge[:material/cancel: 3]",
+        ":blue-badge[:material/help: 4]",
+        ":gray-badge[:material/remove: 5]",
     ]
 
 
 @pytest.mark.parametrize(
     ("key", "changed", "expected"),
     [
-        ("two_layers", {"two": 100.0}, "pairs connected after two layers: exactly at the bound 100%"),
-        ("two_layers", {"two": 97.5}, "pairs connected after two layers: 2.5 percentage points below the bound 100%"),
-        ("two_layers", {"two": 89.5}, "pairs connected after two layers: 0.50 percentage points below the bound 90%"),
+        ("two_layers", {"two": 100.0}, f"{BOTH_LAYERS}: exactly at the bound 100%"),
+        ("two_layers", {"two": 97.5}, f"{BOTH_LAYERS}: 2.5 percentage points below the bound 100%"),
+        ("two_layers", {"two": 89.5}, f"{BOTH_LAYERS}: 0.50 percentage points below the bound 90%"),
         (
             "second_order_blocks",
             {"wins": 80.0, "loses": 10.0},
-            "heads where second order finds more: 5 percentage points above the bound 75%",
+            "heads where second-order scores find more weight than mean keys: 5 percentage points above the bound 75%",
         ),
-        ("relu2_normaliser", {"exponent": 0.78}, "exponent, median head: 0.12 below the bound 0.9"),
-        ("relu2_normaliser", {"exponent": 1.02}, "exponent, median head: 0.12 above the bound 0.9"),
-        ("error_predicts_copying", {"rho": 0.95}, "rank correlation: 0.050 above the bound 0.9"),
-        ("error_predicts_copying", {"rho": 0.7}, "rank correlation: 0.20 below the bound 0.9"),
-        ("error_predicts_copying", {"rho": 0.5}, "rank correlation: 0.10 below the bound 0.6"),
+        ("relu2_normaliser", {"exponent": 0.78}, f"{GROWTH}: 0.12 below the bound 0.9"),
+        ("relu2_normaliser", {"exponent": 1.02}, f"{GROWTH}: 0.12 above the bound 0.9"),
+        ("error_predicts_copying", {"rho": 0.95}, f"{CORRELATION}: 0.050 above the bound 0.9"),
+        ("error_predicts_copying", {"rho": 0.9 - 1e-16}, f"{CORRELATION}: exactly at the bound 0.9"),
+        ("error_predicts_copying", {"rho": 0.7}, f"{CORRELATION}: 0.20 below the bound 0.9"),
+        ("error_predicts_copying", {"rho": 0.5}, f"{CORRELATION}: 0.10 below the bound 0.6"),
         ("path_deltanet", {}, ""),
-        ("one_layer", {}, ""),
-        ("cosine_closest", {}, ""),
+        (
+            "one_layer",
+            {"worst": 1.0, "lost": 10.5},
+            "share of the gain from copying that is lost, one layer, worst replacement: 0.50 percentage points above "
+            "the bound 10%",
+        ),
+        (
+            "cosine_closest",
+            {"heads": 60.0, "cosine": 0.5, "uniform": 0.5625},
+            "error of the matrix with 1 + cos, median over heads: 0.062 below the bound 0.562",
+        ),
     ],
 )
-def test_the_margin_to_the_only_bound(key, changed, expected):
+def test_the_margin_to_the_bound_that_decides(key, changed, expected):
     known = claims.claim(key)
     numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
     outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
@@ -113,7 +126,7 @@ def test_a_claim_that_was_not_judged_has_no_margin():
 
 
 def test_a_badge_tells_the_verdict():
-    assert words.badge(FAILS) == ":gray-badge[:material/radio_button_unchecked: does not hold here]"
+    assert words.badge(FAILS) == ":gray-badge[:material/cancel: does not hold here]"
 
 
 def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
@@ -170,11 +183,14 @@ def test_words_of_claims_are_no_markup():
 
 def test_the_table_tells_numbers_with_their_units():
     lines = words.numbers(FOUND).split("\n")
-    assert lines[:3] == ["| Quantity | Value |", "| :-- | --: |", "| pairs connected after two layers | **100**% |"]
+    assert lines[:3] == ["| Quantity | Value |", "| :-- | --: |", f"| {BOTH_LAYERS} | **100**% |"]
     assert len(lines) == 2 + len(FOUND.claim.quantities)
     numbers = {each.name: 1.0 for each in claims.claim("linear_cost").quantities}
     last = words.numbers(Outcome(key="linear_cost", verdict=HOLDS, numbers=numbers)).split("\n")[-2:]
-    assert last == ["| full work ÷ linear work | **1** |", f"| longest input | **1**{NBSP}tokens |"]
+    assert last == [
+        "| work of full attention ÷ work of linear attention at the longest length | **1** |",
+        f"| longest measured length | **1**{NBSP}tokens |",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -232,10 +248,11 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
     known = claims.claim("two_layers")
     assert found[:3] == [str(known.number), known.statement, "holds"]
     assert found[3] == words.plain_finding(FOUND)
-    assert found[4].startswith("pairs connected after two layers: 100%; after the local layer: 12.3%; ")
+    assert found[4].startswith(f"{BOTH_LAYERS}: 100%; pairs connected by a local layer alone: 12.3%; ")
     assert found[5:] == [
-        "The claim holds if the two layers connect 100% of all pairs of tokens. It holds partly if they connect at "
-        "least 90%.",
+        "Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "
+        "claim holds if the two layers connect 100% of all pairs of tokens. It holds partly if they connect at least "
+        "90%.",
         f"{known.source.heading}, 2019, {known.source.url}",
     ]
     assert unjudged[2:5] == [
@@ -245,7 +262,7 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
     ]
     linear = {each.name: 2.0 for each in claims.claim("linear_cost").quantities}
     [_, row] = read(board.table([Outcome(key="linear_cost", verdict=HOLDS, numbers=linear)]))
-    assert row[4].endswith(f"full work ÷ linear work: 2; longest input: 2{NBSP}tokens")
+    assert row[4].endswith(f"at the longest length: 2; longest measured length: 2{NBSP}tokens")
 
 
 def test_the_rows_of_a_claim_are_a_table_that_names_it():

@@ -16,7 +16,7 @@ from app.state.session import default_variants
 from app.ui.input_forms import UPLOAD
 from app.ui.variant_picker import left_out
 from attention_core.experiments.homogeneity import FACTORS
-from attention_core.formatting import percent
+from attention_core.formatting import number, percent
 from attention_core.inputs.positions import rotary
 from attention_core.limits import current
 from pages.entropy import drift
@@ -112,7 +112,7 @@ def test_row_sums_and_sparsity_stand_beside_entropy():
     assert points(at)["Softmax"][128] == pytest.approx(float(sparse), abs=1e-5)
     assert set(points(at)["uniform attention"].values()) == {1.0}
     table = at.dataframe[0].value.set_index("variant")
-    assert table.loc["Softmax", "S(128)"] == pytest.approx(float(sparse), abs=1e-5)
+    assert table.loc["Softmax", "evenness S(128)"] == pytest.approx(float(sparse), abs=1e-5)
     assert table.loc["Softmax", "row sums"] == "1"
     low, high = (float(each) for each in table.loc["Sigmoid", "row sums"].split(" … "))
     assert 0 < low < high
@@ -179,7 +179,7 @@ def test_the_factor_moves_softmax_and_not_relu2():
     assert set(np.round(list(drawn["Squared ReLU ÷ row sum"].values()), 5)) == {
         round(drawn["Squared ReLU ÷ row sum"][1.0], 5)
     }
-    table = at.dataframe[0].value.set_index("variant")["max |A(λ=8) − A(1)|"].astype(float)
+    table = at.dataframe[0].value.set_index("variant")["largest change of a weight, λ = 8"].astype(float)
     assert table["Softmax"] > 0.1
     assert table["Squared ReLU ÷ row sum"] == 0
     sums = at.dataframe[0].value.set_index("variant")["row sums, λ = 8"]
@@ -343,7 +343,7 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
 def test_each_length_up_to_the_bound_is_offered_once():
     """Check that a synthetic sequence can be as long as the largest length of all."""
     at = open_entropy(variants=chosen("softmax"), h_scales=[])
-    offered = next(box.options for box in at.selectbox if box.label == "Longest n")
+    offered = next(box.options for box in at.selectbox if box.label == "Longest length n")
     most = current().sweep_tokens
     assert offered == [*(str(2**i) for i in range(7, most.bit_length() - 1)), f"{most} (all)"]
 
@@ -365,7 +365,9 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     steep, alike = (np.polyfit(np.log(x), line, 1)[0] for line in (y, list(points(at)["uniform attention"].values())))
-    assert f"{unit}: its slope is {percent(steep / alike)} of that of uniform attention." in spoken(at)
+    few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
+    share = f"its slope is {percent(steep / alike)} of that of uniform attention."
+    assert f"{unit}, or from {few} to {many} effective keys: {share}" in spoken(at)
 
 
 def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+import attention_core as ac
 from app.figures.lines.spread import spread
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED
 from attention_core.inputs import SyntheticSource, SyntheticSpec
@@ -30,9 +31,8 @@ FLAT = {"n16": math.log(16), "n256": math.log(256)}
 def test_a_rising_entropy_is_compared_with_uniform_attention():
     half = line(n16=1.0, n256=1.0 + math.log(16) / 2)
     assert growth.sentence(half, None, **NATS) == (
-        "From 16 to 256 tokens, **softmax**'s entropy rises from 1.00 to 2.39 nats: its slope is 50% "
-        "of that of uniform "
-        "attention."
+        "From 16 to 256 tokens, **softmax**'s entropy rises from 1.00 to 2.39 nats, or from 2.7 to 11 effective keys: "
+        "its slope is 50% of that of uniform attention."
     )
     quarter = line(n16=1.0, n256=1.0 + math.log(16) / 4)
     assert growth.sentence(half, quarter, **NATS).endswith(
@@ -43,8 +43,8 @@ def test_a_rising_entropy_is_compared_with_uniform_attention():
 def test_a_falling_entropy_has_a_negative_slope():
     falls, quarter = line(n16=2.0, n256=2.0 - math.log(16) / 5), line(n16=1.0, n256=1.0 + math.log(16) / 4)
     assert growth.sentence(falls, None, **NATS) == (
-        "From 16 to 256 tokens, **softmax**'s entropy falls from 2.00 to 1.45 nats: its slope is \N{MINUS SIGN}20% "
-        "of that of uniform attention."
+        "From 16 to 256 tokens, **softmax**'s entropy falls from 2.00 to 1.45 nats, or from 7.4 to 4.2 effective keys: "
+        "its slope is \N{MINUS SIGN}20% of that of uniform attention."
     )
     assert growth.sentence(falls, quarter, **NATS).endswith("uniform attention (25% with log n scaling).")
     assert "falls" not in growth.sentence(line(n16=2.0, n256=2.0), None, **NATS)
@@ -54,7 +54,8 @@ def test_a_slope_is_the_same_in_bits():
     bits = line(**{n: h / math.log(2) for n, h in FLAT.items()})
     words = growth.sentence(bits, bits, "bits", per_nat=1 / math.log(2), causal=False)
     assert words.endswith(
-        "rises from 4.00 to 8.00 bits: its slope is 100% of that of uniform attention (100% with log n scaling)."
+        "rises from 4.00 to 8.00 bits, or from 16 to 256 effective keys: its slope is 100% of that of "
+        "uniform attention (100% with log n scaling)."
     )
 
 
@@ -69,16 +70,16 @@ def test_without_the_future_uniform_attention_is_the_mean_of_what_each_query_see
 def test_a_single_length_does_not_grow():
     assert growth.sentence(spread([]), None, **NATS) == "Measuring **softmax** …"
     assert growth.sentence(line(n16=1.234), line(n16=1.0), **NATS) == (
-        "At 16 tokens, **softmax**'s entropy is 1.23 nats. Measuring growth needs at least three lengths. Use a "
-        "longer input."
+        "At 16 tokens, **softmax**'s entropy is 1.23 nats, an effective number of keys of 3.4. Measuring growth "
+        "needs at least three lengths. Use a longer input."
     )
     assert "log n scaling" not in growth.sentence(line(**FLAT), line(n16=1.0), **NATS)
 
 
 def test_lengths_too_close_to_each_other_give_no_slope():
     assert growth.sentence(line(n3=0.5, n5=0.6, n7=0.75), None, **NATS) == (
-        "From 3 to 7 tokens, **softmax**'s entropy rises from 0.50 to 0.75 nats. These lengths are too few or too "
-        "close together to measure a slope. Use a longer input."
+        "From 3 to 7 tokens, **softmax**'s entropy rises from 0.50 to 0.75 nats, or from 1.6 to 2.1 effective keys. "
+        "These lengths are too few or too close together to measure a slope. Use a longer input."
     )
     assert "of that of uniform attention" in growth.sentence(line(n3=0.5, n5=0.6, n12=0.75), None, **NATS)
     assert "of that of uniform attention" not in growth.sentence(line(n3=0.5, n12=0.75), None, **NATS)
@@ -271,3 +272,23 @@ def test_entropies_are_listed_for_the_measured_forms():
     assert distance.entropy_by_form(both | {BIASED: 1.0}, "nats") == (
         "The mean entropy of a row is 1.50 nats with RoPE, 2.25 without RoPE, and 1.00 with ALiBi."
     )
+
+
+@pytest.mark.parametrize(("longest", "told"), [(128, True), (3, False)])
+def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monkeypatch, longest, told):
+    monkeypatch.setattr(
+        growth, "lines_of", lambda question: {"softmax": growth.Line(attention=ac.get("softmax"), name="", label="")}
+    )
+    monkeypatch.setattr(growth, "by_length", lambda rows, word, question: line(n16=1.0))
+    source = SyntheticSource(SyntheticSpec(n=16, heads=1, d=8))
+    asked = Question(
+        source=source,
+        record=source.load(),
+        head=None,
+        causal=False,
+        room=128,
+        longest=longest,
+        seeds=1,
+        options=EntropyOptions(),
+    )
+    assert (growth.describe([], asked) == "So far, fewer than 3 lengths are measured.") == told

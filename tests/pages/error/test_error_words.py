@@ -7,6 +7,7 @@ import math
 import pytest
 
 import attention_core as ac
+from app.figures.lines.curves import Curve
 from attention_core.experiments.error import MEASURES, SEEDS, UNIFORM, ErrorPoint, ErrorRow
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
@@ -159,7 +160,7 @@ def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
 @pytest.mark.parametrize(("log", "error", "named"), [(True, 0.0, True), (True, 1e-9, False), (False, 0.0, False)])
 def test_a_logarithmic_axis_names_the_variants_that_it_cannot_show(log, error, named):
     found = [point(0.5), point(error, "softmax", "softmax", setting=None, value=None), mean(0.5)]
-    text = " ".join(words.notes(asked("local", log=log), found, [], above=0))
+    text = " ".join(words.notes(asked("local", log=log), found))
     assert ("These variants have an error of 0, which a log scale cannot show: Softmax." in text) == named
 
 
@@ -180,26 +181,24 @@ def test_what_replaces_softmax_is_told_from_what_approximates_it_or_has_its_own_
     assert [key for key in keys if words.is_replacement(ac.get(key))] == ["linear"]
 
 
-def told_of(*found, above=0, of_view=(), heads=1, keys=("local",)):
-    return words.notes(asked(*keys, heads=heads), found, of_view, above=above)
+def told_of(*found, heads=1, keys=("local",)):
+    return words.notes(asked(*keys, heads=heads), found)
 
 
 def test_nothing_is_said_where_there_is_nothing_to_know():
     assert told_of(point(0.1)) == []
 
 
-def test_the_views_own_captions_stand_between_what_variants_and_what_points_need():
+def test_what_variants_need_stands_before_what_points_need():
     linear, reformer = point(0.1, "linear", "linear"), point(math.inf, "reformer", "reformer", "reformer")
-    told = told_of(linear, reformer, keys=("linear", "reformer"), of_view=["Of the view."], above=2)
+    told = told_of(linear, reformer, keys=("linear", "reformer"))
     assert told[0] == (
         "Open circles and dash-dotted lines mark variants that replace softmax instead of "
         "approximating it (Linear). For "
         "these variants, a difference from softmax is not an error."
     )
     assert told[1] == f"Reformer: {ac.get('reformer').variant.note}"
-    assert told[2] == "Of the view."
-    assert told[3].startswith("1 point is not drawn because its error is infinite.")
-    assert told[4] == "2 points lie above the end of the axis. Double-click the chart to show them."
+    assert told[2].startswith("1 point is not drawn because its error is infinite.")
 
 
 @pytest.mark.parametrize(("n", "begins"), [(1, "1 point is not drawn"), (2, "2 points are not drawn")])
@@ -208,8 +207,37 @@ def test_infinite_points_of_variants_are_counted_and_those_of_the_mean_are_not(n
     assert told.startswith(begins)
 
 
-def test_one_point_above_the_axis_is_one():
-    assert told_of(above=1) == ["1 point lies above the end of the axis. Double-click the chart to show it."]
+def test_lines_above_the_axis_are_named_with_their_largest_error():
+    drawn = [Curve("A", [1, 2, 3], [0.5, 2.25, None]), Curve("B", [1], [1.0]), Curve("C", [1], [3.0])]
+    assert words.beyond(drawn, 1.0) == [
+        "▲ marks lines that continue above the axis: A (up to 2.2), C (up to 3). Double-click the chart to show them."
+    ]
+    assert words.beyond(drawn, 3.0) == words.beyond(drawn, math.inf) == words.beyond([], 1.0) == []
+
+
+@pytest.mark.parametrize(
+    ("spent", "told"),
+    [
+        (
+            (16384, 8192),
+            " Within ¼ of softmax's cost, the closest variant is Local · window 4 (error 0.2). "
+            "Within ⅛, it is Local · window 8 (error 0.3).",
+        ),
+        ((16384, 8193), " Within ¼ of softmax's cost, the closest variant is Local · window 4 (error 0.2)."),
+        ((16385, 16385), " for the mean-of-values baseline."),
+    ],
+)
+def test_the_lowest_error_is_given_at_smaller_costs_too(spent, told):
+    found = [point(0.2, multiply_adds=spent[0]), point(0.3, word="local~window~8", multiply_adds=spent[1]), mean(0.5)]
+    assert words.against_cost(asked("local"), found).endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"against": "cost"}, True), ({"against": "cost", "price": "ms"}, False), ({"against": "budget"}, False)],
+)
+def test_what_a_count_includes_is_said_where_the_cost_is_a_count(options, said):
+    assert bool(words.notes(asked("local", **options), [point(0.1)])) == said
 
 
 @pytest.mark.parametrize(

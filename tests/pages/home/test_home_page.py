@@ -15,9 +15,9 @@ from PIL import Image
 import attention_core as ac
 from app.figures.picture import picture
 from app.page import SECTIONS, discover
+from app.ui import matrix_picture
 from app.ui.lazy import OPENED
 from app.words.labels import family_line, family_title
-from pages.home import gallery
 
 ROW = '<div class="variant">'
 OPENING = {"entropy": {"h_base": ["64"]}, "error": {"against": ["cost"]}, "causal": {"c_view": ["overview"]}}
@@ -122,7 +122,7 @@ def test_every_row_has_all_its_parts_and_ends(home):
 
 @pytest.mark.parametrize("key", ["softmax", "linear", "relu2", "nystrom"])
 def test_a_row_shows_its_own_matrix(home, key):
-    qkv = gallery.SAMPLE.load()
+    qkv = matrix_picture.SAMPLE.load()
     own = ac.get(key).weights(qkv.q, qkv.k)[0].numpy()
     [packed] = re.findall(r"base64,([^)]*)\)", home[ac.variant(key).title][0])
     shown = np.asarray(Image.open(io.BytesIO(base64.b64decode(packed))))
@@ -133,7 +133,9 @@ def test_a_row_shows_its_own_matrix(home, key):
 def test_a_second_visitor_costs_no_picture_and_few_messages(monkeypatch):
     open_page("home")
     drawn = []
-    monkeypatch.setattr(gallery, "picture", lambda *given, **told: drawn.append(given) or picture(*given, **told))
+    monkeypatch.setattr(
+        matrix_picture, "picture", lambda *given, **told: drawn.append(given) or picture(*given, **told)
+    )
     at = open_page("home")
     assert drawn == []
     sent = Counter(each.type for each in at.main)

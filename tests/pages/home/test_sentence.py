@@ -68,7 +68,7 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     assert weights.startswith(
         f"The weights are those of layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD} of MiniLM,"
     )
-    assert errors.endswith(f"A baseline that outputs the mean of all values has an error of {off:.0%}.")
+    assert errors.endswith(f"Averaging all values would give an error of {off:.0%}.")
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
@@ -76,12 +76,13 @@ def test_error_and_cost_are_of_the_same_tokens(text):
     header, _matrices, settings = sent(open_page("home", sentence=text))
     qkv = ac.inputs.from_text(text, layer=presets.SENTENCE_LAYER)
     heads, n, d = qkv.q.shape
-    softmax = ac.get("softmax").cost(n, d, heads=heads).multiply_adds
-    for row in header["rows"]:
-        for word, cost in zip(row["words"], row["costs"], strict=True):
-            assert cost == pytest.approx(ac.from_word(word).cost(n, d, heads=heads).multiply_adds / softmax)
-    assert settings["words"]["length"] == f"of softmax at {n} tokens"
-    assert f"at the setting shown, for {n} tokens" in settings["words"]["notes"][2]
+    for name, tokens in (("costs", n), ("long_costs", 8192)):
+        softmax = ac.get("softmax").cost(tokens, d, heads=heads).multiply_adds
+        for row in header["rows"]:
+            for word, cost in zip(row["words"], row[name], strict=True):
+                assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
+    assert settings["words"]["columns"] == ["output error", f"cost at {n} tokens", "cost at 8,192 tokens"]
+    assert f"at most {presets.SENTENCE_TOKENS} tokens" in settings["words"]["caption"]
 
 
 def test_the_first_visit_is_light(first):
@@ -192,6 +193,7 @@ def test_rows_that_do_not_fit_the_sentence_are_refused():
         weights=np.ones((1, 3, 3)),
         errors=[0.0],
         costs=[1.0],
+        long_costs=[1.0],
     )
     assert pack(["a", "b", "c"], [row], key="k")
     with pytest.raises(ValueError, match="2 tokens"):

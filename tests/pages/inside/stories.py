@@ -9,6 +9,7 @@ from driver import set_state, spoken
 import attention_core as ac
 from attention_core.analysis.matrix.inside import look
 from attention_core.inputs.labels import number_repeats
+from pages.inside.steps import link_numbers
 from pages.inside.story import Seen
 
 SIZE = {"n": 24, "heads": 2, "d": 8}
@@ -16,7 +17,8 @@ SIZE = {"n": 24, "heads": 2, "d": 8}
 
 def open_step(attention, step=1, *, again=None, **state):
     """Return the page at a step of a variant's story, by default for the second head of a short sequence."""
-    given = {"input": "synthetic", "head": 1, "causal": False, **SIZE, **state, "inside": attention, "step": step}
+    number = link_numbers(attention.key, step)[step - 1]
+    given = {"input": "synthetic", "head": 1, "causal": False, **SIZE, **state, "inside": attention, "step": number}
     return set_state(again, **given) if again else driver.open_page("inside", **given)
 
 

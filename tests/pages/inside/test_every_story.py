@@ -7,6 +7,7 @@ from driver import spoken
 from stories import SIZE, open_step, said, source
 
 import attention_core as ac
+from pages.inside.steps import link_numbers
 from pages.inside.stories import discover
 
 STORIES = sorted(discover())
@@ -78,7 +79,7 @@ def test_every_step_explains_and_draws_something(attention, given):
     assert all(reason in words for words in notes)
     steps = at.segmented_control(key="step").options
     assert all(re.fullmatch(rf"{number} · \S.*", each) for number, each in enumerate(steps, 1)), steps
-    for number in range(1, len(steps) + 1):
+    for number in link_numbers(attention.key, len(steps)):
         at = at.segmented_control(key="step").set_value(number).run()
         assert not at.exception, (number, at.exception)
         assert not at.error
@@ -86,7 +87,7 @@ def test_every_step_explains_and_draws_something(attention, given):
         assert at.main.latex[0].value
         assert pictures(at), number
         assert not re.search(r"\bnan\b|\binf\b", spoken(at, "caption", "html")), number
-    assert at.segmented_control(key="step").options[-1] == f"{number} · Comparison"
+    assert at.segmented_control(key="step").options[-1] == f"{len(steps)} · Comparison"
 
 
 @pytest.mark.parametrize("key", STORIES)
@@ -98,7 +99,8 @@ def test_the_last_step_shows_the_errors_of_the_core(key):
     if attention.variant.reference is not None:
         full = attention.variant.reference(q, k, attention.params, causal=False)[1]
     at = open_step(attention)
-    at = at.segmented_control(key="step").set_value(len(at.segmented_control(key="step").options)).run()
+    *_others, last = link_numbers(key, len(at.segmented_control(key="step").options))
+    at = at.segmented_control(key="step").set_value(last).run()
     off, zero = said(at, r"Error compared with .*softmax: ([\d.]+)%. Equal weights .* an error of ([\d.]+)%")
     assert off == pytest.approx(100 * float((own - full).norm() / full.norm()), abs=0.51)
     assert zero == pytest.approx(100 * float((1 / SIZE["n"] - full).norm() / full.norm()), abs=0.51)

@@ -11,7 +11,8 @@ from app.words.i18n import escape_markdown
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from pages.home import gallery
-from pages.inside.steps import refusal
+from pages.inside.steps import LINK_NUMBERS, link_numbers, refusal
+from pages.inside.stories import discover
 
 SMALL = {"input": ["synthetic"], "n": ["11"], "d": ["8"], "heads": ["2"]}
 
@@ -28,10 +29,16 @@ def steps(at):
     return at.segmented_control(key="step").options
 
 
+def sizes(at):
+    """Return the tooltip with the sizes of the arrays of the current step."""
+    [words] = [m.help for m in at.main.markdown if m.help.startswith("Sizes")]
+    return words
+
+
 def test_every_step_has_its_own_formula():
     at = open_inside(inside=["nystrom"])
     formulas = set()
-    for number in range(1, len(steps(at)) + 1):
+    for number in link_numbers("nystrom", len(steps(at))):
         at = at.segmented_control(key="step").set_value(number).run()
         assert at.session_state["step"] == number
         formulas.add(at.main.latex[0].value)
@@ -50,7 +57,7 @@ def test_another_variant_begins_at_its_first_step():
 def test_a_link_opens_the_variant_with_its_settings_at_its_step():
     at = open_inside(inside=["nystrom~landmarks~4~method~kmeans"], step=["2"])
     assert at.select_slider(key="inside.knob.nystrom.landmarks").value == 4
-    assert "L = [11, 4]" in at.main.latex[0].help
+    assert "L = [11, 4]" in sizes(at)
     assert at.query_params["step"] == "2"
 
 
@@ -58,7 +65,7 @@ def test_a_knob_moves_only_what_is_taken_apart():
     at = open_inside(inside=["nystrom~landmarks~4"], variants=["softmax", "nystrom"])
     at = at.select_slider(key="inside.knob.nystrom.landmarks").set_value(8).run()
     assert at.query_params["inside"] == "nystrom~landmarks~8"
-    assert r"\tilde Q = [8, 8]" in at.main.latex[0].help
+    assert r"\tilde Q = [8, 8]" in sizes(at)
     assert [a.word for a in at.session_state["variants"]] == ["softmax", "nystrom"]
 
 
@@ -70,12 +77,56 @@ def test_a_link_that_does_not_fit_is_named_and_the_default_shown(name, word):
     assert at.session_state["inside"].key == "nystrom"
 
 
-def test_a_step_beyond_the_last_opens_the_last():
-    last = len(steps(open_inside(inside=["nystrom"])))
-    for step in (last, last + 1):
-        at = open_inside(inside=["nystrom"], step=[str(step)])
-        assert (at.session_state["step"], list(at.warning)) == (last, [])
-        assert (f"This variant has only {last} steps. The last step is shown." in told(at)) == (step > last)
+FORMER = {
+    "emanet": {1: "Rounds", 3: "Bases", 5: "Two factors", 6: "Comparison"},
+    "entmax": {1: "Logits", 2: "Thresholds", 4: "Comparison"},
+    "funnel": {1: "Pooled queries", 2: "Shared rows", 5: "Comparison"},
+    "gla": {1: "Gates", 3: "Decayed products", 4: "Comparison"},
+    "landmark": {1: "Left factor", 2: "Right factor", 4: "Comparison"},
+    "nsa": {1: "Block means", 2: "Compressed branch", 3: "Comparison"},
+    "nystrom": {1: "Landmarks", 2: "Three factors", 3: "The inverse", 5: "Comparison"},
+    "path": {1: "Directions", 2: "Corrections", 3: "Without projections", 4: "Comparison"},
+    "power_bert": {1: "Attention received", 5: "Comparison"},
+    "pyramid": {1: "Pools", 2: "Weights on pools", 5: "Comparison"},
+    "reformer": {1: "Hash", 2: "Sort", 3: "Chunks", 5: "Missed pairs", 7: "Comparison"},
+    "relu2": {1: "Logits", 2: "Squares", 3: "Normalisers", 4: "Logit scale", 6: "Gate", 8: "Comparison"},
+    "scalar_decay": {1: "Gates", 3: "Decayed products", 4: "Comparison"},
+    "softmax_gdn": {1: "Write strength", 2: "Comparison"},
+}
+"""The titles of steps by their number in links, for the stories that have lost or gained steps."""
+GONE = [("emanet", 2), ("emanet", 4), ("reformer", 4), ("reformer", 6), ("nystrom", 4), ("relu2", 7), ("funnel", 8)]
+
+
+@pytest.mark.parametrize("key", FORMER)
+def test_an_old_link_opens_the_step_that_it_opened(key):
+    assert set(FORMER) == set(LINK_NUMBERS)
+    for number, title in FORMER[key].items():
+        at = open_inside(inside=[key], step=[str(number)])
+        names = steps(at)
+        assert names[link_numbers(key, len(names)).index(at.session_state["step"])].endswith(f" · {title}")
+        assert "does not exist" not in told(at)
+
+
+@pytest.mark.parametrize(("key", "number"), GONE)
+def test_a_link_to_a_step_that_is_gone_opens_the_first_with_a_notice(key, number):
+    at = open_inside(inside=[key], step=[str(number)])
+    assert (at.session_state["step"], list(at.warning)) == (1, [])
+    assert "This link refers to a step that does not exist. The first step is shown." in told(at)
+
+
+@pytest.mark.parametrize("key", discover())
+def test_every_step_has_a_number_of_its_own_and_the_first_has_1(key):
+    count = len(steps(open_inside(inside=[key])))
+    numbers = link_numbers(key, count)
+    assert (numbers[0], len(set(numbers))) == (1, count)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [("nystrom", "How does Nyström attention work?"), ("pooled", "How does the Pooled keys variant work?")],
+)
+def test_the_question_names_the_variant(key, words):
+    assert f"# {words}" in [m.value for m in open_inside(inside=[key]).markdown]
 
 
 def test_a_link_carries_any_channel_that_can_be_chosen_and_no_other():
@@ -90,7 +141,7 @@ def test_a_link_carries_any_channel_that_can_be_chosen_and_no_other():
 
 
 def test_the_average_of_heads_is_shown_by_its_first():
-    average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["4"], head=[head]) for head in ("-1", "0"))
+    average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["5"], head=[head]) for head in ("-1", "0"))
     assert "Showing head 0" in told(average)
     assert "Showing head 0" not in told(first)
     sentence = [[m.value for m in at.main.markdown if "Error compared with" in m.value] for at in (average, first)]
@@ -151,7 +202,7 @@ def test_a_query_picker_begins_with_the_last_word_and_not_with_a_special_token()
     for key in ("linear", "pooled"):
         at = open_page("inside", {"text": ["@english"], "inside": [key]})
         picked = []
-        for number in range(1, len(steps(at)) + 1):
+        for number in link_numbers(key, len(steps(at))):
             at = at.segmented_control(key="step").set_value(number).run()
             picked += [int(box.value) for box in at.selectbox if (box.key or "").endswith(".query")]
         record = ac.inputs.from_text(at.session_state["text"], model="minilm", layer=0)

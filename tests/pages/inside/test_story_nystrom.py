@@ -97,10 +97,3 @@ def test_one_iteration_is_singular():
 )
 def test_landmarks_of_one_size_have_no_range(least, most, words):
     assert pooled(32, 512, least, most).endswith(words)
-
-
-def test_a_link_to_a_step_that_no_longer_exists_opens_the_last_step():
-    at = open_story(step="5")
-    assert at.session_state["step"] == 4
-    assert any("This variant has only 4 steps. The last step is shown." in c.value for c in at.main.caption)
-    assert not any("4 steps" in c.value for c in open_story(step="4").main.caption)

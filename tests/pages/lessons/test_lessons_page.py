@@ -79,7 +79,7 @@ def test_a_lesson_is_put_together_from_screens_of_several_pages():
     assert [step.page for step in made(at).steps] == ["matrices"]
     at = button(at, "Start over").click().run()
     assert made(at) is None
-    assert "Add this screen to a lesson" in at.info[0].value
+    assert "Add this screen to a lesson" in spoken(at)
 
 
 def test_the_lesson_under_way_is_no_part_of_a_screen_that_is_added():

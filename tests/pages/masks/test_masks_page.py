@@ -178,16 +178,16 @@ def test_what_is_said_of_the_patterns_is_the_cores():
     at = open_masks(variants=variants, causal=True, head=0)
     assert atrous < local
     assert (
-        f"Sparsest: **{label(variants[2])}** allows {atrous / 300:.1%} of 300 query–key pairs. First to connect every "
-        f"pair: **{label(variants[1])}**, after 2 layers. Never connects every pair: **{label(variants[2])}**."
+        f"Sparsest: **{label(variants[2])}**, {atrous / 300:.1%} of pairs. "
+        f"Never connects all pairs alone: **{label(variants[2])}**."
     ) in spoken(at)
     panels = board(at, "masks.board")[1]
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": (label(variants[1]), f"{local / 300:.1%} of pairs ({local:,})"),
         "atrous": (label(variants[2]), f"{atrous / 300:.1%} of pairs ({atrous:,})"),
     }
-    assert "Not drawn, because these variants allow every pair: Softmax." in spoken(at, "caption")
-    assert "Not drawn" not in spoken(open_masks(variants=chosen("local")), "caption")
+    assert "Softmax: all pairs, not drawn." in spoken(at, "caption")
+    assert "not drawn" not in spoken(open_masks(variants=chosen("local")), "caption")
 
 
 def test_heads_that_differ_are_told_apart_only_where_all_are_looked_at():
@@ -220,11 +220,11 @@ def test_the_reach_is_drawn_and_told_alike():
     at = open_masks(variants=variants, stack=("local",), stack_depth=3)
     words, first = reach(at)
     layers = -(-np.abs(np.arange(24)[:, None] - np.arange(24)) // 2)
-    names = np.array(["itself", "layer 1", "layer 2", "layer 3", "not connected"])
+    names = np.array(["the token itself", "layer 1", "layer 2", "layer 3", "not connected"])
     assert np.array_equal(first, names[np.minimum(layers, 4)])
     share = (layers <= 3).mean()
     assert words == f"{share:.1%} of pairs connected after 3 layers"
-    assert f"After 3 layers, **{label(variants[1])}** connects {share:.1%} of pairs." in spoken(at)
+    assert f"After 3 layers, the stack **Local** connects {share:.1%} of pairs." in spoken(at)
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
@@ -253,7 +253,7 @@ def test_the_reach_of_the_stack_is_on_the_board_of_the_patterns_in_every_view(pa
     at = open_masks(variants=chosen("softmax", "local"), masks_part=part, stack=("local",), stack_depth=1)
     assert set(matrices(at)) == {"local"}
     assert reach(at)[0].endswith("of pairs connected after 1 layer")
-    assert "After 1 layer, **Local · window 16** connects" in spoken(at)
+    assert "After 1 layer, the stack **Local** connects" in spoken(at)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5])
@@ -262,7 +262,7 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
     told = board_settings(at, "masks.board")
     assert [(each["name"], each["frame"]) for each in told["categories"] if each["group"]] == [
         *((f"layer {number}", number) for number in (1, 2, 3, 4)),
-        ("itself", 0),
+        ("the token itself", 0),
         ("not connected", 0),
     ]
     assert (told["frame"], told["last_frame"]) == (min(depth, 4), 4)

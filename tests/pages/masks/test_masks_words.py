@@ -45,32 +45,20 @@ def test_heads_that_differ_are_told_apart_where_all_are_looked_at(every_head, an
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_sparsest_pattern_and_the_first_to_connect_are_named(order):
+def test_the_sparsest_pattern_is_named(order):
     given = {"local": pattern(300.0, diameter=5), "atrous": pattern(200.0, diameter=3), "sparse": pattern(400.0)}
-    assert seen(drawn(**dict(list(given.items())[::order]))) == (
-        f"Sparsest: **{name('atrous')}** allows 20.0% of 1,000 query–key pairs. First to connect every pair: "
-        f"**{name('sparse')}**, after 2 layers."
-    )
+    assert seen(drawn(**dict(list(given.items())[::order]))) == f"Sparsest: **{name('atrous')}**, 20.0% of pairs."
 
 
 def test_a_pattern_alone_is_not_called_the_sparsest():
-    words = seen(drawn(local=pattern(125.0, diameter=4)))
-    assert words == (
-        "**Local · window 16** allows 12.5% of 1,000 query–key pairs. It connects every pair after 4 layers."
-    )
-    one = seen(drawn(local=pattern(125.0, diameter=1)))
-    assert one.endswith("It connects every pair after 1 layer.")
+    assert seen(drawn(local=pattern(125.0, diameter=4))) == "**Local · window 16** allows 12.5% of pairs."
 
 
-def test_patterns_that_connect_at_one_depth_are_named_together_and_those_that_never_do_apart():
-    both = seen(
-        drawn(local=pattern(1.0, diameter=3), sink=pattern(2.0, diameter=3), atrous=pattern(9.0, diameter=None))
-    )
-    assert f"First to connect every pair: **{name('local')}, {name('sink')}**, after 3 layers." in both
-    assert both.endswith(f"Never connects every pair: **{name('atrous')}**.")
-    never = seen(drawn(local=pattern(1.0, diameter=None), atrous=pattern(9.0, diameter=None)))
-    assert "First to connect" not in never
-    assert never.endswith(f"Never connects every pair: **{name('local')}, {name('atrous')}**.")
+def test_patterns_that_never_connect_all_pairs_are_named():
+    one = seen(drawn(local=pattern(1.0), sink=pattern(2.0), atrous=pattern(9.0, diameter=None)))
+    assert one.endswith(f"Never connects all pairs alone: **{name('atrous')}**.")
+    both = seen(drawn(local=pattern(1.0, diameter=None), atrous=pattern(9.0, diameter=None)))
+    assert both.endswith(f"Never connects all pairs alone: **{name('local')}, {name('atrous')}**.")
     assert "Never" not in seen(drawn(local=pattern(1.0, diameter=1)))
 
 
@@ -78,7 +66,7 @@ def test_one_token_has_no_pattern_and_two_have():
     assert seen(drawn(local=pattern(1.0, of=1, diameter=1))) == (
         "A single token attends only to itself. Use at least two tokens."
     )
-    assert "allows 66.7% of 3 query–key pairs" in seen(drawn(local=pattern(2.0, of=3)))
+    assert "allows 66.7% of pairs" in seen(drawn(local=pattern(2.0, of=3)))
 
 
 def test_layers_that_cannot_be_causal_are_named_once():
@@ -90,15 +78,15 @@ def test_layers_that_cannot_be_causal_are_named_once():
 @pytest.mark.parametrize(
     ("depth", "complete", "words"),
     [
-        (1, 1, "**A → B** connects all pairs after 1 layer."),
-        (3, 2, "**A → B** connects all pairs after 2 layers."),
-        (1, 2, "After 1 layer, **A → B** connects 25.0% of pairs. It connects all pairs after 2 layers."),
-        (2, 7, "After 2 layers, **A → B** connects 62.5% of pairs. It connects all pairs after 7 layers."),
+        (1, 1, "The stack **A → B** connects all pairs after 1 layer."),
+        (3, 2, "The stack **A → B** connects all pairs after 2 layers."),
+        (1, 2, "After 1 layer, the stack **A → B** connects 25.0% of pairs. It connects all pairs after 2 layers."),
+        (2, 7, "After 2 layers, the stack **A → B** connects 62.5% of pairs. It connects all pairs after 7 layers."),
         (
             2,
             None,
-            "After 2 layers, **A → B** connects 62.5% of pairs. It never connects all pairs, even if the stack is "
-            "repeated.",
+            "After 2 layers, the stack **A → B** connects 62.5% of pairs. It never connects all pairs, even if the "
+            "stack is repeated.",
         ),
     ],
 )

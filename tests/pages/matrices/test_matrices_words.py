@@ -22,8 +22,10 @@ from pages.matrices.words import (
     head_in_words,
     headline,
     in_one_sentence,
+    joined_tokens,
     leading,
     overall,
+    without,
 )
 
 SMALL = View(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), head=0, causal=False, special=True)
@@ -37,8 +39,8 @@ def rivals(zero=0.95, **errors):
 def test_the_closest_and_the_farthest_are_told_apart(order):
     given = rivals(Near=0.12, Middle=0.4, Far=1.78)[::order]
     assert headline("softmax", given) == (
-        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Baseline that outputs the mean of "
-        "the values: 95%."
+        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Averaging all "
+        "values would give 95%."
     )
 
 
@@ -47,8 +49,8 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
     given = rivals(Near=0.12, Far=1.78, Broken=broken, Also=math.nan)
     told = {headline("softmax", list(order)) for order in itertools.permutations(given)}
     assert told == {
-        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Baseline that outputs the mean of "
-        "the values: 95%. No error can be computed for **Also, Broken**, because some values are not finite. "
+        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Averaging all "
+        "values would give 95%. No error can be computed for **Also, Broken**, because some values are not finite. "
         "Use smaller queries and keys."
     }
     alone = headline("softmax", rivals(Broken=broken))
@@ -66,9 +68,16 @@ def test_what_reads_alike_is_not_ranked():
 @pytest.mark.parametrize(("error", "better"), [(0.94, True), (0.95, False), (1.78, False)])
 def test_one_variant_is_neither_closest_nor_without_the_plain_mean(error, better):
     words = headline("softmax", rivals(Linear=error))
-    mean = "baseline that outputs the mean of the values"
-    tail = f". B{mean[1:]}: 95%." if better else f", no better than a {mean} (95%)."
+    tail = ". Averaging all values would give 95%." if better else ", no better than averaging all values (95%)."
     assert words == f"**Linear**: {error:.0%} output error compared with softmax{tail}"
+
+
+def test_the_baseline_of_causal_attention_averages_the_values_so_far():
+    for errors in ({"A": 0.3}, {"A": 0.99}, {"A": 0.3, "B": 0.5}, {"A": 0.99, "B": 1.5}):
+        assert "veraging all values up to each query" in headline("softmax", rivals(**errors), causal=True)
+    chosen = [ac.get(key) for key in ("softmax", "linear")]
+    assert "Averaging all values up to each query would" in overall({a: found(a) for a in chosen}, causal=True)
+    assert "(averaging all values up to each query would" in in_one_sentence(*measured("local", **WHOLE), causal=True)
 
 
 @pytest.mark.parametrize(("least", "better"), [(0.94, True), (0.951, False), (1.2, False)])
@@ -76,12 +85,12 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
     words = headline("softmax", rivals(A=least, B=1.78))
     if better:
         assert words == (
-            f"Closest to softmax: **A** ({least:.0%} output error). Farthest: **B** (178%). Baseline that outputs the "
-            "mean of the values: 95%."
+            f"Closest to softmax: **A** ({least:.0%} output error). Farthest: **B** (178%). Averaging all values "
+            "would give 95%."
         )
     else:
         assert words == (
-            "No variant beats a baseline that outputs the mean of the values (95% output error). "
+            "No variant beats averaging all values (95% output error). "
             f"Closest to softmax: **A** ({least:.0%}). Farthest: **B** (178%)."
         )
 
@@ -89,8 +98,7 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
 @pytest.mark.parametrize(("error", "better"), [(0.3, True), (0.95, False)])
 def test_where_all_are_equally_far_none_is_named(error, better):
     words = headline("softmax", rivals(A=error, B=error))
-    mean = "baseline that outputs the mean of the values"
-    tail = f". B{mean[1:]}: 95%." if better else f", no better than a {mean} (95%)."
+    tail = ". Averaging all values would give 95%." if better else ", no better than averaging all values (95%)."
     assert words == f"**All variants**: {error:.0%} output error compared with softmax{tail}"
 
 
@@ -134,51 +142,52 @@ def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
     assert "equally weighted keys" in in_one_sentence(ac.get("softmax"), found(ac.get("softmax")))
 
 
-ENTROPY = "entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats"
-ERROR = "matrix\N{NO-BREAK SPACE}error\N{NO-BREAK SPACE}0.33"
+ENTROPY = "entropy 1.50 nats"
+ERRORS = "output error 25% · matrix error 33%"
 
 
 @pytest.mark.parametrize(
     ("key", "difference", "words"),
     [
-        ("softmax", False, ENTROPY),
-        ("softmax", True, ENTROPY),
-        ("local", False, f"{ERROR} · {ENTROPY}"),
-        ("local", True, f"difference from softmax · {ERROR}"),
-        ("reformer", False, f"{ERROR} · reference shared-QK softmax"),
-        ("reformer", True, f"difference from shared-QK softmax · {ERROR}"),
+        ("softmax", False, f"reference\n{ENTROPY}"),
+        ("softmax", True, f"reference\n{ENTROPY}"),
+        ("local", False, f"{ERRORS}\n{ENTROPY}"),
+        ("local", True, f"{ERRORS}\ndifference from softmax"),
+        ("reformer", False, f"{ERRORS}\nreference shared-QK softmax"),
+        ("reformer", True, f"{ERRORS}\ndifference from shared-QK softmax"),
     ],
 )
-def test_a_panels_caption_has_its_error_its_reference_and_its_entropy(key, difference, words):
+def test_a_panels_caption_has_its_errors_its_reference_and_its_entropy(key, difference, words):
     assert caption(*measured(key, relative_error=1 / 3, entropy=1.5, **WHOLE), difference=difference) == words
 
 
 def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_tokens_are_hidden():
     numbers = measured("local", output=0.75, relative_error=0.125, entropy=1.5, **WHOLE)
-    assert details(*numbers, hidden=True) == (
-        "Entropy 1.50 nats · matrix error 0.12 (shown tokens) · output error 0.75 (all tokens) · reference softmax"
+    plain = "Entropy 1.50 nats · output error 75% · matrix error 12% · reference softmax"
+    assert details(*numbers, hidden=joined_tokens(["[CLS]", "[SEP]", "[SEP]"])) == (
+        f"{plain}. All numbers are computed without [CLS] and [SEP], except for the output error."
     )
-    assert details(*numbers, hidden=False) == (
-        "Entropy 1.50 nats · matrix error 0.12 · output error 0.75 · reference softmax"
-    )
+    assert details(*numbers, hidden=joined_tokens([])) == plain
+    assert without("") == ""
+    assert (joined_tokens(["a"]), joined_tokens(["a", "b", "c"])) == ("a", "a, b and c")
 
 
 def test_the_details_of_softmax_have_no_error():
-    assert details(*measured("softmax", entropy=1.5, **WHOLE), hidden=True) == "Entropy 1.50 nats"
+    assert details(*measured("softmax", entropy=1.5, **WHOLE), hidden="") == "Entropy 1.50 nats"
 
 
 def test_a_panel_whose_weights_are_not_finite_says_so_and_what_helps():
     broken = {"row_sum_min": math.nan, "row_sum_max": math.nan, "relative_error": math.nan, "entropy": math.nan}
     numbers = measured("local", output=math.nan, **broken)
     assert caption(*numbers, difference=False) == "Some weights are not finite. Use smaller queries and keys."
-    assert details(*numbers, hidden=True) == ""
+    assert details(*numbers, hidden="[CLS]") == ""
 
 
 def test_what_is_no_closer_than_the_plain_mean_is_told_from_the_nearest_to_the_farthest():
     given = rivals(zero=0.5, Far=1.78, Near=0.62, Middle=0.9)
     assert headline("softmax", given) == (
-        "No variant beats a baseline that outputs the mean of the values (50% output error). Closest to softmax: "
-        "**Near** (62%). Farthest: **Far** (178%)."
+        "No variant beats averaging all values (50% output error). Closest to softmax: **Near** (62%). Farthest: "
+        "**Far** (178%)."
     )
 
 
@@ -191,8 +200,8 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
         chosen[2]: dataclasses.replace(local, output_error=0.3),
     }
     assert overall(given) == (
-        "Closest to softmax: **Local · window 16** (30% output error). Farthest: **Linear** (70%). Baseline that "
-        "outputs the mean of the values: 90%."
+        "Closest to softmax: **Local · window 16** (30% output error). Farthest: **Linear** (70%). Averaging all "
+        "values would give 90%."
     )
 
 
@@ -212,7 +221,7 @@ def test_one_variant_is_told_with_its_numbers():
     )
     assert in_one_sentence(*measured("local", total_variation=0.4, **WHOLE)) == (
         "With **Local · window 16**, 40% of a row's weight on average falls on different keys than with softmax. "
-        "Output error: 25% (using the mean of the values as the output gives 75%)."
+        "Output error: 25% (averaging all values would give 75%)."
     )
     for share, words in (
         (0.004, "gives the same weights as softmax."),
@@ -220,8 +229,8 @@ def test_one_variant_is_told_with_its_numbers():
     ):
         assert words in in_one_sentence(*measured("local", total_variation=share, **WHOLE))
     in_norms = (
-        "Matrix error of **Local · window 16** compared with softmax: 40%. Output error: 25% (using the mean of the "
-        "values as the output gives 75%)."
+        "Matrix error of **Local · window 16** compared with softmax: 40%. Output error: 25% (averaging all values "
+        "would give 75%)."
     )
     halved = {"relative_error": 0.4, "row_sum_min": 0.5, "row_sum_max": 1.0}
     assert in_one_sentence(*measured("local", **halved, negative_mass=0.0)) == in_norms
@@ -240,8 +249,8 @@ def test_one_variant_is_told_with_its_numbers():
 )
 def test_the_details_of_a_panel_have_row_sums_other_than_one_and_negative_mass(low, high, sums, negative, tail):
     given = {"relative_error": 1 / 3, "entropy": 1.5, "negative_mass": negative}
-    words = details(*measured("sigmoid", **given, row_sum_min=low, row_sum_max=high), hidden=False)
-    assert words == f"Entropy 1.50 nats · matrix error 0.33 · output error 0.25 · reference softmax{sums}{tail}"
+    words = details(*measured("sigmoid", **given, row_sum_min=low, row_sum_max=high), hidden="")
+    assert words == f"Entropy 1.50 nats · output error 25% · matrix error 33% · reference softmax{sums}{tail}"
 
 
 LABELS = ("the", "cat", "the (2)")
@@ -258,10 +267,10 @@ def test_a_row_of_softmax_names_its_heaviest_keys_or_that_there_are_none():
 
 def test_what_was_lost_and_gained_is_told_where_there_is_any():
     lost, gained = shares(cat=-0.21), shares(the=0.04, the_2=0.031)
-    both = "largest decreases: “cat” −0.21 · largest increases: “the” +0.04, “the (2)” +0.03"
+    both = "largest changes: “cat” −0.21, “the” +0.04, “the (2)” +0.03"
     assert changed(lost, gained, LABELS, "softmax") == both
-    assert changed(lost, [], LABELS, "softmax") == "largest decreases: “cat” −0.21"
-    assert changed([], gained, LABELS, "softmax") == "largest increases: “the” +0.04, “the (2)” +0.03"
+    assert changed(lost, [], LABELS, "softmax") == "largest changes: “cat” −0.21"
+    assert changed([], gained, LABELS, "softmax") == "largest changes: “the” +0.04, “the (2)” +0.03"
     assert changed([], [], LABELS, "softmax") == "every weight is within 0.005 of the weight in softmax"
     assert changed(lost, gained, LABELS, "shared-QK softmax") == f"{both} (compared with shared-QK softmax)"
     assert changed([], [], LABELS, "shared-QK softmax") == (

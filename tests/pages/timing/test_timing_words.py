@@ -14,6 +14,7 @@ from attention_core.benchmarking.run_records import BOUNDED, Point, Run, Skipped
 from attention_core.benchmarking.run_summary import Ratio, of_variant, ratios
 from attention_core.benchmarking.timing import TimingSpec
 from pages.timing import results
+from pages.timing.options import TimingOptions
 from pages.timing.recorded_run import title
 from pages.timing.words import least_memory, mask_in_words, masking
 
@@ -72,16 +73,17 @@ def held(word, *peaks, mode="forward"):
 @pytest.mark.parametrize(
     ("peak", "expected"),
     [
-        (3 * 2**20, "**softmax's fused kernel needs the least memory**: 2.0 MiB beyond its inputs. The second best, "),
-        (2 * 2**20, "**softmax's fused kernel needs the least memory**: 2.0 MiB beyond its inputs. The second best, "),
-        (2**20, "**Local · window 16 needs the least memory**: 1.0 MiB beyond its inputs. Softmax's fused kernel "),
+        (3 * 2**20, "**softmax's fused kernel needs the least memory**: 2.0 MiB beyond its inputs, compared with "),
+        (2 * 2**20, "**softmax's fused kernel needs the least memory**: 2.0 MiB beyond its inputs, compared with "),
+        (2**20, "**Local · window 16 needs the least memory**: 1.0 MiB beyond its inputs, compared with "),
     ],
 )
 def test_the_variant_with_the_least_memory_is_read_from_the_rows(peak, expected):
     softmax = held("softmax", 2**19, 2 * 2**20)
     text = least_memory([softmax, held("linear", 9 * 2**20, 9 * 2**20), held("local", 2**10, peak)])
     assert text.startswith(f"At 64 tokens, {expected}")
-    assert text.endswith("needs 2.0 MiB." if peak < 2 * 2**20 else f"Local · window 16, needs {peak / 2**20:.1f} MiB.")
+    own, other = "2.0 MiB for softmax's fused kernel.", f"{peak / 2**20:.1f} MiB for Local · window 16."
+    assert text.endswith(own if peak < 2 * 2**20 else other)
 
 
 def test_memory_is_compared_at_the_longest_length_of_all():
@@ -91,7 +93,9 @@ def test_memory_is_compared_at_the_longest_length_of_all():
     assert least_memory([held("local", 1), held("linear", 1)]) == ""
     assert least_memory([softmax, held("fused.local", 2**20, 1)]) == ""
     decoded = [held(word, 2**20, 2**20, mode="decode") for word in ("softmax", "local")]
-    assert least_memory(decoded).endswith("needs 1.0 MiB. The inputs of a decode step include its cache.")
+    assert least_memory(decoded).endswith(
+        "1.0 MiB for Local · window 16. The inputs of a decode step include its cache."
+    )
 
 
 @pytest.mark.parametrize(
@@ -246,10 +250,11 @@ def test_only_what_overtakes_softmax_between_two_lengths_has_a_crossover(last):
 
 
 def test_a_lines_end_says_whether_its_run_is_complete():
-    assert results.end_name(overtaken()) == "Local"
+    assert results.end_name(overtaken()) == "Local · window 16"
+    assert results.end_name(line("softmax")) == "Softmax (fused\N{NO-BREAK SPACE}kernel)"
     cut = replace(OVERTAKEN, points=OVERTAKEN.points[:-1])
-    assert results.end_name(overtaken(run=cut)) == "Local, so far"
-    assert results.end_name(line("fused.local", run=OVERTAKEN)) == "Local, as a mask"
+    assert results.end_name(overtaken(run=cut)) == "Local · window 16, so far"
+    assert results.end_name(line("fused.local", run=OVERTAKEN)) == "Local · window 16, as a mask"
 
 
 def test_empty_cells_have_their_reason():
@@ -277,12 +282,24 @@ def test_empty_cells_have_their_reason():
 def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypatch):
     chosen = (ac.get("softmax"), ac.get("local", window=4), ac.get("nystrom"), ac.get("linear"))
     monkeypatch.setattr(results, "subjects", lambda: chosen)
-    assert results.otherwise(RUN, live=False) == [
-        "Not in the recorded run: Nyström · landmarks 32, Linear.",
-        "Other settings in the recorded run: Local · window 16 instead of Local · window 4.",
+    assert results.not_measured(RUN, live=False) == ["Not in the recorded run: Nyström · landmarks 32, Linear."]
+    press = "To measure your settings, press “Run on this machine”."
+    assert results.other_settings(RUN, live=False) == [
+        f":material/info: The recorded run measured **Local · window 16** instead of Local · window 4. {press}"
+    ]
+    assert results.other_settings(RUN, live=True) == [
+        f":material/info: The live run measured **Local · window 16** instead of Local · window 4. {press}"
     ]
     monkeypatch.setattr(results, "subjects", lambda: (ac.get("softmax"), ac.get("local")))
-    assert results.otherwise(RUN, live=True) == []
+    assert results.not_measured(RUN, live=True) == results.other_settings(RUN, live=True) == []
+
+
+@pytest.mark.parametrize(("chosen", "told"), [(None, []), ("sink", ["Not in the live run: Sink, as a mask."])])
+def test_a_mask_that_a_run_lacks_is_named_only_if_it_was_chosen(monkeypatch, chosen, told):
+    mask = attention_from_word("fused.sink")
+    monkeypatch.setattr(results, "subjects", lambda: (ac.get("softmax"), mask))
+    monkeypatch.setattr(TimingOptions.masked.__class__, "value", chosen)
+    assert results.not_measured(RUN, live=True) == [text.replace("Sink", results.label(mask)) for text in told]
 
 
 def test_the_table_begins_with_the_columns_that_a_reader_needs():

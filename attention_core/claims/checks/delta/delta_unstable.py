@@ -8,8 +8,9 @@ import torch
 
 from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, UntestableError, Verdict, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
+from attention_core.claims.rule import Condition, Numbers, parts
 
 STRENGTHS = (0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0)
 STABLE, BEYOND = 2.0, 2.1
@@ -58,37 +59,37 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge two parts: stable up to β = 2 in all heads, and growing just above 2 in all heads."""
-    most = bounds["most"] + FLOAT32_TOLERANCE
-    return Verdict.of_parts(numbers["within"] <= most, numbers["beyond"] > most)
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="With strength β and keys k, the delta rule is unstable if β‖k‖² exceeds 2, because its state then "
-    "grows without bound. Up to 2, no part of the state grows.",
+    statement="With update strength β and keys k, the delta rule is unstable if β‖k‖² exceeds 2, because its state "
+    "then grows without bound. Up to 2, no part of the state grows.",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
-    experiment="Keys of length 1 update the state token by token, in float64. Each update subtracts β times the "
-    "value that its key retrieves from the state. The largest factor by which any part of the initial state is "
-    "scaled is computed after half of the text and after all of it. β runs from 0.5 to 3.",
-    rule="Two conditions: (1) For every β up to 2, no part of the state is scaled by a factor of more than {most} in "
-    "any head. (2) At β = 2.1, some part of the state is scaled by a factor of more than {most} in every head. The "
-    "claim holds if both conditions are met. It holds partly if only one is met.",
+    experiment="The delta rule stores values in a state, a matrix that is updated token by token. Each update "
+    "multiplies the component of the state along the token's key by 1 − β. The updates run over this input in float64, "
+    "with keys of length 1 and β from 0.5 to 3. The growth factor is the largest factor by which any component of an "
+    "initial state is multiplied. It is computed after half of the text and after all of it.",
+    measure=measure,
+    numbers=numbers,
+    rule="The growth factor is the largest factor by which the whole text multiplies any component of an initial "
+    "state. Two conditions: (1) For every β up to 2, the growth factor is at most {most} in every head. (2) At β = "
+    "2.1, the growth factor is more than {most} in every head. The claim holds if both conditions are met. It holds "
+    "partly if only one is met.",
     bounds={"most": 1},
-    finding="Up to β = 2, the whole text multiplies no part of the initial state by more than {within}. At β = 2.1, "
-    "the largest factor is at least {beyond} in every head. At β = 3, the largest factor in the median head is "
+    # The negative tolerance demands growth that is more than a rounding error.
+    verdict=parts(
+        Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
+        Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),
+    ),
+    finding="Up to β = 2, the whole text multiplies no component of the initial state by more than {within}. At β = "
+    "2.1, the largest factor is at least {beyond} in every head. At β = 3, the largest factor in the median head is "
     "{half} after half of the text and {far} at the end.",
     quantities=(
-        Quantity("beyond", "smallest factor over heads, β = 2.1"),
-        Quantity("within", "largest factor, β up to 2", bound=True),
-        Quantity("far", "median factor, β = 3"),
-        Quantity("half", "median factor, β = 3, half of the text"),
+        Quantity("beyond", "growth factor at β = 2.1, smallest over heads"),
+        Quantity("within", "growth factor for β up to 2, largest over heads", bound=True),
+        Quantity("far", "growth factor at β = 3, median over heads"),
+        Quantity("half", "growth factor at β = 3 after half of the text, median over heads"),
     ),
-    figure=Figure(x="strength", y="left", by="after", x_title="strength β", y_title="largest factor", log="y"),
+    figure=Figure(x="strength", y="left", by="after", x_title="update strength β", y_title="growth factor", log="y"),
     needs=4,
     theorem="An update multiplies the component of the state along its key by 1 − β and leaves all other components "
     "unchanged. Up to β = 2, no component grows. Beyond 2, every update multiplies volumes by β − 1, which is more "

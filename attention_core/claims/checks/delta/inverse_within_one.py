@@ -8,8 +8,9 @@ import torch
 
 from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
+from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.ops.delta.fast_weights import Tokens, anatomy
 from attention_core.ops.softmax.masked import nonzero
 
@@ -64,34 +65,33 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    measure,
-    numbers,
-    Limit("unit", "most", tolerance=FLOAT32_TOLERANCE),
-    statement="With unit-length keys, every entry of the delta rule's inverse is between −1 and 1, regardless of the "
-    "length of the text.",
+    statement="The delta rule corrects all values by one inverse matrix. With unit-length keys, every entry of this "
+    "inverse is between −1 and 1, regardless of the length of the text.",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
-    experiment="The delta rule's correction matrix is the identity I plus the dot products of each key with the keys "
-    "before it. This matrix is inverted in float64 for longer and longer parts of the text. This is done twice: with "
-    "keys of length 1, and with keys whose squared lengths average 1. The diagonal of the inverse is always 1, so "
-    "the check ignores it.",
+    experiment="The delta rule corrects each value by what earlier keys have already stored. All corrections together "
+    "are the inverse of one matrix: the identity I plus the dot products of each key with the keys before it. This "
+    "matrix is inverted in float64 for longer and longer parts of the text, with keys of length 1 and with keys whose "
+    "squared lengths average 1. The diagonal of the inverse is always 1, so the check ignores it.",
+    measure=measure,
+    numbers=numbers,
     rule="The claim holds if, with unit-length keys, no entry of the inverse below its diagonal exceeds {most} in "
     "absolute value in any head.",
     bounds={"most": 1},
-    finding="With unit-length keys, the largest entry of the inverse below its diagonal is at most {unit} in "
-    "absolute value. With the keys' own lengths, the largest entry is {free} in the median head and exceeds 1 in "
-    "{beyond}% of the heads.",
+    verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
+    finding="With unit-length keys, the largest entry of the inverse below its diagonal is at most {unit} in absolute "
+    "value. With the keys' own lengths, the largest entry is {free} in the median head and exceeds 1 in {beyond}% of "
+    "the heads.",
     quantities=(
-        Quantity("unit", "largest entry, unit-length keys", bound=True),
-        Quantity("free", "largest entry, own lengths, median head"),
-        Quantity("beyond", "heads beyond 1, own lengths", "%"),
-        Quantity("n", "tokens"),
+        Quantity("unit", "largest entry of the inverse with unit-length keys", bound=True),
+        Quantity("free", "largest entry of the inverse with the keys' own lengths, median over heads"),
+        Quantity("beyond", "heads where the inverse exceeds 1 with the keys' own lengths", "%"),
+        Quantity("n", "length of this input", "tokens"),
     ),
     figure=Figure(
         x="n", y="largest", by="keys", x_title="tokens n", y_title="largest entry below the diagonal", log="xy"
     ),
     needs=4,
-    theorem="Each entry below the diagonal is, up to its sign, the dot product of two keys, after updates I − k kᵀ "
-    "are applied to one of them. For unit-length keys, these updates are projections, which never make a vector "
-    "longer.",
+    theorem="Each entry below the diagonal is, up to its sign, the dot product of two keys, after updates I − k kᵀ are "
+    "applied to one of them. For unit-length keys, these updates are projections, which never make a vector longer.",
 )

@@ -10,13 +10,14 @@ from torch import Tensor
 from attention_core import registry
 from attention_core.claims.checks.delta.inverse_within_one import lengths
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
+from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.ops.delta.delta_rule import unit
 from attention_core.variant import Paper
 from attention_core.variants.gated.path import FIXED, KEYS, TURNED, directions
 
-NAMES = {KEYS: "w = k", TURNED: "w = turned k", FIXED: "one w for all tokens"}
+NAMES = {KEYS: "keys as directions", TURNED: "turned keys as directions", FIXED: "one direction for all tokens"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +60,8 @@ def numbers(rows: Sequence[PathRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    measure,
-    numbers,
-    Limit("same", "most"),
-    statement="If the directions of PaTH attention are its keys (W = K), its matrix before the softmax equals "
-    "DeltaNet's matrix.",
+    statement="Between a key and a later query, PaTH attention removes one direction per token from the key. If these "
+    "directions are the keys themselves, its matrix before the softmax equals DeltaNet's matrix.",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
@@ -71,21 +69,27 @@ CLAIM = Claim(
     ),
     place=Place("matrices", variants=("softmax", "deltanet", "path~along~keys")),
     experiment="PaTH's matrix before its softmax is computed token by token in float64, with unit-length queries and "
-    "keys. It is compared with DeltaNet's matrix, which is the solution of a triangular system. Three choices of the "
-    "directions w are measured: (1) the keys, (2) turned keys, with halves swapped and one half negated, and (3) one "
-    "direction for all tokens.",
-    rule="The claim holds if, for w = k, no entry of the two matrices differs by more than {most} in any head.",
+    "keys. It is compared with DeltaNet's matrix, the delta rule's solution of a triangular system. Three choices of "
+    "the directions w are measured: (1) the keys k, (2) turned keys, with halves swapped and one half negated, and (3) "
+    "one direction for all tokens.",
+    measure=measure,
+    numbers=numbers,
+    rule="The claim holds if, with the keys k as directions w, no entry of PaTH's matrix differs from DeltaNet's entry "
+    "by more than {most} in any head.",
     bounds={"most": FLOAT32_TOLERANCE},
-    finding="Over {n} tokens, the entries of the two matrices differ by at most {same} for w = k. In the median "
-    "head, the largest difference is {turned} with turned keys, and {fixed} with one direction for all tokens.",
+    verdict=Rule(holds=Condition("same", "<=", "most")),
+    finding="Over {n} tokens, with the keys as directions, the entries of PaTH's and DeltaNet's matrices differ by at "
+    "most {same}. In the median head, the largest difference is {turned} with turned keys, and {fixed} with one "
+    "direction for all tokens.",
     quantities=(
-        Quantity("same", "largest difference, w = k", digits=2, bound=True),
-        Quantity("turned", "largest difference, turned keys, median head"),
-        Quantity("fixed", "largest difference, one direction, median head"),
-        Quantity("n", "tokens"),
+        Quantity("same", "largest difference with the keys as directions", digits=2, bound=True),
+        Quantity("turned", "largest difference with turned keys as directions, median over heads"),
+        Quantity("fixed", "largest difference with one direction for all tokens, median over heads"),
+        Quantity("n", "length of this input", "tokens"),
     ),
-    figure=Figure(x="n", y="difference", by="along", x_title="tokens n", y_title="largest difference", log="x"),
-    theorem="The delta rule with strength 1 multiplies its state by I − k kᵀ before it stores the value of key k. "
-    "For w = k, PaTH multiplies by the same factors. DeltaNet obtains their product by inverting the triangular "
-    "system.",
+    figure=Figure(
+        x="n", y="difference", by="along", x_title="tokens n", y_title="largest difference of an entry", log="x"
+    ),
+    theorem="The delta rule with strength 1 multiplies its state by I − k kᵀ before it stores the value of key k. For "
+    "w = k, PaTH multiplies by the same factors. DeltaNet obtains their product by inverting the triangular system.",
 )

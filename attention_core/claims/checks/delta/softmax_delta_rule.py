@@ -10,8 +10,9 @@ from torch import Tensor
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Limit, Numbers, Place, Quantity, all_of, values
+from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, values
 from attention_core.claims.conditions import check_not_uniform
+from attention_core.claims.rule import Condition, Numbers, parts
 from attention_core.variants.gated.softmax_gdn import capped, means, tokens
 
 MEAN, FIRST, FREE = "mean of the values", "first-order series", "delta rule, steps of 1/t"
@@ -73,41 +74,43 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    measure,
-    numbers,
-    all_of(Limit("near", "most", least=True), Limit("closer", "most", least=True)),
-    statement="Without training, softmax attention is close to a gated delta rule: the mean of the values plus a "
-    "state of centred keys, which is multiplied by 1 − 1/t at token t.",
+    statement="Without training, softmax attention is close to a gated delta rule: the mean of the values so far plus "
+    "a correction read from a state. The state decays by the factor 1 − 1/t at token t.",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
-    experiment="In every head, three methods are compared with softmax attention, all with a causal mask: (1) the "
-    "article's delta rule, with steps of 1/t at token t; (2) the first-order series of softmax, from which the delta "
-    "rule is derived; (3) the mean of the values. The app also shows steps that are capped to keep the state stable. "
-    "Capped steps do not affect the verdict.",
-    rule="Two conditions: (1) The delta rule with steps of 1/t has a relative error of at most {near} in at least "
-    "{most}% of the heads. (2) This error is smaller than the errors of the series and of the mean in at least "
-    "{most}% of the heads. The claim holds if both conditions are met. It holds partly if only one is met.",
+    experiment="In every head, three methods with a causal mask are compared with softmax attention: (1) the article's "
+    "delta rule, (2) the first-order series of softmax, and (3) the mean of the values. The delta rule is derived from "
+    "the series. It updates its state with a step of 1/t at token t. The error is the relative difference from "
+    "softmax's matrix, where 0 means equal. The app also shows steps that are capped to keep the state stable. Capped "
+    "steps do not affect the verdict.",
+    measure=measure,
+    numbers=numbers,
+    rule="Two conditions: (1) The delta rule with steps of 1/t has an error of at most {near} in at least {most}% of "
+    "the heads. (2) Its error is smaller than the error of the first-order series and the error of the mean of the "
+    "values in at least {most}% of the heads. The claim holds if both conditions are met. It holds partly if only one "
+    "is met.",
     bounds={"most": 75, "near": NEAR},
-    finding="In the median head, the delta rule with steps of 1/t has an error of {free}. The error of the "
-    "first-order series is {first}, and the error of the mean of the values is {mean}. The delta rule's error is at "
-    "most 0.5 in {near}% of the heads, and smaller than the other two errors in {closer}%.",
+    verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
+    finding="In the median head, the delta rule with steps of 1/t has an error of {free}. The error is {first} for the "
+    "first-order series and {mean} for the mean of the values. The delta rule's error is at most 0.5 in {near}% of the "
+    "heads, and smaller than both other errors in {closer}% of the heads.",
     notes=(
         Case(
-            finding="{unstable}% of the steps of 1/t are outside the stable range. With capped steps, the error is "
-            "{capped} in the median head, and at most 0.5 in {capped_near}% of the heads.",
+            finding="{unstable}% of the steps of 1/t are outside the range where the state is stable. With capped "
+            "steps, the error is {capped} in the median head, and at most 0.5 in {capped_near}% of the heads.",
             applies=lambda numbers: numbers["unstable"] > 0,
         ),
     ),
     quantities=(
-        Quantity("near", "heads with an error of at most 0.5", "%"),
-        Quantity("closer", "heads where the delta rule beats series and mean", "%"),
-        Quantity("free", "error, steps of 1/t"),
-        Quantity("first", "error of the first-order series"),
-        Quantity("mean", "error, mean of the values"),
-        Quantity("capped", "error, capped steps"),
-        Quantity("capped_near", "heads with an error of at most 0.5, capped steps", "%"),
+        Quantity("near", "heads where the delta rule's error is at most 0.5", "%"),
+        Quantity("closer", "heads where the delta rule's error is smaller than both other errors", "%"),
+        Quantity("free", "error of the delta rule with steps of 1/t, median over heads"),
+        Quantity("first", "error of the first-order series, median over heads"),
+        Quantity("mean", "error of the mean of the values, median over heads"),
+        Quantity("capped", "error of the delta rule with capped steps, median over heads"),
+        Quantity("capped_near", "heads where the error with capped steps is at most 0.5", "%"),
         Quantity("unstable", "steps of 1/t outside the stable range", "%"),
     ),
-    figure=Figure(x="form", y="error", by="form", x_title="form", y_title="relative error", kind="bars", log="y"),
+    figure=Figure(x="form", y="error", by="form", x_title="method", y_title="relative error", kind="bars", log="y"),
     needs=8,
 )

@@ -7,17 +7,18 @@ import numpy as np
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import check_not_uniform
+from attention_core.claims.rule import Condition, Measured, Numbers, Rule
 from attention_core.experiments.error import uniform
 
 COSINE, UNIFORM = "1 + cos", "uniform attention"
 KERNELS = {
     COSINE: "cosine",
-    "elu + 1": "linear",
-    "relu": "linear~feature_map~relu",
-    "softmax": "linear~feature_map~softmax",
-    "exp": "linear~feature_map~exp",
+    "linear with elu + 1 features": "linear",
+    "linear with relu features": "linear~feature_map~relu",
+    "linear with softmax features": "linear~feature_map~softmax",
+    "linear with exp features": "linear~feature_map~exp",
     "double softmax": "efficient",
 }
 """Kernels with d or d + 1 features and no settings, which the article compares with 1 + cos. Later kernels that
@@ -70,38 +71,40 @@ def numbers(rows: Sequence[KernelRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge by the share of heads where 1 + cos is closest; it fails if it is no closer than uniform attention."""
-    if numbers["cosine"] >= numbers["uniform"] or numbers["heads"] <= bounds["chance"]:
-        return Verdict.FAILS
-    return Verdict.HOLDS if numbers["heads"] >= bounds["heads"] else Verdict.PARTLY
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="The kernel 1 + cos, the exponential's first-order expansion, is closer to softmax than other kernels "
-    "of linear attention.",
+    statement="Linear attention is closest to softmax with the kernel 1 + cos, the first-order expansion of softmax's "
+    "exponential.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
-    experiment="The kernel 1 + cos gives weights in proportion to 1 plus the cosine of query and key. In every head, "
-    "its matrix is compared with softmax's matrix. So are the matrices of five other kernels without settings, and "
-    "of uniform attention. The article's author later found that 1 + cos works poorly.",
-    rule="The claim holds if, of the six kernels, 1 + cos gives the matrix closest to softmax's in at least {heads}% "
-    "of the heads. It holds partly if 1 + cos is the closest in more than {chance}% of the heads, which is the "
-    "chance level for six kernels. In both cases, the median error of 1 + cos must also be below that of uniform "
-    "attention.",
+    experiment="Linear attention replaces softmax's exponential with another function of query and key, which is "
+    "called a kernel. With the kernel 1 + cos, a key's weight is proportional to 1 plus the cosine of the angle "
+    "between query and key. In every head, six kernels without settings are compared with softmax's matrix, and so is "
+    "uniform attention (equal weights). The error is the relative difference from softmax's matrix or output, where 0 "
+    "means equal. The article's author later found that 1 + cos works poorly.",
+    measure=measure,
+    numbers=numbers,
+    rule="Two conditions: (1) In at least {heads}% of the heads, 1 + cos has the smallest error of the matrix among "
+    "the six kernels. (2) In the median head, the error of 1 + cos is smaller than the error of uniform attention, "
+    "which gives all keys equal weights. The claim holds if both conditions are met. It holds partly if the second "
+    "condition is met and 1 + cos has the smallest error in more than {chance}% of the heads. A kernel picked at "
+    "random would reach this share.",
     bounds={"heads": 50, "chance": CHANCE},
-    finding="Among six kernels, 1 + cos is the closest to softmax in {heads}% of the heads. In {duels}% of all "
-    "comparisons with a single other kernel, 1 + cos is closer. The median error is {cosine} for 1 + cos, {best} for "
-    "the best other kernel and {uniform} for uniform attention.",
-    quantities=(
-        Quantity("heads", "heads where it is the closest", "%"),
-        Quantity("duels", "comparisons won", "%"),
-        Quantity("cosine", "error of 1 + cos"),
-        Quantity("best", "error of the best other kernel"),
-        Quantity("uniform", "error of uniform attention"),
+    verdict=Rule(
+        requires=Condition("cosine", "<", Measured("uniform")),
+        holds=Condition("heads", ">=", "heads"),
+        partly=Condition("heads", ">", "chance"),
     ),
-    figure=Figure(x="kernel", y="error", by="of", x_title="kernel", y_title="relative error", kind="bars"),
+    finding="The kernel 1 + cos has the smallest error of six kernels in {heads}% of the heads. Compared with one "
+    "other kernel at a time, its error is smaller in {duels}% of the comparisons. In the median head, the error is "
+    "{cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform attention (equal weights).",
+    quantities=(
+        Quantity("heads", "heads where 1 + cos has the smallest error of six kernels", "%"),
+        Quantity("duels", "comparisons with one other kernel where 1 + cos has the smaller error", "%"),
+        Quantity("cosine", "error of the matrix with 1 + cos, median over heads"),
+        Quantity("best", "error of the matrix with the best other kernel, median over heads"),
+        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
+    ),
+    figure=Figure(
+        x="kernel", y="error", by="of", x_title="kernel of linear attention", y_title="relative error", kind="bars"
+    ),
 )

@@ -5,11 +5,17 @@ from dataclasses import dataclass
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.ops.linear.features import MAPS
 
-DOUBLE, LANDMARKS, OTHER, MASKED = "double softmax", "over landmarks", "elu + 1", "causal mask"
-SMALLEST, LARGEST = "smallest row", "largest row"
+DOUBLE, LANDMARKS, OTHER, MASKED = (
+    "double softmax",
+    "double softmax over landmarks",
+    "features elu + 1",
+    "double softmax, causal mask",
+)
+SMALLEST, LARGEST = "smallest row sum", "largest row sum"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,35 +56,30 @@ def numbers(rows: Sequence[SumRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge by the deviation in the form that the input uses; ``PARTLY`` if only the unmasked form is normalized."""
-    if numbers["off"] > bounds["exact"]:
-        return Verdict.FAILS
-    return Verdict.HOLDS if numbers["used"] <= bounds["exact"] else Verdict.PARTLY
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="A softmax over query features times a softmax over key positions needs no division, because every row "
-    "already sums to one.",
+    statement="A softmax over each query's features, times a softmax over the keys' positions, needs no division, "
+    "because every row of the product already sums to one.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
-    experiment="The double softmax is the product of these two softmaxes. Row sums are computed for four products: "
-    "(1) the double softmax, (2) the double softmax over landmarks, (3) a product with another feature map (elu + "
-    "1), and (4) the double softmax with a causal mask.",
-    rule="On a causal model, the double softmax is judged with and without a causal mask. On other inputs, it is "
-    "judged without a mask. The claim holds if every row sum of the double softmax is within {exact} of one. It "
-    "holds partly if this is only true without the mask.",
+    experiment="The double softmax is the product of these two softmaxes. A row sum is the sum of all weights of one "
+    "query. Row sums are computed for four products: (1) the double softmax, (2) the double softmax over landmarks, "
+    "(3) linear attention's features elu + 1, and (4) the double softmax with a causal mask. Landmarks are means of "
+    "neighbouring tokens. A causal mask hides later tokens.",
+    measure=measure,
+    numbers=numbers,
+    rule="A row sum is the sum of all weights of one query. Two conditions: (1) Without a mask, every row sum of the "
+    "double softmax is within {exact} of one, with and without landmarks. (2) If this model is causal, every row sum "
+    "of the double softmax with a causal mask is also within {exact} of one. The claim holds if both conditions are "
+    "met. It holds partly if only the first is met.",
     bounds={"exact": 1e-4},
-    finding="Without a mask, every row sum of the double softmax is within {off} of one. With the feature map elu + "
-    "1, row sums reach {other}. With a causal mask, the smallest row sum of the double softmax is {hidden}.",
+    verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),
+    finding="Without a mask, every row sum of the double softmax is within {off} of one. With the features elu + 1, "
+    "row sums reach {other}. With a causal mask, the smallest row sum of the double softmax is {hidden}.",
     quantities=(
-        Quantity("off", "largest deviation from 1, unmasked", bound=True),
-        Quantity("used", "largest deviation from 1, this input"),
-        Quantity("hidden", "smallest row sum, causal mask"),
-        Quantity("other", "largest row sum, elu + 1"),
+        Quantity("off", "largest distance of an unmasked row sum from one", bound=True),
+        Quantity("used", "largest distance of a row sum from one, with this model's mask"),
+        Quantity("hidden", "smallest row sum of the double softmax with a causal mask"),
+        Quantity("other", "largest row sum with the features elu + 1"),
     ),
     figure=Figure(x="product", y="sum", by="row", x_title="product", y_title="row sum", kind="bars", log="y"),
 )

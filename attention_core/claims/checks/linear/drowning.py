@@ -10,7 +10,8 @@ import torch
 from attention_core import articles, registry
 from attention_core.analysis.state.token_weight import causal_weights, first_share
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Numbers, all_of, parts
 from attention_core.experiments.lengths import ladder
 from attention_core.metrics import top_k_overlap
 from attention_core.metrics.fit import fit_power
@@ -22,9 +23,13 @@ QUARTER = 4
 """The decay's half-life, the newest tokens and the compared heaviest tokens are each 1/4 of the input."""
 TINY = 1e-9
 """Smallest share in per cent used in a fit, so that a power law can be fitted to shares of zero."""
-PLAIN, DECAYED, SOFTMAX = "plain sums", "with decay", "softmax"
-EARLY = {PLAIN: "first 4, plain sums", DECAYED: "first 4, with decay", SOFTMAX: "first 4, softmax"}
-LATE = {PLAIN: "last 4, plain sums", DECAYED: "last 4, with decay", SOFTMAX: "last 4, softmax"}
+PLAIN, DECAYED, SOFTMAX = "without decay", "with decay", "softmax"
+EARLY = {
+    PLAIN: "first 4 tokens, without decay",
+    DECAYED: "first 4 tokens, with decay",
+    SOFTMAX: "first 4 tokens, softmax",
+}
+LATE = {PLAIN: "last 4 tokens, without decay", DECAYED: "last 4 tokens, with decay", SOFTMAX: "last 4 tokens, softmax"}
 
 
 def attentions(n: int) -> dict[str, Attention]:
@@ -103,43 +108,47 @@ def numbers(rows: Sequence[ShareRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge two parts: plain sums lose early tokens faster than softmax, and a decay changes the heaviest tokens."""
-    lost = numbers["fall"] >= bounds["fall"] and numbers["fall"] - numbers["softmax_fall"] >= bounds["faster"]
-    return Verdict.of_parts(lost, numbers["kept"] <= bounds["kept"])
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="Linear attention sums all tokens without decay, so late tokens outweigh early tokens, unlike in "
-    "softmax. A decay changes which tokens keep their weight.",
+    statement="Linear attention sums all tokens without decay, so early tokens lose their weight to later ones faster "
+    "than in softmax. A decay changes which tokens have the most weight.",
     source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
-    experiment="This input is read from left to right. At growing lengths, the weight that the newest quarter of the "
-    "tokens gives to the first 4 and to the last 4 tokens is measured. This is done for three methods: plain sums, "
-    "softmax, and sums with a decay that halves weights over a quarter of the input. At the end, the heaviest "
-    "quarter of the tokens with decay is compared with the heaviest quarter without decay.",
-    rule="Two conditions in the median head: (1) With plain sums, the weight on the first tokens falls as 1/n to a "
-    "power of at least {fall}, for n tokens. This power also exceeds softmax's power by at least {faster}. (2) With "
-    "decay, at most {kept}% of the heaviest quarter of the tokens (those with the largest weights) stay the same. "
-    "The claim holds if both conditions are met. It holds partly if only one is met.",
+    experiment="This input is read from left to right. At growing lengths, the share of weight that the newest quarter "
+    "of the tokens gives to the first 4 and the last 4 tokens is measured. Three methods are compared: linear "
+    "attention without decay (plain sums), softmax, and linear attention with a decay that halves weights over a "
+    "quarter of the input. At the end, the quarter of the tokens with the most weight is compared with decay and "
+    "without decay.",
+    measure=measure,
+    numbers=numbers,
+    rule="Let n be the number of tokens read. Two conditions in the median head: (1) Without decay, the weight on the "
+    "first 4 tokens falls as 1/n to a power of at least {fall}. This power also exceeds softmax's power by at least "
+    "{faster}. (2) Of the quarter of the tokens with the most weight, at most {kept}% stay the same if the decay is "
+    "added. The claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
-    finding="As the number of tokens n grows, the weight on the first tokens falls as 1/n to the power {fall} with "
-    "plain sums and {softmax_fall} with softmax. At the end, this weight is {early}% with plain sums and {softmax}% "
-    "with softmax. With decay, {kept}% of the heaviest quarter of the tokens stay the same.",
-    quantities=(
-        Quantity("fall", "decay exponent, plain sums"),
-        Quantity("softmax_fall", "decay exponent, softmax"),
-        Quantity("kept", "heaviest quarter unchanged by decay", "%"),
-        Quantity("early", "first tokens, plain sums", "%"),
-        Quantity("softmax", "first tokens, softmax", "%"),
-        Quantity("even", "first tokens, equal weights", "%"),
-        Quantity("late", "last tokens, plain sums", "%"),
-        Quantity("decayed_early", "first tokens, with decay", "%"),
-        Quantity("decayed_late", "last tokens, with decay", "%"),
+    verdict=parts(
+        all_of(
+            Condition("fall", ">=", "fall"),
+            Condition("fall", ">=", lambda numbers, bounds: numbers["softmax_fall"] + bounds["faster"]),
+        ),
+        Condition("kept", "<=", "kept"),
     ),
-    figure=Figure(x="n", y="share", by="of", x_title="tokens so far", y_title="share of the weight (%)", log="xy"),
+    finding="As the number of tokens n grows, the weight on the first 4 tokens falls as 1/n to the power {fall} "
+    "without decay, and to the power {softmax_fall} with softmax. At the end, these tokens have {early}% of the weight "
+    "without decay and {softmax}% with softmax. If the decay is added, {kept}% of the quarter of the tokens with the "
+    "most weight stay the same.",
+    quantities=(
+        Quantity("fall", "power of 1/n for the weight on the first 4 tokens, without decay"),
+        Quantity("softmax_fall", "power of 1/n for the weight on the first 4 tokens, with softmax"),
+        Quantity("kept", "share of the heaviest quarter of the tokens that the decay does not change", "%"),
+        Quantity("early", "weight on the first 4 tokens, without decay", "%"),
+        Quantity("softmax", "weight on the first 4 tokens, with softmax", "%"),
+        Quantity("even", "weight on the first 4 tokens, if all weights were equal", "%"),
+        Quantity("late", "weight on the last 4 tokens, without decay", "%"),
+        Quantity("decayed_early", "weight on the first 4 tokens, with decay", "%"),
+        Quantity("decayed_late", "weight on the last 4 tokens, with decay", "%"),
+    ),
+    figure=Figure(
+        x="n", y="share", by="of", x_title="number of tokens read", y_title="share of the weight (%)", log="xy"
+    ),
     needs=8,
 )

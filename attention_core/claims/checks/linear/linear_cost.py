@@ -1,96 +1,62 @@
 """Claim: a feature map in place of softmax makes the cost linear in n."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
 from attention_core import articles, registry
-from attention_core.benchmarking.counting import count
-from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
-from attention_core.claims.conditions import DECIMALS
-from attention_core.experiments.lengths import ladder
-from attention_core.metrics.fit import fit_power
+from attention_core.claims.claim import Claim
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.cost_counts import DECIMALS, CostRow, cost_rows, exponent
+from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 
 FULL, LINEAR = "full attention", "linear attention"
-
-
-def _full(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return registry.get("softmax").weights(q, k) @ v
-
-
-ATTEND: dict[str, Callable[..., Tensor]] = {FULL: _full, LINEAR: registry.get("linear").attend}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostRow:
-    """The multiply-adds and the peak of numbers in memory (``elements``) of one attention at one length, per head."""
-
-    variant: str
-    n: int
-    multiply_adds: float
-    elements: float
-
-
-def measure(inputs: ExperimentInput) -> Iterator[CostRow]:
-    """Yield the counted costs of both attentions at each length."""
-    for n in ladder(inputs.longest):
-        qkv = inputs.record(n)
-        for variant, attend in ATTEND.items():
-            counts = count(partial(attend, *qkv.tensors))
-            adds, elements = counts.multiply_adds / qkv.heads, counts.peak_elements / qkv.heads
-            yield CostRow(variant=variant, n=qkv.n, multiply_adds=adds, elements=elements)
+ATTEND: dict[str, Callable[..., Tensor]] = {
+    FULL: lambda q, k, v: registry.get("softmax").weights(q, k) @ v,
+    LINEAR: registry.get("linear").attend,
+}
 
 
 def numbers(rows: Sequence[CostRow]) -> Numbers:
     """Return the exponents of power laws fitted over all lengths, and the ratio of work at the longest length."""
-    lengths = values(rows, "n", variant=LINEAR)
     full, linear = (values(rows, "multiply_adds", variant=variant) for variant in (FULL, LINEAR))
-
-    def exponent(costs: Sequence[float]) -> float:
-        return round(fit_power(lengths, costs).exponent, DECIMALS)
-
     return {
-        "work": exponent(linear),
-        "memory": exponent(values(rows, "elements", variant=LINEAR)),
-        "full": exponent(full),
+        "work": round(exponent(rows, LINEAR, "multiply_adds"), DECIMALS),
+        "memory": round(exponent(rows, LINEAR, "peak"), DECIMALS),
+        "full": round(exponent(rows, FULL, "multiply_adds"), DECIMALS),
         "saved": full[-1] / linear[-1],
-        "longest": lengths[-1],
+        "longest": rows[-1].n,
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge by both exponents, and by whether linear attention does less work at the longest length."""
-    if max(numbers["work"], numbers["memory"]) > bounds["linear"]:
-        return Verdict.FAILS
-    return Verdict.HOLDS if numbers["saved"] > 1 else Verdict.PARTLY
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="Replacing softmax with a feature map lowers the cost of attention and makes it linear in the number "
-    "of tokens.",
+    statement="Replacing softmax with a feature map lowers the cost of attention and makes it linear in the number of "
+    "tokens.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
-    experiment="Full attention and linear attention (feature map elu + 1) are run on this input at increasing "
-    "lengths. Their multiply-adds and their peak memory are counted.",
-    rule="Two conditions: (1) The work and the memory of linear attention grow no faster than n to the power "
-    "{linear}, for n tokens. (2) Full attention does more work than linear attention at the longest length. The "
-    "claim holds if both conditions are met. It holds partly if only the first is met.",
+    experiment="Linear attention applies the feature map elu + 1 to queries and keys, so the products of keys and "
+    "values can be summed once for all queries. Full attention and linear attention are run on this input at "
+    "increasing lengths. Two costs are counted: the work in multiply-adds, and the peak memory, which is the most "
+    "numbers stored at one time.",
+    measure=lambda inputs: cost_rows(inputs, ATTEND),
+    numbers=numbers,
+    rule="Two conditions: (1) The work and the peak memory of linear attention grow no faster than n to the power "
+    "{linear}, where n is the number of tokens. (2) Full attention does more work than linear attention at the longest "
+    "length. The claim holds if both conditions are met. It holds partly if only the first is met.",
     bounds={"linear": 1.05},
-    finding="For n tokens, the work of linear attention grows as n to the power {work}, and its memory as n to the "
-    "power {memory}. The work of full attention grows as n to the power {full}. At {longest} tokens, full attention "
-    "does {saved}× the work of linear attention.",
+    verdict=Rule(
+        requires=all_of(Condition("work", "<=", "linear"), Condition("memory", "<=", "linear")),
+        holds=Condition("saved", ">", 1.0),
+    ),
+    finding="As the number of tokens n grows, the work of linear attention grows as n to the power {work}, and its "
+    "peak memory as n to the power {memory}. The work of full attention grows as n to the power {full}. At {longest} "
+    "tokens, full attention does {saved}× the work of linear attention.",
     quantities=(
-        Quantity("work", "exponent of linear work"),
-        Quantity("memory", "exponent of linear memory"),
-        Quantity("full", "exponent of full work"),
-        Quantity("saved", "full work ÷ linear work"),
-        Quantity("longest", "longest input", "tokens"),
+        Quantity("work", "exponent of the growth of linear attention's work with length"),
+        Quantity("memory", "exponent of the growth of linear attention's peak memory with length"),
+        Quantity("full", "exponent of the growth of full attention's work with length"),
+        Quantity("saved", "work of full attention ÷ work of linear attention at the longest length"),
+        Quantity("longest", "longest measured length", "tokens"),
     ),
     figure=Figure(
         x="n", y="multiply_adds", by="variant", x_title="tokens n", y_title="multiply-adds per head", log="xy"

@@ -8,7 +8,8 @@ import torch
 
 from attention_core import articles, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Measured, Numbers, all_of, parts
 from attention_core.metrics.entropy import sparsity
 
 SOFTMAX = "Softmax"
@@ -46,36 +47,36 @@ def numbers(rows: Sequence[SparsityRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge two parts: all three are less sparse in most heads, and in the median over heads."""
-    lowest = min(numbers[name.lower()] for name in LINEAR)
-    return Verdict.of_parts(numbers["less"] >= bounds["less"], lowest > numbers["softmax"])
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="Linear attention is less sparse than softmax, because positive features separate keys less sharply.",
+    statement="Linear attention is less sparse than softmax: it spreads each row's weight over more keys, because "
+    "positive features separate keys less sharply.",
     source=articles.CONCENTRATE,
     place=Place("entropy", options={"h_measure": "sparsity"}, variants=("softmax", "linear", "hedgehog", "cosformer")),
-    experiment="For every row of weights a, the number S = E[|a|] / √(E[a²]) is computed, where E is the mean over the "
-    "allowed keys. S is 1 if all keys have the same weight, and falls to 1/√n if one of n keys has all the weight. A "
-    "smaller S therefore means a sparser row. Softmax is compared with linear attention, Hedgehog and cosFormer.",
-    rule="A smaller S means a sparser row. Two conditions: (1) In at least {less}% of the heads, all three linear "
-    "attentions have a larger S than softmax. (2) The median S over heads is also larger for all three linear "
-    "attentions than for softmax. The claim holds if both conditions are met. It holds partly if only one is met.",
+    experiment="The evenness of a row of weights a is S = E[|a|] / √(E[a²]), where E is the mean over the keys that "
+    "the row's query can attend to. S is 1 if all keys have the same weight, and falls to 1/√n if one of n keys has "
+    "all the weight. A smaller S means a sparser row. S is averaged over the rows of each head, for softmax and for "
+    "three linear attentions: plain linear attention, Hedgehog and cosFormer.",
+    measure=measure,
+    numbers=numbers,
+    rule="S measures how evenly a row spreads its weight over the keys, and a smaller S means a sparser row. Two "
+    "conditions: (1) In at least {less}% of the heads, all three linear attentions have a larger S than softmax. (2) "
+    "In the median over heads, all three linear attentions have a larger S than softmax. The claim holds if both "
+    "conditions are met. It holds partly if only one is met.",
     bounds={"less": 90},
-    finding="Softmax is the sparsest (smallest S) in {less}% of {heads} heads. The median S is {softmax} for "
-    "softmax, {linear} for linear attention, {hedgehog} for Hedgehog and {cosformer} for cosFormer.",
-    quantities=(
-        Quantity("softmax", "S of softmax"),
-        Quantity("linear", "S of linear attention"),
-        Quantity("hedgehog", "S of Hedgehog"),
-        Quantity("cosformer", "S of cosFormer"),
-        Quantity("less", "heads where softmax is the sparsest", "%"),
-        Quantity("heads", "heads"),
+    verdict=parts(
+        Condition("less", ">=", "less"), all_of(*(Condition(name.lower(), ">", Measured("softmax")) for name in LINEAR))
     ),
-    figure=Figure(x="head", y="sparsity", by="variant", x_title="head", y_title="mean S of the rows"),
+    finding="S measures how evenly a row spreads its weight over the keys. Softmax has the smallest S, and so the "
+    "sparsest rows, in {less}% of {heads} heads. The median S is {softmax} for softmax, {linear} for linear attention, "
+    "{hedgehog} for Hedgehog and {cosformer} for cosFormer.",
+    quantities=(
+        Quantity("softmax", "median evenness S of softmax's rows"),
+        Quantity("linear", "median evenness S of linear attention's rows"),
+        Quantity("hedgehog", "median evenness S of Hedgehog's rows"),
+        Quantity("cosformer", "median evenness S of cosFormer's rows"),
+        Quantity("less", "heads where softmax's rows are the sparsest", "%"),
+        Quantity("heads", "number of heads"),
+    ),
+    figure=Figure(x="head", y="sparsity", by="variant", x_title="head", y_title="evenness S, mean over the rows"),
     needs=8,
 )

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesTask, check_finite
 from attention_core.experiments.causal_modes import causal_forward
@@ -94,40 +95,37 @@ def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge by equal gradients and less memory; ``PARTLY`` if the ratio does not grow in proportion to head size."""
-    if numbers["difference"] > bounds["same"] or numbers["times"] <= 1:
-        return Verdict.FAILS
-    return Verdict.HOLDS if abs(numbers["growth"] - 1) <= bounds["off"] else Verdict.PARTLY
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
     statement="The gradient of causal linear attention needs only two running sums. Storing the state after every "
-    "token would multiply its memory by the head size.",
+    "token instead would multiply the memory by the head size.",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,
         "https://arxiv.org/abs/2006.16236",
     ),
     place=Place("causal", {"c_view": "gradient"}),
-    experiment="The gradients on this input are computed in two ways: with running sums, and by automatic "
+    experiment="Causal linear attention keeps a state, the running sum of keys times values. The gradients on this "
+    "input are computed in two ways: with running sums, which keep only the current state, and by automatic "
     "differentiation, which stores the state after every token. Peak memory is counted for one head at its full size "
-    "and at a half, a quarter and an eighth of it. The length is the largest power of two available, at most 512 "
-    "tokens.",
-    rule="Three conditions: (1) The gradients from the two methods differ by at most {same} of their largest entry. "
-    "(2) Storing all states needs more memory than running sums. (3) The ratio of the two memory sizes grows as the "
-    "head size to a power within {off} of one. The claim holds if all three conditions are met. It holds partly if "
-    "only the third is not met.",
+    "and at a half, a quarter and an eighth of this size. The length is the largest power of two available, at most "
+    "512 tokens.",
+    measure=measure,
+    numbers=numbers,
+    rule="Three conditions: (1) The gradients from the two ways differ by at most {same} of their largest entry. (2) "
+    "Storing all states needs more memory than running sums. (3) The ratio of these two memory sizes grows as the head "
+    "size to a power within {off} of one. The claim holds if all three conditions are met. It holds partly if only the "
+    "third is not met.",
     bounds={"same": 1e-6, "off": 0.2},
+    verdict=Rule(
+        requires=all_of(Condition("difference", "<=", "same"), Condition("times", ">", 1.0)),
+        holds=Condition("growth", "<=", "off", around=1.0),
+    ),
     finding="The gradients from running sums and from stored states differ by at most {difference} of their largest "
-    "entry. Storing all states needs {states} KiB, {times}× the memory of running sums.",
+    "entry. Storing all states needs {states} KiB, which is {times}× the memory of running sums.",
     notes=(
         Case(
-            finding="From head size {smallest} to head size {size}, this ratio grows as the head size to the power "
-            "{growth}.",
+            finding="From head size {smallest} to head size {size}, the ratio of these memory sizes grows as the head "
+            "size to the power {growth}.",
             applies=lambda numbers: numbers["smallest"] < numbers["size"],
         ),
         Case(
@@ -137,14 +135,14 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("times", "memory of all states ÷ running sums"),
-        Quantity("size", "head size"),
-        Quantity("growth", "exponent of the ratio"),
-        Quantity("smallest", "smallest head size"),
-        Quantity("difference", "largest gradient difference", digits=2, bound=True),
-        Quantity("sums", "memory of running sums", "KiB"),
-        Quantity("states", "memory of all states", "KiB"),
-        Quantity("n", "length", "tokens"),
+        Quantity("times", "memory with all states ÷ memory with running sums"),
+        Quantity("size", "size of this input's heads"),
+        Quantity("growth", "exponent of the growth of this memory ratio with the head size"),
+        Quantity("smallest", "smallest measured head size"),
+        Quantity("difference", "largest difference of a gradient entry ÷ largest gradient entry", digits=2, bound=True),
+        Quantity("sums", "peak memory with running sums", "KiB"),
+        Quantity("states", "peak memory with all states", "KiB"),
+        Quantity("n", "length at which memory is counted", "tokens"),
     ),
     figure=Figure(x="size", y="kib", by="way", x_title="head size d", y_title="peak memory of a head (KiB)", log="xy"),
     needs=SHORTEST,

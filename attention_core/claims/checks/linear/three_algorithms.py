@@ -10,7 +10,8 @@ from torch import Tensor
 from attention_core import articles, metrics, registry
 from attention_core.benchmarking.counting import count
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
+from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.ops.linear.causal_scan import CHUNK
 
 MATRIX, CUMSUM = "whole matrix", "cumulative sum"
@@ -88,44 +89,41 @@ def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge by equal outputs, and by cumsum using less memory than the matrix above n = d² only."""
-    if numbers["difference"] > bounds["same"]:
-        return Verdict.FAILS
-    return Verdict.HOLDS if numbers["above"] < 1 <= numbers["below"] else Verdict.PARTLY
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
     statement="Causal linear attention gives the same output token by token, in chunks or by cumulative sum. The "
-    "cumulative sum saves memory once the number of tokens n exceeds d², for head size d.",
+    "cumulative sum saves memory only once the number of tokens n exceeds d², for head size d.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("causal", {"c_view": "algorithms"}),
-    experiment="Linear attention (elu + 1) is computed on this input in four ways: token by token, in chunks of 64 "
-    "tokens, by cumulative sum, and with its whole matrix. The outputs are compared. Peak memory is counted at "
-    "lengths n below and above d², where d is the head size. If the input is too short for n to exceed d², only a "
-    "part of each head is used.",
-    rule="Two conditions: (1) The outputs of all algorithms agree to within {same}. (2) For n tokens and head size "
-    "d, the cumulative sum needs less memory than the matrix at n = 2d², but not at n = d²/2. The claim holds if "
-    "both conditions are met. It holds partly if only the first is met.",
+    experiment="Causal linear attention with the features elu + 1 is computed on this input in four ways: token by "
+    "token, in chunks of 64 tokens, by cumulative sum over all tokens, and with the whole matrix of weights. The "
+    "outputs are compared. Peak memory, the most numbers stored at one time, is counted at lengths n below and above "
+    "d², where d is the head size. If the input is too short for n to exceed d², only a part of each head is used.",
+    measure=measure,
+    numbers=numbers,
+    rule="Two conditions: (1) The outputs of the four ways differ by at most {same}, relative to the output. (2) For n "
+    "tokens and head size d, the cumulative sum needs less memory than the whole matrix at n = 2d², but not at n = "
+    "d²/2. The claim holds if both conditions are met. It holds partly if only the first is met.",
     bounds={"same": 1e-4},
-    finding="The outputs differ by at most {difference}. For head size d, the cumulative sum needs {below}× the "
-    "memory of the matrix at n = d²/2 ({short} tokens). At n = 2d² ({long} tokens), it needs {above}×.",
+    verdict=Rule(
+        requires=Condition("difference", "<=", "same"),
+        holds=all_of(Condition("above", "<", 1.0), Condition("below", ">=", 1.0)),
+    ),
+    finding="The outputs of the four ways differ by at most {difference}, relative to the output. For n tokens and "
+    "head size d, the cumulative sum needs {below}× the memory of the whole matrix at n = d²/2 ({short} tokens). At n "
+    "= 2d² ({long} tokens), it needs {above}×.",
     quantities=(
-        Quantity("difference", "largest output difference", digits=2, bound=True),
-        Quantity("below", "memory ÷ matrix memory, n = d²/2"),
-        Quantity("above", "memory ÷ matrix memory, n = 2d²"),
+        Quantity("difference", "largest relative difference between the outputs", digits=2, bound=True),
+        Quantity("below", "memory of the cumulative sum ÷ memory of the matrix, at n = d²/2"),
+        Quantity("above", "memory of the cumulative sum ÷ memory of the matrix, at n = 2d²"),
         Quantity("size", "head size d"),
-        Quantity("short", "n = d²/2", "tokens"),
-        Quantity("long", "n = 2d²", "tokens"),
+        Quantity("short", "length n = d²/2", "tokens"),
+        Quantity("long", "length n = 2d²", "tokens"),
     ),
     figure=Figure(
         x="n", y="elements", by="algorithm", x_title="tokens n", y_title="peak memory (numbers per head)", log="xy"
     ),
     needs=2 * SMALLEST**2,
     measures_lengths=True,
-    theorem="All algorithms add the same products in a different order. For n tokens and head size d, the states "
-    "that the cumulative sum stores have n d² numbers per head. The matrix has n² numbers per head.",
+    theorem="All ways add the same products in a different order. For n tokens and head size d, the states that the "
+    "cumulative sum stores have n d² numbers per head. The matrix has n² numbers per head.",
 )

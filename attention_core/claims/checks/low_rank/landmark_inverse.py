@@ -1,56 +1,25 @@
 """Claim: Nyström's inverse brings the double softmax over landmarks closer to softmax."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from attention_core import articles, metrics, registry
-from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, all_of, values
-from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, check_not_uniform, future
+from attention_core import articles
+from attention_core.claims.claim import Claim
+from attention_core.claims.claim_parts import Figure, Place, Quantity
+from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED
+from attention_core.claims.landmark_errors import JUDGED, UNIFORM, LandmarkRow, judged_errors, landmark_rows
+from attention_core.claims.rule import Condition, Numbers, parts
 
-DOUBLE, ITERATED, EXACT, UNIFORM = "double softmax", "six iterations", "exact inverse", "uniform attention"
+DOUBLE, ITERATED, EXACT = "no inverse", "inverse from six iterations", "exact inverse"
 FORMS = {DOUBLE: "landmark", ITERATED: "nystrom", EXACT: "nystrom~inverse~exact"}
-SHARES, JUDGED = (8, 4, 2), 4
-"""Tokens per landmark: the values measured, and the value that the claim is judged at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InverseRow:
-    """The relative error of one form of a head's matrix with one landmark per ``share`` tokens, and ``FUTURE``."""
-
-    share: int
-    landmarks: int
-    future: float
-    form: str
-    head: int
-    error: float
-
-
-def measure(inputs: ExperimentInput) -> Iterator[InverseRow]:
-    """Yield the relative error of the matrix per head, for all forms with the same landmarks.
-
-    Raises:
-        UntestableError: if all tokens have the same weight.
-    """
-    qkv = inputs.record()
-    exact = registry.get("softmax").weights(qkv.q, qkv.k)
-    uniform, hidden = metrics.uniform_error(exact), future(qkv)
-    check_not_uniform(uniform)
-    for share in SHARES:
-        row = {"share": share, "landmarks": qkv.n // share, "future": hidden}
-        for form, word in FORMS.items():
-            matrix = registry.from_word(f"{word}~landmarks~{qkv.n // share}").weights(qkv.q, qkv.k)
-            yield from inputs.head_rows(InverseRow, **row, form=form, error=metrics.relative_error(matrix, exact))
-        yield from inputs.head_rows(InverseRow, **row, form=UNIFORM, error=uniform)
-
-
-def numbers(rows: Sequence[InverseRow]) -> Numbers:
+def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
     """Return medians over heads, and the shares of heads where each inverse is closer than the double softmax."""
-    judged = [row for row in rows if row.share == JUDGED]
-    forms = (DOUBLE, ITERATED, EXACT, UNIFORM)
-    double, iterated, exact, uniform = (np.array(values(judged, "error", form=form)) for form in forms)
+    double, iterated, exact, uniform = judged_errors(rows, DOUBLE, ITERATED, EXACT, UNIFORM)
+    [landmarks] = {row.landmarks for row in rows if row.share == JUDGED}
     return {
         "iterated_wins": 100 * float((iterated < double).mean()),
         "exact_wins": 100 * float((exact < double).mean()),
@@ -58,41 +27,47 @@ def numbers(rows: Sequence[InverseRow]) -> Numbers:
         "iterated": float(np.median(iterated)),
         "exact": float(np.median(exact)),
         "uniform": float(np.median(uniform)),
-        "landmarks": judged[0].landmarks,
-        "future": judged[0].future,
+        "landmarks": landmarks,
+        "future": rows[0].future,
     }
 
 
 CLAIM = Claim(
-    measure,
-    numbers,
-    all_of(Limit("iterated_wins", "most", least=True), Limit("exact_wins", "most", least=True)),
-    statement="With one landmark for every four tokens, inserting Nyström's inverse between the two softmaxes over "
-    "landmarks brings their product closer to softmax.",
+    statement="Landmarks are means of neighbouring tokens. With one landmark for every four tokens, Nyström's inverse "
+    "matrix between the two softmaxes over landmarks brings their product closer to softmax.",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom", "step": "3"}),
-    experiment="The double softmax over landmarks is compared with softmax's matrix in every head. It is computed in "
-    "three forms: without an inverse, with an inverse from six iterations, and with the exact inverse. For n tokens, "
-    "the figure also shows n/8 and n/2 landmarks.",
-    rule="Two conditions: (1) The inverse from six iterations, as in the paper, lowers the error in at least {most}% "
-    "of the heads. (2) The exact inverse, as in the article, lowers the error in at least {most}% of the heads. The "
-    "claim holds if both conditions are met. It holds partly if only one is met.",
+    experiment="Nyström attention summarises the tokens by m landmarks, which are means of neighbouring tokens. Its "
+    "matrix is a product of three: queries attend to landmarks, an m × m matrix is inverted, and landmarks attend to "
+    "keys. The product is computed (1) without the inverse, (2) with an inverse from six iterations, and (3) with the "
+    "exact inverse. The error is the relative difference from softmax's matrix, where 0 means equal. The figure also "
+    "shows one landmark for every eight tokens and for every two tokens.",
+    measure=partial(landmark_rows, forms=FORMS),
+    numbers=numbers,
+    rule="Two conditions: (1) With the inverse from six iterations, as in the paper, the error is smaller than without "
+    "an inverse in at least {most}% of the heads. (2) With the exact inverse, as in the article, the error is smaller "
+    "than without an inverse in at least {most}% of the heads. The claim holds if both conditions are met. It holds "
+    "partly if only one is met.",
     bounds={"most": 75},
-    finding="With {landmarks} landmarks and no inverse, the double softmax has a median error of {double}. An "
-    "inverse from six iterations has a median error of {iterated} and lowers the error in {iterated_wins}% of the "
-    "heads. The exact inverse has a median error of {exact} and lowers the error in {exact_wins}%.",
+    verdict=parts(Condition("iterated_wins", ">=", "most"), Condition("exact_wins", ">=", "most")),
+    finding="Without an inverse, the product over {landmarks} landmarks has an error of {double} in the median head. "
+    "With the inverse from six iterations, the error is {iterated}, and smaller than without an inverse in "
+    "{iterated_wins}% of the heads. With the exact inverse, the error is {exact}, and smaller in {exact_wins}% of the "
+    "heads.",
+    notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("iterated_wins", "heads closer with six iterations", "%"),
-        Quantity("exact_wins", "heads closer with the exact inverse", "%"),
-        Quantity("double", "error of the double softmax"),
-        Quantity("iterated", "error with six iterations"),
-        Quantity("exact", "error with the exact inverse"),
-        Quantity("uniform", "error of uniform attention"),
-        Quantity("landmarks", "landmarks, n/4"),
+        Quantity("iterated_wins", "heads where six iterations of the inverse reduce the error", "%"),
+        Quantity("exact_wins", "heads where the exact inverse reduces the error", "%"),
+        Quantity("double", "error without an inverse, median over heads"),
+        Quantity("iterated", "error with the inverse from six iterations, median over heads"),
+        Quantity("exact", "error with the exact inverse, median over heads"),
+        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
+        Quantity("landmarks", "number of landmarks (a quarter of the tokens)"),
         FUTURE,
     ),
-    figure=Figure(x="landmarks", y="error", by="form", x_title="landmarks m", y_title="relative error", log="xy"),
-    notes=(MEASURED_UNMASKED,),
+    figure=Figure(
+        x="landmarks", y="error", by="form", x_title="number of landmarks m", y_title="relative error", log="xy"
+    ),
     noncausal_method="Attention over landmarks",
     needs=16,
 )

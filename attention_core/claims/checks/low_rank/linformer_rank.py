@@ -6,8 +6,9 @@ from statistics import median
 
 from attention_core import metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE, MEASURED_UNMASKED, future
+from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
@@ -71,51 +72,50 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge by Linformer's error and its growth; ``PARTLY`` if only the best matrix of that rank is accurate."""
-    if numbers["exponent"] <= bounds["flat"] and numbers["error"] <= bounds["useful"]:
-        return Verdict.HOLDS
-    return Verdict.PARTLY if numbers["floor"] <= bounds["small"] else Verdict.FAILS
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
     statement="Linformer can keep the same rank for any number of tokens.",
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
-    experiment="Linformer with segment means (untrained) has a fixed rank, a quarter of the shortest length, while "
-    "this input grows. At each length, its matrix and the best matrix of that rank are compared with softmax's "
-    "matrix.",
-    rule="Two conditions: (1) Linformer's error grows no faster than n to the power {flat}, for n tokens. (2) Its "
-    "error is at most {useful} at the longest length. The claim holds if both conditions are met. Otherwise it holds "
-    "partly if the best matrix of the same rank has an error of at most {small} at the longest length. A better "
-    "projection might then suffice.",
+    experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. There "
+    "is no training. The rank is a quarter of the shortest length, and this input grows to four times that length. At "
+    "each length, Linformer's matrix is compared with softmax's matrix. The comparison is repeated for the matrix of "
+    "the same rank that is closest to softmax. The error is the relative difference from softmax's matrix, where 0 "
+    "means equal.",
+    measure=measure,
+    numbers=numbers,
+    rule="Two conditions: (1) Linformer's error grows no faster than n to the power {flat}, where n is the number of "
+    "tokens. (2) Linformer's error is at most {useful} at the longest length. The claim holds if both conditions are "
+    "met. Otherwise it holds partly if, at the longest length, the best matrix of the same rank has an error of at "
+    "most {small}. A better projection might then suffice.",
     bounds={"flat": 0.15, "useful": 0.5, "small": 0.1},
-    finding="With rank {rank} at {longest} tokens, Linformer has an error of {error}. Uniform attention has an error "
-    "of {uniform}, and the best matrix of that rank has an error of {floor}. From {shortest} tokens on, Linformer's "
-    "error grows as n to the power {exponent}.",
+    verdict=Rule(
+        holds=all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),
+        partly=Condition("floor", "<=", "small"),
+    ),
+    finding="With rank {rank} at {longest} tokens, Linformer has an error of {error}. Uniform attention (equal "
+    "weights) has an error of {uniform}, and the best matrix of the same rank has an error of {floor}. From {shortest} "
+    "tokens on, Linformer's error grows as n to the power {exponent}, where n is the number of tokens.",
     cases=(
         Case(
             finding="With rank {rank} at {longest} tokens, Linformer has an error of {error}. This is no clear gain "
-            "over uniform attention ({uniform}). The best matrix of that rank has an error of {floor}. Linformer's "
-            "large error cannot grow much more, so its exponent from {shortest} tokens on, {exponent}, means little.",
+            "over uniform attention (equal weights), which has an error of {uniform}. The best matrix of the same rank "
+            "has an error of {floor}. Linformer's large error cannot grow much more. Its growth from {shortest} tokens "
+            "on, n to the power {exponent} for n tokens, therefore means little.",
             applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
         ),
     ),
+    notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("exponent", "exponent of the error", digits=2),
-        Quantity("error", "Linformer's error, longest input"),
-        Quantity("floor", "error of the best matrix"),
-        Quantity("uniform", "error of uniform attention"),
-        Quantity("rank", "rank"),
-        Quantity("shortest", "shortest input", "tokens"),
-        Quantity("longest", "longest input", "tokens"),
+        Quantity("exponent", "exponent of the growth of Linformer's error with length", digits=2),
+        Quantity("error", "error of Linformer at the longest length, median over heads"),
+        Quantity("floor", "error of the best matrix of the same rank, median over heads"),
+        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
+        Quantity("rank", "rank of Linformer's matrix"),
+        Quantity("shortest", "shortest measured length", "tokens"),
+        Quantity("longest", "longest measured length", "tokens"),
         FUTURE,
     ),
     figure=Figure(x="n", y="error", by="matrix", x_title="tokens n", y_title="relative error", log="x"),
-    notes=(MEASURED_UNMASKED,),
     noncausal_method=LINFORMER,
     needs=SMALLEST * TIMES[-1],
     measures_lengths=True,

@@ -9,8 +9,9 @@ import torch
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, future
+from attention_core.claims.rule import Condition, Numbers, Rule
 
 EXACT, ITERATED = "exact inverse", "six iterations"
 MOST = 256
@@ -64,30 +65,34 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    measure,
-    numbers,
-    Limit("error", "equal", "near"),
-    statement="If every token is a landmark (m = n) and the inverse is exact, Nyström attention equals softmax.",
+    statement="If every token is a landmark of its own and the inverse is exact, Nyström attention equals softmax.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
-    experiment="For n tokens, Nyström's matrix with n/8, n/4, n/2 and n landmarks is compared with softmax's matrix "
-    "in float64. This is done with the exact inverse and with an inverse from six iterations. At most 256 tokens are "
-    "used.",
+    experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens, and "
+    "inverts an m × m matrix. Its matrix is computed in float64 for n/8, n/4, n/2 and n landmarks, on at most 256 "
+    "tokens. With n landmarks, every token is a landmark. The inverse is either exact or comes from six iterations. "
+    "The error is the relative difference from softmax's matrix, where 0 means equal.",
+    measure=measure,
+    numbers=numbers,
     rule="The claim holds if the matrix with n landmarks and the exact inverse has an error of at most {equal} in "
     "every head. It holds partly if this error is at most {near} in every head.",
     bounds={"equal": 1e-6, "near": 1e-2},
-    finding="With all {tokens} tokens as landmarks, the largest error with the exact inverse is {error}. With an "
-    "inverse from six iterations, the median error is {iterated}. The matrix to invert has a condition number of up "
-    "to 10 to the power {condition}.",
+    verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
+    finding="With all {tokens} tokens as landmarks, the exact inverse gives an error of {error} in the head with the "
+    "largest error. The inverse from six iterations gives an error of {iterated} in the median head. The matrix to "
+    "invert has a condition number of up to 10 to the power {condition}. The larger this number, the more the inverse "
+    "amplifies rounding errors.",
+    notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("error", "largest error, exact inverse", digits=2),
-        Quantity("condition", "condition number (power of ten)", digits=2),
-        Quantity("iterated", "median error, six iterations"),
-        Quantity("tokens", "tokens and landmarks", "tokens"),
+        Quantity("error", "largest error over heads with the exact inverse", digits=2),
+        Quantity("condition", "condition number of the inverted matrix, as a power of ten", digits=2),
+        Quantity("iterated", "error with the inverse from six iterations, median over heads"),
+        Quantity("tokens", "number of tokens, which are all landmarks", "tokens"),
         FUTURE,
     ),
-    figure=Figure(x="landmarks", y="error", by="inverse", x_title="landmarks m", y_title="relative error", log="xy"),
-    notes=(MEASURED_UNMASKED,),
+    figure=Figure(
+        x="landmarks", y="error", by="inverse", x_title="number of landmarks m", y_title="relative error", log="xy"
+    ),
     theorem="For every matrix A and its pseudoinverse A⁺, A A⁺ A = A. If every token is a landmark, the two outer "
     "factors of Nyström attention are softmax's matrix A, and the middle factor is A⁺.",
 )

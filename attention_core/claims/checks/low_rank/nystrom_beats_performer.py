@@ -6,8 +6,9 @@ from statistics import fmean, median
 
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, check_not_uniform, future
+from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 from attention_core.experiments.error import draws
 
 NYSTROM, PERFORMER, UNIFORM = "Nyström", "Performer", "uniform attention"
@@ -70,44 +71,43 @@ def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge by the share of heads that Nyström wins; ``PARTLY`` if it barely beats uniform attention."""
-    if numbers["wins"] < bounds["some"]:
-        return Verdict.FAILS
-    useful = numbers["nystrom"] <= bounds["useful"] * numbers["uniform"]
-    return Verdict.HOLDS if useful and numbers["wins"] >= bounds["most"] else Verdict.PARTLY
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="Nyström with 64 landmarks is closer to softmax than Performer with several times as many random "
-    "features as the head size d.",
+    statement="Nyström attention with 64 landmarks is closer to softmax than Performer with several times as many "
+    "random features as the head size d.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
-    experiment="Two approximations are compared with softmax's matrix. Nyström uses 64 landmarks, each of which is "
-    "the mean of at least four tokens. Performer uses d to 8d random features, where d is the head size, and its "
-    "features are drawn five times. The verdict uses 4d features.",
-    rule="Two conditions: (1) Nyström is closer to softmax than Performer in at least {most}% of the heads. (2) "
-    "Nyström's median error is at most {useful} times that of uniform attention. The claim holds if both conditions "
-    "are met. It holds partly if Nyström is closer than Performer in at least {some}% of the heads.",
+    experiment="Two approximations are compared with softmax's matrix. Nyström attention summarises the tokens by 64 "
+    "landmarks, each of which is the mean of at least four tokens. Performer estimates softmax from random features of "
+    "queries and keys. Performer gets d, 2d, 4d and 8d features, where d is the head size, and its features are drawn "
+    "five times. The verdict uses 4d features and the median of the five draws. The error is the relative difference "
+    "from softmax's matrix, where 0 means equal.",
+    measure=measure,
+    numbers=numbers,
+    rule="Two conditions: (1) Nyström's error is smaller than Performer's error in at least {most}% of the heads. (2) "
+    "Nyström's error in the median head is at most {useful}× the error of uniform attention, which gives all keys "
+    "equal weights. The claim holds if both conditions are met. It holds partly if Nyström's error is smaller than "
+    "Performer's in at least {some}% of the heads.",
     bounds={"most": 75, "some": 50, "useful": 0.9},
-    finding="Nyström is closer to softmax than Performer in {wins}% of the heads. The median error is {nystrom} for "
-    "Nyström, {performer} for Performer with {features} features, and {uniform} for uniform attention.",
+    verdict=Rule(
+        requires=Condition("wins", ">=", "some"),
+        holds=all_of(Condition("wins", ">=", "most"), Condition("nystrom", "<=", Measured("uniform", "useful"))),
+    ),
+    finding="Nyström attention has a smaller error than Performer in {wins}% of the heads. In the median head, the "
+    "error is {nystrom} for Nyström attention, {performer} for Performer with {features} random features, and "
+    "{uniform} for uniform attention (equal weights).",
+    notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("wins", "heads where Nyström is closer", "%"),
-        Quantity("nystrom", "error of Nyström"),
-        Quantity("performer", "error of Performer"),
-        Quantity("uniform", "error of uniform attention"),
-        Quantity("features", "features, 4d"),
-        Quantity("tokens", "this input", "tokens"),
+        Quantity("wins", "heads where Nyström's error is smaller than Performer's", "%"),
+        Quantity("nystrom", "error of Nyström attention, median over heads"),
+        Quantity("performer", "error of Performer, median over heads"),
+        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
+        Quantity("features", "number of Performer's random features (four times the head size)"),
+        Quantity("tokens", "length of this input", "tokens"),
         FUTURE,
     ),
     figure=Figure(
         x="times", y="error", by="variant", x_title="features ÷ head size d", y_title="relative error", log="x"
     ),
-    notes=(MEASURED_UNMASKED,),
     noncausal_method=NYSTROM,
     needs=LANDMARKS * SHARED,
 )

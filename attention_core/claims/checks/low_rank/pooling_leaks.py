@@ -9,7 +9,8 @@ from torch import Tensor
 from attention_core import articles, registry
 from attention_core.analysis.matrix.influence import MOST
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, UntestableError
+from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 from attention_core.inputs.source import first_tokens
 from attention_core.ops.low_rank.inverse import inverse_steps
 from attention_core.ops.low_rank.pooling import even_segments, pooling_matrix
@@ -20,7 +21,7 @@ OTHERS = ("softmax", "local", "linear")
 """Variants without pooling, one of each kind."""
 MOVED = 1e-6
 """Relative change from which an output counts as moved; far above float64 rounding."""
-OPEN, CUT, HIDDEN = "no mask", "future weights masked", "unfinished pools masked"
+OPEN, CUT, HIDDEN = "no mask", "mask on future weights", "mask on unfinished pools"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,36 +145,38 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge by how many pooled variants leak through each mask; no other variant may leak."""
-    if numbers["leaking"] < bounds["partly"]:
-        return Verdict.FAILS
-    every = numbers["leaking"] == numbers["left"] == numbers["pooled"] and not numbers["moved"]
-    return Verdict.HOLDS if every else Verdict.PARTLY
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="Pooling leaks information from future tokens, and a mask applied afterwards does not prevent it.",
+    statement="Attention over pools of tokens passes information from future tokens to earlier outputs, and a causal "
+    "mask applied afterwards does not prevent it.",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
-    experiment="The query, key and value of the last of at most 256 tokens are replaced by their opposites. Then the "
-    "outputs at earlier positions that change are counted. This is done without a mask, and with two masks. The "
-    "first mask sets weights on future tokens to zero and normalises the rows again. The second mask hides every "
-    "pool, in each factor of the matrix, from all positions before the pool's last token.",
-    rule="A variant leaks if an output at an earlier position changes. The first mask sets weights on future tokens "
-    "to zero, and the second mask hides every pool until its last token. The claim holds if every pooled variant "
-    "leaks with both masks, and no other variant leaks with the first mask. It holds partly if at least {partly} "
-    "pooled variants leak with the first mask.",
+    experiment="A pool combines several tokens, for example into their mean. A variant leaks if a change of a token "
+    "changes an output at an earlier position. In the first 256 tokens or fewer, the last token's query, key and value "
+    "are replaced by their opposites, and the earlier outputs that change are found. This is done without a mask and "
+    "with two masks. The mask on future weights sets weights on future tokens to zero and normalises the rows again. "
+    "The mask on unfinished pools hides every pool from all positions before the pool's last token.",
+    measure=measure,
+    numbers=numbers,
+    rule="A variant leaks if a change of the last token changes an earlier output. The first mask sets weights on "
+    "future tokens to zero. The second mask hides every pool until the pool's last token. Three conditions: (1) Every "
+    "pooled variant leaks with the first mask. (2) Every pooled variant leaks with the second mask. (3) No variant "
+    "without pools leaks with the first mask. The claim holds if all three conditions are met. It holds partly if at "
+    "least {partly} pooled variants leak with the first mask.",
     bounds={"partly": 3},
-    finding="Even if the weights on future tokens are masked, the last token changes earlier outputs in {leaking} of "
-    "{pooled} pooled variants. The change reaches up to {back} tokens back.",
+    verdict=Rule(
+        requires=Condition("leaking", ">=", "partly"),
+        holds=all_of(
+            Condition("leaking", ">=", Measured("pooled")),
+            Condition("left", ">=", Measured("pooled")),
+            Condition("moved", "<=", 0.0),
+        ),
+    ),
+    finding="If weights on future tokens are masked, a change of the last token still changes earlier outputs in "
+    "{leaking} of {pooled} pooled variants. The change reaches up to {back} tokens back.",
     notes=(
-        Case(finding="No variant without pooling leaks.", applies=lambda numbers: numbers["moved"] == 0),
+        Case(finding="No variant without pools leaks.", applies=lambda numbers: numbers["moved"] == 0),
         Case(
-            finding="{moved} of {others} variants without pooling also leak.",
+            finding="{moved} of {others} variants without pools also leak.",
             applies=lambda numbers: numbers["moved"] > 0,
         ),
         Case(
@@ -181,8 +184,8 @@ CLAIM = Claim(
             applies=lambda numbers: numbers["left"] == 0,
         ),
         Case(
-            finding="If every pool is masked until its last token, only Nyström leaks, {inverted} tokens back. The "
-            "iterations that invert its landmark matrix mix all landmarks.",
+            finding="If every pool is masked until its last token, only Nyström attention leaks, {inverted} tokens "
+            "back. The iterations that invert its landmark matrix mix all landmarks.",
             applies=lambda numbers: numbers["left"] == 1 and numbers["inverted"] > 0,
         ),
         Case(
@@ -190,24 +193,26 @@ CLAIM = Claim(
             applies=lambda numbers: numbers["left"] > 1 or (numbers["left"] == 1 and numbers["inverted"] == 0),
         ),
         Case(
-            finding="Depending on the variant, masking the pools leaves {fewest} to {most} of {n} queries without "
-            "any key.",
+            finding="The mask on unfinished pools leaves {fewest} to {most} of {n} queries without any key, depending "
+            "on the variant.",
             applies=lambda numbers: numbers["most"] > 0,
         ),
     ),
     quantities=(
-        Quantity("leaking", "pooled variants that leak, weights masked"),
-        Quantity("left", "pooled variants that still leak when pools are masked"),
-        Quantity("pooled", "pooled variants"),
-        Quantity("back", "farthest change, weights masked", "tokens"),
-        Quantity("inverted", "farthest change in Nyström, pools masked", "tokens"),
-        Quantity("fewest", "fewest empty rows, pools masked"),
-        Quantity("most", "most empty rows, pools masked"),
-        Quantity("n", "rows"),
-        Quantity("moved", "other variants that leak"),
-        Quantity("others", "other variants"),
+        Quantity("leaking", "pooled variants that leak with the mask on future weights"),
+        Quantity("left", "pooled variants that leak with the mask on unfinished pools"),
+        Quantity("pooled", "number of pooled variants"),
+        Quantity("back", "farthest leak with the mask on future weights", "tokens"),
+        Quantity("inverted", "farthest leak of Nyström attention with the mask on unfinished pools", "tokens"),
+        Quantity("fewest", "fewest queries without any key with the mask on unfinished pools"),
+        Quantity("most", "most queries without any key with the mask on unfinished pools"),
+        Quantity("n", "number of queries"),
+        Quantity("moved", "variants without pools that leak with the mask on future weights"),
+        Quantity("others", "number of variants without pools"),
     ),
-    figure=Figure(x="variant", y="back", by="mask", x_title="variant", y_title="farthest change (tokens)", kind="bars"),
+    figure=Figure(
+        x="variant", y="back", by="mask", x_title="variant", y_title="farthest leak (tokens back)", kind="bars"
+    ),
     needs=4,
     theorem="A pool depends on all of its tokens. If only the weights are masked, the pool still contains later "
     "tokens. If the pool itself is masked until its last token, nothing leaks unless pools are mixed afterwards.",

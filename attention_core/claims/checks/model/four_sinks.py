@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim_parts import Case, Figure, Place, Quantity
 from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading, reread
+from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 from attention_core.experiments import swap
 from attention_core.inputs import models
 from attention_core.variant import SOFTMAX, Paper
@@ -14,7 +15,7 @@ WINDOW = 32
 """Width of the window in tokens, much shorter than the text."""
 SINKS = (0, 1, 2, 4, 8)
 SUFFICE, MORE = 4, 8
-WHOLE, WINDOWED, REREAD = "unchanged model", "window and sinks", "window reread"
+WHOLE, WINDOWED, REREAD = "unchanged model", "window and sinks", "rereading the last 36 tokens"
 KEYS = SUFFICE + WINDOW
 """Tokens that the control rereads for each prediction: as many as a query attends to with four sinks."""
 LIMIT = 5
@@ -74,42 +75,42 @@ def numbers(rows: Sequence[SinkRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge whether the window alone fails, four sinks read like the control, and more sinks add nothing."""
-    if numbers["window"] < bounds["fails"]:
-        return Verdict.FAILS
-    return Verdict.of_parts(numbers["four"] <= bounds["near"], numbers["gain"] <= bounds["little"])
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="A language model fails with a sliding window alone. Four sinks at the start make it as good as "
-    "rereading the window for every token, and more sinks add nothing.",
+    statement="A language model fails with a sliding window alone. Four sinks, the first tokens kept in every window, "
+    "make it as good as rereading the window for every token, and more sinks add nothing.",
     source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     place=Place("model", {"m_view": "budget"}),
-    experiment="SmolLM2-135M, without retraining, reads the first 128 tokens of the text. In all layers, softmax is "
-    "replaced by a window of 32 tokens with 0, 1, 2, 4 or 8 sinks. The control, as in the paper, is the unchanged "
-    "model, which rereads the last 36 tokens (32 + 4) for every prediction. Copying is tested with 48 of the tokens "
-    "in random order, read twice.",
-    rule="The claim does not hold if the window without sinks has less than {fails}× the control's perplexity. "
-    "Otherwise there are two conditions: (1) With four sinks, the perplexity is at most {near}× the control's. (2) "
-    "Eight sinks lower the perplexity by at most {little}% compared with four sinks. If both are met, the claim "
-    "holds. If only one is met, it holds partly.",
+    experiment="SmolLM2-135M, without retraining, reads the first 128 tokens of the text. In all layers, each query "
+    "attends only to a window of 32 tokens and to the first 0, 1, 2, 4 or 8 tokens, which are called sinks. These "
+    "models are compared with rereading, as in the paper: the unchanged model reads the last 36 tokens (32 + 4) again "
+    "for every prediction. Perplexity measures how badly a model predicts the next tokens. Copying is tested with 48 "
+    "of the tokens in random order, read twice. The gain from copying is how much better the second half is predicted "
+    "than the first.",
+    measure=measure,
+    numbers=numbers,
+    rule="Rereading means that the unchanged model reads the last 36 tokens again for every prediction. Three "
+    "conditions: (1) Without sinks, the window has at least {fails}× the perplexity of rereading. (2) With four sinks, "
+    "it has at most {near}× the perplexity of rereading. (3) Eight sinks lower the perplexity by at most {little}% "
+    "compared with four sinks. The claim holds if all three conditions are met. It holds partly if the first and one "
+    "of the others are met.",
     bounds={"fails": 1.5, "near": 1.1, "little": LIMIT},
+    verdict=Rule(
+        requires=Condition("window", ">=", "fails"),
+        holds=all_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
+        partly=any_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
+    ),
     finding="On {tokens} of SmolLM2's tokens, a window without sinks has {window}× the perplexity of rereading the "
-    "window. A window with four sinks has {four}× the perplexity of rereading, and {whole}× that of the unchanged "
-    "model. With four sinks, the model loses {lost}% of its gain from copying.",
+    "last 36 tokens for every prediction. A window with four sinks has {four}× the perplexity of rereading, and "
+    "{whole}× that of the unchanged model. With four sinks, the model loses {lost}% of its gain from copying.",
     notes=(
         Case(
-            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage "
-            "points above the limit.",
+            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage points "
+            "above the limit.",
             applies=lambda numbers: numbers["gain"] > LIMIT,
         ),
         Case(
-            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage "
-            "points below the limit.",
+            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage points "
+            "below the limit.",
             applies=lambda numbers: 0 < numbers["gain"] <= LIMIT,
         ),
         Case(
@@ -118,15 +119,15 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("four", "perplexity ratio to control, four sinks"),
-        Quantity("window", "perplexity ratio to control, window alone"),
-        Quantity("whole", "perplexity ratio to unchanged, four sinks"),
-        Quantity("gain", "reduction by eight sinks", "%"),
-        Quantity("margin", "distance of the reduction from the limit", "percentage points"),
-        Quantity("lost", "loss of copying, four sinks", "%"),
+        Quantity("four", "perplexity with four sinks ÷ perplexity of rereading"),
+        Quantity("window", "perplexity without sinks ÷ perplexity of rereading"),
+        Quantity("whole", "perplexity with four sinks ÷ perplexity of the unchanged model"),
+        Quantity("gain", "reduction of the perplexity by eight sinks instead of four", "%"),
+        Quantity("margin", "distance of this reduction from its limit", "percentage points"),
+        Quantity("lost", "share of the gain from copying that is lost with four sinks", "%"),
         TOKENS,
     ),
-    figure=Figure(x="sinks", y="perplexity", by="reader", x_title="sinks", y_title="perplexity", log="y"),
+    figure=Figure(x="sinks", y="perplexity", by="reader", x_title="number of sinks", y_title="perplexity", log="y"),
     needs=2 * WINDOW,
     uses_decoder=True,
 )

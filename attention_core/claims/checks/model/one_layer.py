@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, all_of
+from attention_core.claims.claim_parts import Figure, Place, Quantity
 from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading
+from attention_core.claims.rule import Condition, Numbers, parts
 from attention_core.experiments import swap
 from attention_core.inputs import models
 from attention_core.model_patching import UNIFORM, from_word
@@ -63,37 +64,38 @@ def numbers(rows: Sequence[LayerRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    measure,
-    numbers,
-    all_of(Limit("worst", "times"), Limit("lost", "lost")),
     statement="Replacing softmax in one middle layer shows little about the replacement. Attention hardly matters "
     "there, and even a replacement that ignores the keys does no harm.",
     source=Paper("What Matters in Transformers? Not All Attention is Needed", 2024, "https://arxiv.org/abs/2406.15786"),
     place=Place("model", {"m_view": "layers", "m_edge": "single"}),
     experiment="In SmolLM2-135M, without retraining, softmax is replaced by a window of 32 tokens, linear attention, "
-    "random weights or the mean of the values. This is done in layer 15 of layers 0 to 29 only, and in all layers. "
-    "The model reads the first 128 tokens of the text. To test copying, it also reads 48 of these tokens in random "
-    "order, twice in a row.",
+    "random weights or the mean of the values. This is done in layer 15 of layers 0 to 29 only, and in all layers. The "
+    "model reads the first 128 tokens of the text. Perplexity measures how badly it predicts the next tokens. To test "
+    "copying, the model also reads 48 of these tokens in random order, twice in a row, so only copying can predict the "
+    "second half. The gain from copying is how much better the second half is predicted than the first.",
+    measure=measure,
+    numbers=numbers,
     rule="Two conditions for the middle layer: (1) No replacement multiplies perplexity by more than {times}. (2) No "
-    "replacement loses more than {lost}% of the gain from copying. The claim holds if both conditions are met. It "
-    "holds partly if only one is met.",
+    "replacement loses more than {lost}% of the model's gain from copying. The claim holds if both conditions are met. "
+    "It holds partly if only one is met.",
     bounds={"times": 1.1, "lost": 10},
+    verdict=parts(Condition("worst", "<=", "times"), Condition("lost", "<=", "lost")),
     finding="On {tokens} of SmolLM2's tokens, the worst replacement in the middle layer multiplies perplexity by "
-    "{worst}. The largest loss of copying in this layer is {lost}%. If all layers are replaced, the best replacement "
-    "multiplies perplexity by {best} and the worst by {floor}.",
+    "{worst}. At most {lost}% of the gain from copying is lost in this layer. If all layers are replaced, the best "
+    "replacement multiplies perplexity by {best} and the worst by {floor}.",
     quantities=(
-        Quantity("worst", "perplexity ratio, one layer, worst"),
-        Quantity("lost", "loss of copying, one layer, worst", "%"),
-        Quantity("best", "perplexity ratio, all layers, best"),
-        Quantity("floor", "perplexity ratio, all layers, worst"),
+        Quantity("worst", "perplexity ÷ unchanged model's perplexity, one layer, worst replacement"),
+        Quantity("lost", "share of the gain from copying that is lost, one layer, worst replacement", "%"),
+        Quantity("best", "perplexity ÷ unchanged model's perplexity, all layers, best replacement"),
+        Quantity("floor", "perplexity ÷ unchanged model's perplexity, all layers, worst replacement"),
         TOKENS,
     ),
     figure=Figure(
         x="variant",
         y="times",
         by="where",
-        x_title="replacement",
-        y_title="perplexity ÷ unchanged",
+        x_title="replacement for softmax",
+        y_title="perplexity ÷ unchanged model's",
         kind="bars",
         log="y",
     ),

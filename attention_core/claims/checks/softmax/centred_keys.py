@@ -6,12 +6,17 @@ from statistics import median
 
 from attention_core import articles, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import check_not_uniform
+from attention_core.claims.rule import Condition, Measured, Numbers, parts
 from attention_core.experiments.error import uniform
 from attention_core.metrics.approximation import relative_error
 
-SOFTMAX, EXPONENTIAL, CENTRED = "series of softmax", "series of exp", "series of exp, centred keys"
+SOFTMAX, EXPONENTIAL, CENTRED = (
+    "expansion of softmax",
+    "expansion of the exponential",
+    "expansion of the exponential, mean key subtracted",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,35 +58,32 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Compare the errors in the median head, and count the heads where the series of softmax is closer."""
-    return Verdict.of_parts(numbers["own"] < numbers["exponential"], numbers["closer"] >= bounds["closer"])
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
     statement="A second-order expansion of softmax itself is closer to softmax than a second-order expansion of only "
     "its exponential.",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
-    experiment="In every head, two second-order series are compared with softmax's matrix: (1) the series of softmax "
-    "itself, and (2) the series of the exponential with normalised rows. The series of softmax subtracts the mean "
-    "key from all keys. The series of the exponential is therefore also measured with the mean key subtracted.",
-    rule="Two conditions: (1) The series of softmax has the smaller error in at least {closer}% of the heads. (2) "
-    "The series of softmax also has the smaller error in the median head. The claim holds if both conditions are "
-    "met. It holds partly if only one is met.",
+    experiment="A second-order expansion replaces a function with a parabola. In every head, two expansions are "
+    "compared with softmax's matrix: (1) the expansion of softmax itself, and (2) the expansion of its exponential, "
+    "followed by the usual division by row sums. The first expansion subtracts the mean key from all keys. The second "
+    "expansion is therefore also measured with the mean key subtracted. The error is the difference from softmax's "
+    "matrix, in per cent of that matrix.",
+    measure=measure,
+    numbers=numbers,
+    rule="Two conditions: (1) The expansion of softmax has a smaller error than the expansion of the exponential in at "
+    "least {closer}% of the heads. (2) The median error over heads is also smaller for the expansion of softmax. The "
+    "claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"closer": 75},
-    finding="The series of softmax has the smaller error in {closer}% of {heads} heads. In the median head, the "
-    "error is {own}% for the series of softmax and {exponential}% for the series of the exponential. With the mean "
-    "key subtracted, the series of the exponential has an error of {centred}%.",
+    verdict=parts(Condition("own", "<", Measured("exponential")), Condition("closer", ">=", "closer")),
+    finding="The expansion of softmax has the smaller error in {closer}% of {heads} heads. In the median head, the "
+    "error is {own}% for the expansion of softmax and {exponential}% for the expansion of the exponential. With the "
+    "mean key subtracted, the expansion of the exponential has an error of {centred}%.",
     quantities=(
-        Quantity("closer", "heads where softmax's series is closer", "%"),
-        Quantity("own", "error, series of softmax", "%"),
-        Quantity("exponential", "error, series of the exponential", "%"),
-        Quantity("centred", "error with the mean key subtracted", "%"),
-        Quantity("heads", "heads"),
+        Quantity("closer", "heads where the expansion of softmax has the smaller error", "%"),
+        Quantity("own", "error of the expansion of softmax, median over heads", "%"),
+        Quantity("exponential", "error of the expansion of the exponential, median over heads", "%"),
+        Quantity("centred", "error of the expansion of the exponential, mean key subtracted, median over heads", "%"),
+        Quantity("heads", "number of heads"),
     ),
     figure=Figure(x="head", y="error", by="series", x_title="head", y_title="error of the matrix (%)", log="y"),
 )

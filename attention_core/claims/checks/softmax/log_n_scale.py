@@ -7,7 +7,8 @@ from statistics import fmean
 
 from attention_core import articles, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 from attention_core.experiments import entropy_length, homogeneity
 from attention_core.experiments.homogeneity import HomogeneityTask
 from attention_core.experiments.lengths import ladder
@@ -82,47 +83,54 @@ def numbers(rows: Sequence[ScaleRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge how steady the scaled entropy is on both sides of the base length; squared ReLU must not change."""
-    if numbers["squared"] > bounds["moved"]:
-        return Verdict.FAILS
-    sides = [(abs(numbers["scaled" + end]), abs(numbers["plain" + end])) for end in ("", "_beyond")]
-    steady = [scaled <= bounds["steady"] for scaled, _ in sides]
-    if any(steady):
-        return Verdict.of_parts(*steady)
-    flatter = all(100 * scaled <= bounds["flatter"] * plain for scaled, plain in sides)
-    return Verdict.PARTLY if flatter else Verdict.FAILS
+def steady(end: str) -> Condition:
+    """Return the condition that the scaled entropy is steady in one range of lengths."""
+    return Condition(f"scaled{end}", "<=", "steady", around=0.0)
+
+
+def flatter(end: str) -> Condition:
+    """Return the condition that the scale clearly slows the growth of entropy in one range of lengths."""
+    return Condition(
+        f"scaled{end}", "<=", lambda n, bounds: bounds["flatter"] / 100 * abs(n[f"plain{end}"]), around=0.0
+    )
 
 
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="Scaling logits by log n keeps softmax's entropy steady for any number of tokens n. The scale does not "
-    "affect squared ReLU divided by its row sum.",
+    statement="Multiplying logits by log n keeps softmax's entropy steady for any number of tokens n. The factor does "
+    "not affect squared ReLU divided by its row sum.",
     source=articles.ENTROPY_INVARIANCE,
     place=Place("entropy", variants=("softmax", "relu2")),
-    experiment="The entropy of the rows is measured at growing lengths, with and without the scale. The scale is the "
-    "logarithm of the number of allowed keys, divided by the logarithm of a base length. The base length is the "
-    "middle of the measured lengths and represents the length used in training.",
-    rule="The number of keys that a row attends to, exp(entropy), grows as n to a power a. This power is fitted up "
-    "to the base length and again beyond it. The claim holds if, with the scale, a is within ± {steady} in both "
-    "ranges. It holds partly if this is true in one range, or if the scale reduces a to at most {flatter}% in both "
-    "ranges. In all cases, squared ReLU's entropy must not change by more than {moved} nats.",
+    experiment="Entropy measures how widely a row spreads its weight: exp(entropy) is the effective number of keys. "
+    "Entropy is measured at growing lengths, with and without the log n factor. The factor is the logarithm of the "
+    "number of allowed keys, divided by the logarithm of a base length. Squared ReLU replaces softmax's exponential "
+    "with the square of each positive logit. The base length is the middle of the measured lengths and represents the "
+    "length used in training.",
+    measure=measure,
+    numbers=numbers,
+    rule="The effective number of keys of a row, exp(entropy), grows as n to a power a, where n is the number of "
+    "tokens. The power a is fitted in two ranges: up to the base length and beyond it. The claim holds if, with the "
+    "log n factor, a is within ± {steady} in both ranges. It holds partly if this is true in only one range, or if the "
+    "factor reduces a to at most {flatter}% in both ranges. In all cases, the factor must not change squared ReLU's "
+    "entropy by more than {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
-    finding="Up to the base length, the number of attended keys grows as n to the power {plain} without the scale "
-    "and {scaled} with the scale. Beyond the base length, the powers are {plain_beyond} without the scale and "
-    "{scaled_beyond} with it. The scale changes softmax's entropy by up to {softmax} nats and squared ReLU's by up "
-    "to {squared} nats.",
+    verdict=Rule(
+        requires=Condition("squared", "<=", "moved"),
+        holds=all_of(steady(""), steady("_beyond")),
+        partly=any_of(steady(""), steady("_beyond"), all_of(flatter(""), flatter("_beyond"))),
+    ),
+    finding="Up to the base length, the effective number of keys grows as n to the power {plain} without the log n "
+    "factor and {scaled} with it. Beyond the base length, the powers are {plain_beyond} without the factor and "
+    "{scaled_beyond} with it. The factor changes softmax's entropy by up to {softmax} nats and squared ReLU's entropy "
+    "by up to {squared} nats.",
     quantities=(
-        Quantity("scaled", "exponent up to the base length, scaled"),
-        Quantity("plain", "exponent up to the base length, unscaled"),
-        Quantity("scaled_beyond", "exponent beyond the base length, scaled"),
-        Quantity("plain_beyond", "exponent beyond the base length, unscaled"),
-        Quantity("base", "base length", "tokens"),
-        Quantity("longest", "longest length", "tokens"),
-        Quantity("softmax", "entropy change, softmax", "nats"),
-        Quantity("squared", "entropy change, squared ReLU", "nats"),
+        Quantity("scaled", "growth exponent of the effective keys up to the base length, with the factor"),
+        Quantity("plain", "growth exponent of the effective keys up to the base length, without the factor"),
+        Quantity("scaled_beyond", "growth exponent of the effective keys beyond the base length, with the factor"),
+        Quantity("plain_beyond", "growth exponent of the effective keys beyond the base length, without the factor"),
+        Quantity("base", "base length, at which the factor is 1", "tokens"),
+        Quantity("longest", "longest measured length", "tokens"),
+        Quantity("softmax", "largest change of softmax's entropy by the factor", "nats"),
+        Quantity("squared", "largest change of squared ReLU's entropy by the factor", "nats"),
     ),
     figure=Figure(x="n", y="entropy", by="variant", x_title="tokens n", y_title="entropy of a row (nats)", log="x"),
     needs=16,

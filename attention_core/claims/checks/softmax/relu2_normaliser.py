@@ -7,11 +7,12 @@ from statistics import median
 
 from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, UntestableError, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
+from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.experiments import normalizer_length
 from attention_core.metrics.fit import fit_power
 
-SUMS, DIVISOR = "row sums", "n, the divisor"
+SUMS, DIVISOR = "row sums", "number of tokens n"
 SHORTEST = 16
 """Shortest length in tokens, which must be doubled at least once. Row sums of fewer tokens depend on single words."""
 SLOWER = 0.9
@@ -73,27 +74,27 @@ def numbers(rows: Sequence[GrowthRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    measure,
-    numbers,
-    Limit("exponent", "clearly", lambda numbers, bounds: numbers["slower"] >= bounds["some"]),
     statement="With squared ReLU instead of softmax, row sums grow more slowly than the number of tokens n, so "
     "dividing by n is too strong for long texts.",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("entropy", {"h_view": "normalizer"}),
-    experiment="The row sum of a query is the sum of its squared positive logits. It is measured at growing lengths "
-    "of this input. In every head, a power law n^a is fitted to the growth of the row sums (geometric mean over "
-    "queries).",
-    rule="For n tokens, row sums grow as n to a power a. The claim holds if a is at most {clearly} in the median "
-    "head. It holds partly if a is at most {clearly} in at least {some}% of the heads.",
+    experiment="Squared ReLU turns each positive logit into its square, and each negative logit into 0. The row sum of "
+    "a query is the sum of these squares over its keys. Row sums are measured at growing lengths n of this input and "
+    "averaged over queries by the geometric mean. In every head, a power law n^a is fitted to their growth.",
+    measure=measure,
+    numbers=numbers,
+    rule="Row sums grow as n to a power a, where n is the number of tokens. The claim holds if a is at most {clearly} "
+    "in the median head. It holds partly if a is at most {clearly} in at least {some}% of the heads.",
     bounds={"clearly": SLOWER, "some": 25},
-    finding="Row sums grow as n to the power {exponent} in the median head and {lowest} in the head with the slowest "
-    "growth. In {slower}% of the heads, row sums grow clearly more slowly than n. The Entropy page fits the median "
-    "growth over heads instead, which gives the exponent {curve}.",
+    verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
+    finding="Row sums grow as n to the power {exponent} in the median head, and to the power {lowest} in the head with "
+    "the slowest growth. In {slower}% of the heads, row sums grow clearly more slowly than n. The Entropy page fits "
+    "the median growth over heads instead, which gives the power {curve}.",
     quantities=(
-        Quantity("exponent", "exponent, median head"),
-        Quantity("slower", "heads clearly slower than n", "%"),
-        Quantity("lowest", "exponent, slowest head"),
-        Quantity("curve", "exponent of the median growth"),
+        Quantity("exponent", "growth exponent of row sums, median over heads"),
+        Quantity("slower", "heads where row sums grow clearly more slowly than n", "%"),
+        Quantity("lowest", "growth exponent of row sums, smallest over heads"),
+        Quantity("curve", "growth exponent of the median row sum over heads"),
     ),
     figure=Figure(
         x="n", y="growth", by="growing", x_title="tokens n", y_title="growth since the shortest length (×)", log="xy"

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Numbers, Place, Quantity, UntestableError, Verdict, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
+from attention_core.claims.rule import Condition, Measured, Numbers, parts
 from attention_core.experiments.error import uniform
 from attention_core.metrics.approximation import relative_error
 from attention_core.variant import Paper
@@ -98,44 +99,41 @@ def numbers(rows: Sequence[WindowRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge both parts of the statement, each with the first token and without it."""
-    return Verdict.of_parts(
-        numbers["mass"] >= bounds["times"] * numbers["even"],
-        numbers["error"] <= bounds["error"],
-        numbers["mass_rest"] >= bounds["times"] * numbers["even_rest"],
-        numbers["error_rest"] <= bounds["error"],
-    )
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
-    statement="Trained attention is concentrated near the diagonal, so a local window loses little.",
+    statement="Trained attention is concentrated near the diagonal, that is, on keys close to the query. A local "
+    "window therefore loses little.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
     place=Place("matrices", variants=("softmax", "local")),
-    experiment="The share of every head's attention within w tokens of the diagonal is measured for growing w. At w "
-    "= n/16 (at least one token), for n tokens, the output of local attention is compared with the output of full "
-    "attention. Both measurements are repeated without the first token, on which trained models put unused attention.",
+    experiment="For growing distances w, the share of every head's attention on keys at most w tokens from the query "
+    "is measured. At w = n/16 (at least one token), for n tokens, the output of local attention is compared with the "
+    "output of full attention. Local attention allows only keys within this window. Both measurements are repeated "
+    "without the first token, to which trained models give attention that they do not need.",
+    measure=measure,
+    numbers=numbers,
     rule="Two conditions in the median head: (1) The share of attention within the window is at least {times}× the "
-    "share under uniform attention. (2) The output of local attention has an error of at most {error}%. Both "
-    "conditions are tested with and without the first token, which gives four tests. The claim holds if all four "
-    "tests are passed. It holds partly if at least one is passed.",
+    "share under uniform attention (equal weights). (2) The output of local attention has a relative error of at most "
+    "{error}%. Both conditions are tested with and without the first token, which gives four tests. The claim holds if "
+    "all four tests are passed. It holds partly if at least one is passed.",
     bounds={"times": 2, "error": 25},
-    finding="In the median head, {mass}% of the attention is within ± {window} tokens of the diagonal. With uniform "
-    "attention, this share would be {even}%. Local attention with this window has an output error of {error}%. The "
-    "first token receives {first}% of the attention. Without the first token, the share is {mass_rest}% and the "
-    "error {error_rest}%.",
+    verdict=parts(
+        Condition("mass", ">=", Measured("even", "times")),
+        Condition("error", "<=", "error"),
+        Condition("mass_rest", ">=", Measured("even_rest", "times")),
+        Condition("error_rest", "<=", "error"),
+    ),
+    finding="In the median head, {mass}% of the attention is on keys at most {window} tokens from the query. With "
+    "uniform attention (equal weights), this share would be {even}%. Local attention with this window has an output "
+    "error of {error}%. The first token receives {first}% of the attention. Without the first token, the share within "
+    "the window is {mass_rest}%, and the output error is {error_rest}%.",
     quantities=(
-        Quantity("mass", "attention within the window", "%"),
-        Quantity("even", "uniform attention within the window", "%"),
-        Quantity("error", "output error of local attention", "%"),
-        Quantity("first", "attention on the first token", "%"),
-        Quantity("mass_rest", "attention within, without first token", "%"),
-        Quantity("even_rest", "uniform attention within, without first token", "%"),
-        Quantity("error_rest", "output error, without first token", "%"),
-        Quantity("window", "window", "tokens"),
+        Quantity("mass", "median share of attention within the window", "%"),
+        Quantity("even", "share of uniform attention within the window", "%"),
+        Quantity("error", "median output error of local attention", "%"),
+        Quantity("first", "median share of attention on the first token", "%"),
+        Quantity("mass_rest", "median share of attention within the window, without the first token", "%"),
+        Quantity("even_rest", "share of uniform attention within the window, without the first token", "%"),
+        Quantity("error_rest", "median output error of local attention, without the first token", "%"),
+        Quantity("window", "largest distance within the window", "tokens"),
     ),
     figure=Figure(
         x="window", y="mass", by="attention", x_title="distance w (tokens)", y_title="attention within ± w (%)", log="x"

@@ -8,8 +8,9 @@ import torch
 
 from attention_core import articles, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, UntestableError, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
+from attention_core.claims.rule import Condition, Measured, Numbers, Rule
 
 MEAN, SECOND, BOUND, MASS = "mean key", "second order", "bound", "true mass"
 SCORES = (MEAN, SECOND, BOUND, MASS)
@@ -74,31 +75,34 @@ def numbers(rows: Sequence[BlocksRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    measure,
-    numbers,
-    Limit("wins", "most", lambda numbers, bounds: numbers["wins"] > numbers["loses"], least=True),
-    statement="With the same number of key blocks, second-order scores find more of softmax's attention mass than "
-    "mean keys.",
+    statement="If each query attends to a few blocks of keys, second-order block scores find more of softmax's weight "
+    "than the mean key of each block does.",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
-    experiment="Each query q attends to its own block of 8 tokens and to 2 others, the blocks with the highest "
-    "scores. The score is either q·k̄, with the block's mean key k̄, or q·k̄ + ½ qᵀΣq, with the covariance Σ of its "
-    "keys (second order). Softmax's mass is its total weight on the selected blocks. It is averaged over the queries "
-    "that have more than 2 other blocks. The figure also shows 1 and 4 blocks, Quest's bound and the true mass.",
-    rule="The claim holds if second-order scores find more mass than mean keys in at least {most}% of the heads. It "
-    "holds partly if the heads where they find more mass outnumber the heads where they find less.",
+    experiment="Each query q attends to its own block of 8 tokens and to the 2 other blocks with the highest scores. A "
+    "block's score is either q·k̄, where k̄ is the mean key of the block, or the second-order score q·k̄ + ½ qᵀΣq, "
+    "where Σ is the covariance of the block's keys. The share found is softmax's total weight on the selected blocks. "
+    "It is averaged over the queries that have more than 2 other blocks. The figure also shows 1 and 4 other blocks, "
+    "Quest's bound on the logits, and selection by the blocks' true weight.",
+    measure=measure,
+    numbers=numbers,
+    rule="The claim holds if second-order scores find more of softmax's weight than mean keys in at least {most}% of "
+    "the heads. It holds partly if the heads where they find more outnumber the heads where they find less.",
     bounds={"most": 75},
-    finding="Second-order scores find more mass than mean keys in {wins}% of the heads and less in {loses}%. In the "
-    "median head, second-order scores find {second}% of softmax's mass, and mean keys find {mean}%. Quest's bound "
-    "finds {bound}%. Selecting blocks by their true mass finds {best}%.",
+    verdict=Rule(holds=Condition("wins", ">=", "most"), partly=Condition("wins", ">", Measured("loses"))),
+    finding="Second-order scores find more of softmax's weight than mean keys in {wins}% of the heads, and less in "
+    "{loses}%. In the median head, second-order scores find {second}% of the weight, and mean keys find {mean}%. "
+    "Quest's bound finds {bound}%. Selecting blocks by their true weight finds {best}%, the most that is possible.",
     quantities=(
-        Quantity("wins", "heads where second order finds more", "%"),
-        Quantity("loses", "heads where mean keys find more", "%"),
-        Quantity("second", "mass by second order", "%"),
-        Quantity("mean", "mass by mean keys", "%"),
-        Quantity("bound", "mass by Quest's bound", "%"),
-        Quantity("best", "mass by the true mass", "%"),
+        Quantity("wins", "heads where second-order scores find more weight than mean keys", "%"),
+        Quantity("loses", "heads where second-order scores find less weight than mean keys", "%"),
+        Quantity("second", "median share of softmax's weight found by second-order scores", "%"),
+        Quantity("mean", "median share of softmax's weight found by mean keys", "%"),
+        Quantity("bound", "median share of softmax's weight found by Quest's bound", "%"),
+        Quantity("best", "median share of softmax's weight found by the blocks' true weight", "%"),
     ),
-    figure=Figure(x="chosen", y="mass", by="score", x_title="other blocks", y_title="softmax's mass on the blocks (%)"),
+    figure=Figure(
+        x="chosen", y="mass", by="score", x_title="number of other blocks", y_title="softmax's weight found (%)"
+    ),
     needs=48,
 )

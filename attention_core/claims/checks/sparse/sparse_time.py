@@ -11,7 +11,8 @@ from torch import Tensor
 from attention_core import articles, registry
 from attention_core.benchmarking.clock import CpuClock
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Numbers, Place, Quantity, Verdict, values
+from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 
 LENGTHS = (32, 128, 512, 1024)
 """Lengths timed in addition to the input's own length, in tokens, if they are greater. Their steps are small enough to
@@ -103,34 +104,33 @@ def numbers(rows: Sequence[TimeRow]) -> Numbers:
     }
 
 
-def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge by the ratios and the masking at the longest length; ``PARTLY`` also by the input's own length."""
-    even = bounds["even"]
-    slower = [numbers[name] > even for name in ("local", "sparse")]
-    if all(slower) and numbers["atrous"] < 1 and even * numbers["masked"] >= 1:
-        return Verdict.HOLDS
-    here = (numbers[name] > even for name in ("local_here", "sparse_here"))
-    return Verdict.PARTLY if any(slower) or any(here) else Verdict.FAILS
-
-
 CLAIM = Claim(
-    measure,
-    numbers,
-    verdict,
     statement="Local and sparse attention compute less than full attention but are slower. Only atrous attention is "
     "faster, and masking the full matrix saves no time.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
-    experiment="Local, sparse and atrous attention with their default settings are timed on this machine's "
-    "processor. The inputs are random numbers, first with this input's shape, then with more tokens. Full attention is "
-    "timed in three ways: (1) as a fused kernel, (2) with an explicit score matrix, (3) with this matrix masked to the "
+    experiment="Three kinds of attention that skip pairs of tokens are timed on this machine's processor with their "
+    "default settings: local (nearby keys), atrous (regularly spaced keys) and sparse (both). The inputs are random "
+    "numbers, first with this input's shape, then with more tokens. Full attention is timed in three ways: (1) as a "
+    "fused kernel, which stores no score matrix, (2) with an explicit score matrix, (3) with this matrix masked to the "
     "local window. Each time is divided by the time of the fused kernel in the same round.",
-    rule="Three conditions at the longest length: (1) Local and sparse attention both take more than {even}× the "
-    "time of fused full attention. (2) Atrous attention takes less time than fused full attention. (3) The unmasked "
-    "matrix takes at most {even}× the time of the masked matrix. The claim holds if all three conditions are met. It "
-    "holds partly if local or sparse attention takes more than {even}× the time of fused full attention, at the "
-    "longest length or at this input's length.",
+    measure=measure,
+    numbers=numbers,
+    rule="Full attention runs as a fused kernel, which stores no score matrix. Three conditions at the longest length: "
+    "(1) Local and sparse attention both take more than {even}× the time of full attention. (2) Atrous attention takes "
+    "less time than full attention. (3) An explicit score matrix without a mask takes at most {even}× the time of the "
+    "same matrix with a mask. The claim holds if all three conditions are met. It holds partly if local or sparse "
+    "attention takes more than {even}× the time of full attention, at the longest length or at this input's length.",
     bounds={"even": 1.1},
+    verdict=Rule(
+        holds=all_of(
+            Condition("local", ">", "even"),
+            Condition("sparse", ">", "even"),
+            Condition("atrous", "<", 1.0),
+            Condition("masked", ">=", lambda numbers, bounds: 1 / bounds["even"]),
+        ),
+        partly=any_of(*(Condition(name, ">", "even") for name in ("local", "sparse", "local_here", "sparse_here"))),
+    ),
     finding="At {longest} tokens, local attention takes {local}× the time of full attention. Sparse attention takes "
     "{sparse}× and atrous attention {atrous}× the time of full attention.",
     notes=(
@@ -145,23 +145,23 @@ CLAIM = Claim(
         ),
         Case(
             finding="Full attention is timed with torch's fused kernel. At {matrix} tokens, full attention with an "
-            "explicit score matrix takes {held}× as long. Masking this matrix takes {masked}× the time of the "
-            "unmasked matrix.",
+            "explicit score matrix takes {held}× as long. Masking this matrix takes {masked}× the time of the unmasked "
+            "matrix.",
             applies=lambda numbers: True,
         ),
     ),
     quantities=(
-        Quantity("local", "local ÷ full, longest length"),
-        Quantity("sparse", "sparse ÷ full, longest length"),
-        Quantity("atrous", "atrous ÷ full, longest length"),
-        Quantity("longest", "longest length", "tokens"),
-        Quantity("local_here", "local ÷ full, this input"),
-        Quantity("sparse_here", "sparse ÷ full, this input"),
-        Quantity("atrous_here", "atrous ÷ full, this input"),
-        Quantity("own", "this input", "tokens"),
-        Quantity("held", "full with matrix ÷ fused"),
-        Quantity("masked", "masked matrix ÷ unmasked"),
-        Quantity("matrix", "length with matrix", "tokens"),
+        Quantity("local", "time of local ÷ full attention at the longest length"),
+        Quantity("sparse", "time of sparse ÷ full attention at the longest length"),
+        Quantity("atrous", "time of atrous ÷ full attention at the longest length"),
+        Quantity("longest", "longest timed length", "tokens"),
+        Quantity("local_here", "time of local ÷ full attention at this input's length"),
+        Quantity("sparse_here", "time of sparse ÷ full attention at this input's length"),
+        Quantity("atrous_here", "time of atrous ÷ full attention at this input's length"),
+        Quantity("own", "length of this input", "tokens"),
+        Quantity("held", "time of full attention with its matrix ÷ with the fused kernel"),
+        Quantity("masked", "time with the masked matrix ÷ with the unmasked matrix"),
+        Quantity("matrix", "longest length timed with the matrix", "tokens"),
     ),
     figure=Figure(
         x="n", y="ratio", by="variant", x_title="tokens n", y_title="time ÷ fused full attention's time", log="xy"

@@ -7,7 +7,8 @@ from statistics import fmean
 
 from attention_core import articles, registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Limit, Numbers, Place, Quantity, values
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import first_layers, reached_shares
 from attention_core.variant import Attention
@@ -70,29 +71,31 @@ def numbers(rows: Sequence[ReachRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    measure,
-    numbers,
-    Limit("two", "holds", "partly", least=True),
-    statement="A local layer followed by an atrous layer connects every token with every other token, although each "
-    "layer allows only a few pairs.",
+    statement="A layer of local attention followed by a layer of atrous attention connects every token with every "
+    "other token, although each layer allows only a few pairs.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
-    experiment="For n tokens, the atrous layer has a stride r of about √n, and the local layer has a window of "
-    "r − 1. Both layers have residual connections. Two tokens are connected if a path of weights above zero leads from "
-    "one to the other through the layers.",
-    rule="The claim holds if the two layers connect {holds}% of all pairs of tokens. It holds partly if they connect "
-    "at least {partly}%.",
+    experiment="For n tokens, the atrous layer allows keys at distances that are multiples of a stride r of about √n. "
+    "The local layer allows keys at a distance of at most r − 1. Both layers have residual connections, so every token "
+    "also keeps its own vector. Two tokens are connected if a path of weights above zero leads from one to the other "
+    "through the layers.",
+    measure=measure,
+    numbers=numbers,
+    rule="Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "
+    "claim holds if the two layers connect {holds}% of all pairs of tokens. It holds partly if they connect at least "
+    "{partly}%.",
     bounds={"holds": 100, "partly": 90},
+    verdict=Rule(holds=Condition("two", ">=", "holds"), partly=Condition("two", ">=", "partly")),
     finding="A local layer connects {one}% of all pairs of tokens. With an atrous layer after it, {two}% are "
-    "connected. Two local layers connect {local}%, and two atrous layers connect {atrous}%. Together, the local "
-    "layer and the atrous layer compute {keys}% as many weights as one full layer.",
+    "connected. Two local layers connect {local}%, and two atrous layers connect {atrous}%. Together, the local layer "
+    "and the atrous layer compute {keys}% as many weights as one full layer.",
     quantities=(
-        Quantity("two", "pairs connected after two layers", "%"),
-        Quantity("one", "after the local layer", "%"),
-        Quantity("local", "after two local layers", "%"),
-        Quantity("atrous", "after two atrous layers", "%"),
-        Quantity("keys", "weights of both layers, relative to one full layer", "%"),
+        Quantity("two", "pairs connected by a local layer and an atrous layer", "%"),
+        Quantity("one", "pairs connected by a local layer alone", "%"),
+        Quantity("local", "pairs connected by two local layers", "%"),
+        Quantity("atrous", "pairs connected by two atrous layers", "%"),
+        Quantity("keys", "weights computed by both layers ÷ weights of one full layer", "%"),
     ),
-    figure=Figure(x="layers", y="share", by="stack", x_title="layers", y_title="pairs connected (%)"),
+    figure=Figure(x="layers", y="share", by="stack", x_title="number of layers", y_title="pairs connected (%)"),
     needs=16,
 )

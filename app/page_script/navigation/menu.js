@@ -1,0 +1,29 @@
+// Marks the current page's section in the menu, and labels the button that opens the panel on the left.
+
+import { APP_HEADER, EXPAND_SIDEBAR, MENU, MENU_SECTIONS } from "../selectors.js";
+
+/** @typedef {{ section: string, input: string, menu: string }} MenuWords */
+
+/** @type {MenuWords} */
+let menuWords;
+
+/**
+ * Mark and label with these words, also when Streamlit draws the menu again.
+ * @param {MenuWords} words the current section, and the button's names next to the menu and in place of it
+ */
+export function markMenu(words) {
+  const first = !menuWords;
+  menuWords = words;
+  nameMenu();
+  const header = document.querySelector(APP_HEADER);
+  if (first && header) new MutationObserver(nameMenu).observe(header, { childList: true, subtree: true });
+}
+
+function nameMenu() {
+  for (const each of document.querySelectorAll(MENU_SECTIONS)) {
+    each.setAttribute("aria-current", String(each.textContent === menuWords.section));
+  }
+  const name = document.querySelector(MENU) ? menuWords.input : menuWords.menu; // on a narrow screen the menu is in the panel
+  const button = /** @type {HTMLElement | null} */ (document.querySelector(EXPAND_SIDEBAR));
+  if (button) button.title = button.ariaLabel = name;
+}

@@ -1,0 +1,152 @@
+"""The kinds of values that a link carries, and how each is read from an address and written into it."""
+
+import binascii
+import re
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import attention_core as ac
+from app.words.i18n import _
+
+LISTED = 12
+"""Most values that a description of the allowed values lists."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One value that a link carries.
+
+    Attributes:
+        default: value that is left out of an address.
+        read: converts the value's words (its strings in an address) to the value; raises if they do not fit.
+        write: converts the value to its words.
+        options: allowed values in addition to the default; None if they cannot be listed.
+        accepts: returns whether a value is allowed, if the values cannot be listed.
+        describe_allowed: returns a description of the allowed values, for a value out of bounds.
+        opening: value for an address without any parameters; None for the default. The opening value may change over
+            time; the default may not, because existing links depend on it.
+        presentation_only: whether the field concerns only what surrounds a picture, such as a lesson. An address with
+            only such fields opens the same state as an empty address.
+    """
+
+    default: Any
+    read: Callable[[list[str]], Any]
+    write: Callable[[Any], list[str]] = lambda value: [str(value)]
+    options: Sequence[Any] | None = None
+    accepts: Callable[[Any], bool] = lambda value: True
+    describe_allowed: Callable[[], str] | None = None
+    opening: Any = None
+    presentation_only: bool = False
+
+    def opening_value(self) -> Any:  # noqa: ANN401 - of the value's type
+        """Return the value for an empty address."""
+        return self.default if self.opening is None else self.opening
+
+    def is_allowed(self, value: object) -> bool:
+        """Return whether a value is allowed."""
+        if self.options is None:
+            return self.accepts(value)
+        return value == self.default or value in self.options
+
+    def is_out_of_bounds(self, words: list[str]) -> bool:
+        """Return whether the words are outside the field's own bounds, independent of what is on screen."""
+        try:
+            self.read(words)
+        except ac.LabError:  # A variant's setting is wrong.
+            return False
+        except UNREADABLE:
+            return True
+        return False
+
+
+class CutError(ValueError):
+    """An error for a list in a link of which only a part can be shown; ``kept`` is that part."""
+
+    def __init__(self, kept: object) -> None:
+        super().__init__()
+        self.kept = kept
+
+
+UNREADABLE = (ValueError, KeyError, ac.LabError, binascii.Error, zlib.error, OverflowError)
+"""Errors that a field raises if the words of an address do not fit."""
+
+
+def only(given: list[str]) -> str:
+    """Return the only word of a value; raise ValueError for any other number of words."""
+    [word] = given
+    return word
+
+
+def one_of(default: Any, options: Iterable[Any]) -> Field:  # noqa: ANN401 - of any type that str tells apart
+    """Return a field for one of several values; their ``str`` is used in links."""
+    known = {str(option): option for option in options}
+    return Field(
+        default,
+        lambda given: known[only(given)],
+        options=tuple(known.values()),
+        describe_allowed=(lambda: ", ".join(known)) if len(known) <= LISTED else None,
+    )
+
+
+def some_of(default: list[Any], options: Sequence[Any]) -> Field:
+    """Return a field for any number of several values, in the given order; ``none`` represents the empty list."""
+    known = {str(option): option for option in options}
+
+    def read(given: list[str]) -> list[Any]:
+        if len({*given}) < len(given) or ("none" in given and len(given) > 1):
+            raise ValueError
+        chosen = [] if given == ["none"] else [known[word] for word in given]
+        return sorted(chosen, key=options.index)
+
+    def write(chosen: list[Any]) -> list[str]:
+        return [str(option) for option in sorted(chosen, key=options.index)] or ["none"]
+
+    return Field(
+        default, read, write, accepts=lambda chosen: isinstance(chosen, list) and all(map(options.__contains__, chosen))
+    )
+
+
+def whole(default: int | None, low: int, high: int) -> Field:
+    """Return a field for an integer from ``low`` to ``high``; with a default of None the value may be None."""
+    allowed = range(low, high + 1)
+
+    def read(given: list[str]) -> int:
+        value = int(only(given))
+        # ``int`` also reads " 3" and "\N{ARABIC-INDIC DIGIT THREE}".
+        if value not in allowed or str(value) != only(given):
+            raise ValueError
+        return value
+
+    return Field(default, read, options=allowed, describe_allowed=lambda: _("{low:,} to {high:,}", low=low, high=high))
+
+
+def number(default: float, low: float, high: float) -> Field:
+    """Return a field for a number from ``low`` to ``high``."""
+
+    def read(given: list[str]) -> float:
+        if not re.fullmatch(r"[-+.\de]+", only(given), re.ASCII):
+            raise ValueError
+        value = float(only(given))
+        if not low <= value <= high:
+            raise ValueError
+        return value
+
+    return Field(
+        default,
+        read,
+        accepts=lambda value: isinstance(value, int | float) and low <= value <= high,
+        describe_allowed=lambda: _("{low:g} to {high:g}", low=low, high=high),
+    )
+
+
+def switch(default: bool, opening: bool | None = None) -> Field:
+    """Return a field for an on/off value, written as 1 or 0."""
+    return Field(
+        default,
+        lambda given: {"1": True, "0": False}[only(given)],
+        lambda on: ["1" if on else "0"],
+        (True, False),
+        opening=opening,
+    )

@@ -1,0 +1,55 @@
+"""The notice about values of a link that were rejected."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.state.link_fields import Field
+from app.words.i18n import _, escape_markdown, paragraph
+
+NAMED = 12
+"""Most rejected values that a notice names; it only counts the others."""
+WORD = 30
+"""Most characters of a link's value that a notice repeats."""
+
+
+def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapping[str, Sequence[str]]) -> str:
+    """Return which values of a link do not fit and what is shown instead, as Markdown.
+
+    Args:
+        state: the values shown, by name.
+        fields: the fields that the page knows.
+        refused: the link's words, by name.
+    """
+    instead = [_instead(name, fields[name], state[name], words) for name, words in refused.items() if name in fields]
+    unknown = [_quoted([name]) for name in refused if name not in fields]
+    return paragraph(
+        _("The link contains values that are not valid here."),
+        _("Shown instead: {values}.", values=_some(instead)) if instead else "",
+        _("Unknown on this page: {names}.", names=_some(unknown)) if unknown else "",
+    )
+
+
+def _instead(name: str, kind: Field, shown: object, words: Sequence[str]) -> str:
+    parts = {"name": name, "shown": _shown(kind, shown), "word": _quoted(words)}
+    if kind.describe_allowed and kind.is_out_of_bounds([*words]):
+        return _("{name} is {shown}, not {word}: it takes {takes}", **parts, takes=kind.describe_allowed())
+    return _("{name} is {shown}, not {word}", **parts)
+
+
+def _some(items: Sequence[str]) -> str:
+    more, named = len(items) - NAMED, "; ".join(items[:NAMED])
+    return _("{named} and {n} more", named=named, n=more) if more > 0 else named
+
+
+def _quoted(words: Sequence[str]) -> str:
+    word = ", ".join(words[:NAMED])
+    return "“" + escape_markdown(word[:WORD] + ("…" if len(word) > WORD else "")) + "”"
+
+
+def _shown(kind: Field, value: object) -> str:
+    if value is None:
+        return _("none")
+    words = kind.write(value)
+    if value == kind.default and len(", ".join(words)) > WORD:
+        return _("the default")
+    return _quoted(words)

@@ -1,0 +1,19 @@
+"""The picture of a variant's matrix on the same few random tokens for all variants."""
+
+from functools import cache
+
+import attention_core as ac
+from app.figures.picture import data_url
+from app.jobs import cached
+from app.jobs.cached import View
+from attention_core.inputs.source import SyntheticSource
+from attention_core.inputs.synthetic import SyntheticSpec
+
+SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
+
+
+@cache
+def matrix_picture(key: str, *, dark: bool) -> str:
+    """Return a variant's matrix as a data URL of a PNG, one pixel per query–key pair."""
+    found = cached.matrix(View(source=SAMPLE, head=0, causal=False, special=True), ac.get(key))
+    return data_url(found.weights, dark=dark)

@@ -1,0 +1,48 @@
+"""A sweep on a page: its sentence and its line chart, which are drawn as the experiment's rows arrive."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from app.figures.lines.curves import Curve, curves
+from app.jobs import runs
+from app.ui import chart
+from app.words.i18n import _
+from attention_core.experiments.task import Task
+
+RowT = TypeVar("RowT")
+
+
+def show(
+    experiment: str,
+    tasks: Sequence[Task],
+    lines: Callable[[list[RowT]], tuple[Sequence[Curve], Mapping[str, Any]]] | None,
+    describe: Callable[[list[RowT]], str],
+    *,
+    key: str,
+    name: str,
+    height: int,
+    effort: Callable[[Any], float] = lambda task: 1.0,
+) -> list[RowT]:
+    """Run an experiment's tasks, and return the rows found.
+
+    Args:
+        experiment: the module's name in ``attention_core.experiments``.
+        tasks: the tasks.
+        lines: returns the lines of some rows, and the arguments of ``curves`` that describe their axes; None to draw
+            no chart.
+        describe: returns the sentence about some rows, as Markdown.
+        key: the run's key, ``"<page>.<name>"``.
+        name: name of the saved picture, without extension.
+        height: height of the chart in pixels.
+        effort: the work of a task relative to the others, for the remaining time.
+    """
+
+    def draw(rows: list[RowT], drawing: str) -> None:
+        if lines is None:
+            return
+        drawn, axes = lines(rows)
+        alt = _("Lines: {y} against {x}", y=axes["y_title"], x=axes["x_title"])
+        chart.show(curves(drawn, **axes, height=height), key=f"{drawing}.chart", name=name, alt=alt)
+
+    room = height if lines else 0
+    return runs.run_immediately(experiment, tasks, draw, key=key, effort=effort, describe=describe, height=room)

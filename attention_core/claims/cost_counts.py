@@ -1,0 +1,50 @@
+"""The experiment shared by the claims about cost: multiply-adds and memory, counted at growing lengths."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from torch import Tensor
+
+from attention_core.benchmarking.counting import count
+from attention_core.claims.claim import ExperimentInput
+from attention_core.claims.claim_parts import values
+from attention_core.experiments.lengths import ladder
+from attention_core.metrics.fit import fit_power
+
+DECIMALS = 6
+"""Decimals to which an exponent fitted to counts is rounded, so that float noise does not turn 2 into 2.0000000001."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRow:
+    """The counted costs of one attention at one length, per head.
+
+    ``peak`` is the most numbers in memory at one time, and ``largest`` is the size of the largest tensor.
+    """
+
+    variant: str
+    n: int
+    multiply_adds: float
+    peak: float
+    largest: float
+
+
+def cost_rows(inputs: ExperimentInput, attends: Mapping[str, Callable[..., Tensor]]) -> Iterator[CostRow]:
+    """Yield the counted costs of the attentions, functions of q, k and v by name, at each length."""
+    for n in ladder(inputs.longest):
+        qkv = inputs.record(n)
+        for variant, attend in attends.items():
+            counts = count(partial(attend, *qkv.tensors))
+            yield CostRow(
+                variant=variant,
+                n=n,
+                multiply_adds=counts.multiply_adds / qkv.heads,
+                peak=counts.peak_elements / qkv.heads,
+                largest=counts.largest_elements / qkv.heads,
+            )
+
+
+def exponent(rows: Sequence[CostRow], variant: str, cost: str) -> float:
+    """Return the exponent of the power law fitted to one of the variant's costs over the lengths of these rows."""
+    return fit_power(values(rows, "n", variant=variant), values(rows, cost, variant=variant)).exponent

@@ -1,0 +1,60 @@
+"""The experiment shared by the claims that compare forms of attention over the same number of landmarks."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_core import metrics, registry
+from attention_core.claims.claim import ExperimentInput
+from attention_core.claims.claim_parts import values
+from attention_core.claims.conditions import check_not_uniform, future
+
+UNIFORM = "uniform attention"
+SHARES, JUDGED = (8, 4, 2), 4
+"""Tokens per landmark: the values measured, and the value that the claims are judged at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandmarkRow:
+    """The relative error of one form of a head's matrix with one landmark per ``share`` tokens, and ``FUTURE``.
+
+    ``work`` is the number of multiply-adds of one head; None for uniform attention.
+    """
+
+    share: int
+    landmarks: int
+    future: float
+    form: str
+    head: int
+    error: float
+    work: float | None = None
+
+
+def landmark_rows(inputs: ExperimentInput, forms: Mapping[str, str]) -> Iterator[LandmarkRow]:
+    """Yield the relative error of the matrix per head, for variants with the same landmarks and uniform attention.
+
+    Args:
+        inputs: the input.
+        forms: the variants without their number of landmarks, by the name of the form.
+
+    Raises:
+        UntestableError: if all tokens have the same weight.
+    """
+    qkv = inputs.record()
+    exact = registry.get("softmax").weights(qkv.q, qkv.k)
+    uniform, hidden = metrics.uniform_error(exact), future(qkv)
+    check_not_uniform(uniform)
+    for share in SHARES:
+        row = {"share": share, "landmarks": qkv.n // share, "future": hidden}
+        for form, word in forms.items():
+            variant = registry.from_word(f"{word}~landmarks~{qkv.n // share}")
+            error = metrics.relative_error(variant.weights(qkv.q, qkv.k), exact)
+            work = variant.cost(qkv.n, qkv.q.shape[-1]).multiply_adds
+            yield from inputs.head_rows(LandmarkRow, **row, form=form, error=error, work=work)
+        yield from inputs.head_rows(LandmarkRow, **row, form=UNIFORM, error=uniform)
+
+
+def judged_errors(rows: Sequence[LandmarkRow], *forms: str) -> list[np.ndarray]:
+    """Return the errors per head of these forms, at the number of landmarks that the claims are judged at."""
+    return [np.array(values(rows, "error", form=form, share=JUDGED)) for form in forms]

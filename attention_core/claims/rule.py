@@ -1,0 +1,194 @@
+"""The rule that turns a claim's numbers into a verdict, and the margin to the threshold that decides it."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import ge, gt, le, lt
+from typing import Literal
+
+Numbers = Mapping[str, float]
+"""The values of a claim's quantities, or its bounds, by name."""
+Threshold = str | float | Callable[[Numbers, Numbers], float]
+"""The name of a bound, a fixed value, or a function ``(numbers, bounds) -> value`` for a measured threshold."""
+COMPARISONS = {"<=": le, ">=": ge, "<": lt, ">": gt}
+
+
+class Verdict(StrEnum):
+    """The result of a claim's rule on one input."""
+
+    HOLDS = "holds"
+    PARTLY = "holds partly"
+    FAILS = "does not hold here"
+    UNTESTABLE = "not testable on this input"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A threshold that is a measured quantity, or a multiple of it; the factor is a bound."""
+
+    quantity: str
+    factor: str = ""
+
+    def __call__(self, numbers: Numbers, bounds: Numbers) -> float:
+        """Return the threshold."""
+        return (bounds[self.factor] if self.factor else 1.0) * numbers[self.quantity]
+
+
+@dataclass(frozen=True)
+class Margin:
+    """A measured number and the threshold that it is compared with.
+
+    Attributes:
+        quantity: the name of the number.
+        value: the number.
+        threshold: the threshold, in the same unit.
+        measured: whether the threshold is itself computed from measured numbers.
+    """
+
+    quantity: str
+    value: float
+    threshold: float
+    measured: bool
+
+    @property
+    def relative(self) -> float:
+        """The distance between number and threshold, divided by the larger of their absolute values."""
+        return abs(self.value - self.threshold) / (max(abs(self.value), abs(self.threshold)) or 1.0)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition of a rule: one number is compared with one threshold.
+
+    Attributes:
+        quantity: the name of the number.
+        comparison: how the number must compare with the threshold.
+        threshold: the threshold.
+        around: a value from which the number's distance is compared instead of the number itself, or a bound's name.
+        tolerance: a distance by which the threshold is widened, for rounding errors.
+    """
+
+    quantity: str
+    comparison: Literal["<=", ">=", "<", ">"]
+    threshold: Threshold
+    around: str | float | None = None
+    tolerance: float = 0.0
+
+    def __iter__(self) -> Iterator["Condition"]:
+        """Yield this condition alone, so that conditions and groups of them are read in the same way."""
+        yield self
+
+    def is_met(self, met: Callable[["Condition"], bool]) -> bool:
+        """Return whether this condition is met according to a function that decides it for every condition."""
+        return met(self)
+
+    def holds(self, numbers: Numbers, bounds: Numbers) -> bool:
+        """Return whether the number meets the threshold."""
+        value, limit = numbers[self.quantity], _value(self.threshold, numbers, bounds)
+        if self.around is not None:
+            value = abs(value - _value(self.around, numbers, bounds))
+        return COMPARISONS[self.comparison](value, limit + self.tolerance * (1 if "<" in self.comparison else -1))
+
+    def margin(self, numbers: Numbers, bounds: Numbers) -> Margin:
+        """Return the number and its threshold; of two thresholds around a value, the one on the number's side.
+
+        A number within the tolerance of its threshold counts as equal to it.
+        """
+        value, threshold = numbers[self.quantity], _value(self.threshold, numbers, bounds)
+        if self.around is not None:
+            centre = _value(self.around, numbers, bounds)
+            threshold = centre + math.copysign(threshold, value - centre)
+        if abs(value - threshold) <= self.tolerance:
+            value = threshold
+        return Margin(self.quantity, value, threshold, callable(self.threshold))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Conditions, or groups of them, of which all or at least one must be met."""
+
+    parts: tuple["Condition | Group", ...]
+    combine: Callable[[Iterable[bool]], bool]
+
+    def __iter__(self) -> Iterator[Condition]:
+        """Yield every condition of the group and of its groups."""
+        for part in self.parts:
+            yield from part
+
+    def is_met(self, met: Callable[[Condition], bool]) -> bool:
+        """Return whether the group is met, given a function that decides it for every condition."""
+        return self.combine(part.is_met(met) for part in self.parts)
+
+
+def all_of(*parts: Condition | Group) -> Group:
+    """Return a group of which every part must be met."""
+    return Group(parts, all)
+
+
+def any_of(*parts: Condition | Group) -> Group:
+    """Return a group of which at least one part must be met."""
+    return Group(parts, any)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A rule: a claim holds if some conditions are met, and otherwise holds partly if others are.
+
+    Attributes:
+        requires: conditions without which the claim does not hold; None for no such conditions.
+        holds: the conditions under which the claim holds.
+        partly: the conditions under which it otherwise holds partly. None means that the required conditions are enough
+            for this, if there are any.
+    """
+
+    requires: Condition | Group | None = None
+    holds: Condition | Group
+    partly: Condition | Group | None = None
+
+    def __iter__(self) -> Iterator[Condition]:
+        """Yield all conditions of the rule."""
+        for group in (self.requires, self.holds, self.partly):
+            yield from group or ()
+
+    def __call__(self, numbers: Numbers, bounds: Numbers) -> Verdict:
+        """Return the verdict of the rule."""
+        return self._verdict(lambda condition: condition.holds(numbers, bounds))
+
+    def margin(self, numbers: Numbers, bounds: Numbers) -> Margin:
+        """Return the relatively smallest margin of the conditions that decide the verdict.
+
+        A condition decides the verdict if the opposite outcome of this condition alone would change the verdict.
+        Conditions of ``partly`` count only if the claim does not hold, or if no other condition decides. If no
+        condition decides alone, all unmet conditions count.
+        """
+        verdict, met = self(numbers, bounds), {each: each.holds(numbers, bounds) for each in self}
+
+        def flipped(condition: Condition) -> Verdict:
+            return self._verdict(lambda each: met[each] != (each == condition))
+
+        decisive = [condition for condition in self if flipped(condition) is not verdict]
+        if verdict is not Verdict.FAILS:
+            first = [*(self.requires or ()), *self.holds]
+            decisive = [condition for condition in decisive if condition in first] or decisive
+        candidates = decisive or [condition for condition in self if not met[condition]]
+        return min((each.margin(numbers, bounds) for each in candidates), key=lambda margin: margin.relative)
+
+    def _verdict(self, met: Callable[[Condition], bool]) -> Verdict:
+        if self.requires and not self.requires.is_met(met):
+            return Verdict.FAILS
+        if self.holds.is_met(met):
+            return Verdict.HOLDS
+        enough = self.partly.is_met(met) if self.partly else self.requires is not None
+        return Verdict.PARTLY if enough else Verdict.FAILS
+
+
+def parts(*conditions: Condition | Group) -> Rule:
+    """Return the rule of a claim with several parts: it holds if all are met, and partly if at least one is."""
+    return Rule(holds=all_of(*conditions), partly=any_of(*conditions))
+
+
+def _value(threshold: Threshold, numbers: Numbers, bounds: Numbers) -> float:
+    if callable(threshold):
+        return threshold(numbers, bounds)
+    return bounds[threshold] if isinstance(threshold, str) else threshold
