@@ -147,6 +147,7 @@ def plan(
         wanted.check(length_for(wanted, length, each), each)
     settings: dict[str, Any] = {"positions": wanted.positions} | model
     settings["tokens"] = max((length, *lengths)) if settings["positions"] == "learned" else 0
+    words = [registry.from_word(word).word for word in words]  # without settings that are at their defaults
     found = rates or [rate(task, word) for word in words]
     return Plan(
         specs=tuple(

@@ -39,7 +39,7 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
         st.caption(
             ":material/block: " + _("{name} cannot be trained on this task: {reason}", name=_(title), reason=_(reason))
         )
-    place = st.container(key="headline.learn").empty()
+    place = st.container(key="learn.summary").empty()
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         LearnOptions.view.draw(label_visibility="collapsed")
         if LearnOptions.view.value == "race":

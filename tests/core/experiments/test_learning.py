@@ -68,6 +68,11 @@ def test_defaults_come_from_the_task():
     assert learning.plan(["softmax"], task="copying", lengths=[64]).specs[0].model.tokens == 64
 
 
+def test_settings_at_their_defaults_are_left_out_of_the_words():
+    [first, second] = learning.plan(["linear~feature_map~elu+1", "local~window~8"]).specs
+    assert (first.model.word, second.model.word) == ("linear", "local~window~8")
+
+
 def test_a_given_rate_replaces_the_recorded_one():
     assert small(rates=(0.5, 0.25)).specs[1].rate == 0.25
     assert learning.plan(["local~window~5"]).specs[0].rate == DEFAULT

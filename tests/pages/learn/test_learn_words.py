@@ -1,0 +1,118 @@
+"""Tests of the sentences of the Learn page, on each side of each branch."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from attention_core.experiments import learning
+from attention_core.experiments.learning import LearnRow
+from attention_core.learning.train import Row
+from pages.learn import words
+from pages.learn.outcomes import LEARNED, outcomes
+
+
+def rows_of(word, accuracies, *, seed=0, every=10, loss=1.0):
+    """Return rows at steps 0, 10, 20, ... with these accuracies."""
+    [spec] = learning.plan([word], seeds=[seed]).specs
+    return [
+        LearnRow(
+            spec=spec,
+            row=Row(
+                variant=word,
+                task="recall",
+                seed=seed,
+                step=i * every,
+                length=32,
+                items=4,
+                loss=loss,
+                accuracy=accuracy,
+                seconds=0.5 * i,
+                tokens=100 * i,
+            ),
+        )
+        for i, accuracy in enumerate(accuracies)
+    ]
+
+
+def row_of_test(rows, **changes):
+    last = rows[-1]
+    return LearnRow(spec=last.spec, row=replace(last.row, **changes), is_test=True)
+
+
+def test_a_variant_has_learned_from_the_threshold_on():
+    [outcome] = outcomes(rows_of("softmax", [0.1, LEARNED - 1e-9, LEARNED, 1.0]))
+    assert outcome.learned == (20, 1.0)
+    assert outcome.accuracy == 1.0
+    [outcome] = outcomes(rows_of("softmax", [0.1, LEARNED - 1e-9]))
+    assert outcome.learned is None
+
+
+def test_at_least_half_of_the_seeds_must_have_learned():
+    quick, slow, never = [0.1, 1.0, 1.0], [0.1, 0.2, 1.0], [0.1, 0.2, 0.3]
+    of = lambda *curves: outcomes([r for s, curve in enumerate(curves) for r in rows_of("softmax", curve, seed=s)])[0]  # noqa: E731
+    assert of(quick, slow, never).learned == (20, 1.0)
+    assert of(quick, never, never).learned is None
+    assert of(quick, slow).learned == (10, 0.5)
+    assert of(quick, never).learned == (10, 0.5)
+    assert of(quick, quick, slow).learned == (10, 0.5)
+    assert of(quick, slow, never).accuracy == 1.0
+    assert of(quick, slow[:2], never).step == 10
+
+
+def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accuracy():
+    rows = [
+        *rows_of("softmax", [0.1, 0.2, 1.0]),
+        *rows_of("deltanet", [0.1, 0.96, 1.0]),
+        *rows_of("linear", [0.1, 0.2, 0.3]),
+        *rows_of("gla", [0.1, 0.2, 0.72]),
+        *rows_of("local", [0.02]),
+    ]
+    assert words.headline(outcomes(rows), 0.25) == (
+        "These variants answer at least 95% correctly: **DeltaNet** after 10 steps, **Softmax** after 20 steps. "
+        "These have not reached 95%: **Gated linear** reached 72%, **Linear** reached 30%. "
+        "Not trained yet: **Local · window 16**. Guessing gives 25%."
+    )
+
+
+@pytest.mark.parametrize(
+    ("curve", "text"),
+    [
+        ([0.1, 1.0], "These variants answer at least 95% correctly: **Softmax** after 10 steps. Guessing gives 10%."),
+        ([0.1, 0.5], "These have not reached 95%: **Softmax** reached 50%. Guessing gives 10%."),
+        ([0.1], "Not trained yet: **Softmax**. Guessing gives 10%."),
+    ],
+)
+def test_the_headline_names_only_what_there_is(curve, text):
+    assert words.headline(outcomes(rows_of("softmax", curve)), 0.1) == text
+
+
+@pytest.mark.parametrize(("loss", "fails"), [(math.nan, True), (math.inf, True), (1e30, False)])
+def test_a_loss_that_is_not_finite_is_reported(loss, fails):
+    text = words.diverged(outcomes(rows_of("softmax", [0.1, 0.0], loss=loss)))
+    assert text == ("The loss of Softmax is no longer finite, so training has failed." if fails else "")
+
+
+def test_the_largest_rise_is_between_two_measured_steps():
+    rows = rows_of("softmax", [0.1, 0.3, 0.9, 1.0]) + rows_of("linear", [0.1, 0.1, 0.05])
+    assert words.jump_text(outcomes(rows)) == "Steps between which the accuracy rises most: **Softmax**: 10 to 20."
+    assert not words.jump_text(outcomes(rows_of("linear", [0.1, 0.1])))
+    assert not words.jump_text(outcomes(rows_of("linear", [0.1])))
+
+
+def test_tests_are_told_at_the_largest_length_or_number_of_items():
+    own, other = rows_of("softmax", [0.1, 1.0]), rows_of("linear", [0.1, 0.9])
+    rows = [*own, *other]
+    rows += [row_of_test(own, length=64, accuracy=0.9), row_of_test(own, length=256, accuracy=0.7)]
+    rows += [row_of_test(other, length=64, accuracy=0.8), row_of_test(other, length=256, accuracy=0.2)]
+    rows += [row_of_test(own, items=8, accuracy=0.99), row_of_test(own, length=64, items=16, accuracy=0.95)]
+    found = outcomes(rows)
+    assert words.tested(found, by="length", trained_at=32) == (
+        "The models were trained on sequences of 32 tokens. Accuracy at 256 tokens: **Softmax** 70%, **Linear** 20%."
+    )
+    assert words.tested(found, by="items", trained_at=4) == (
+        "The models were trained with 4 items to remember. Accuracy with 16 items: **Softmax** 95%."
+    )
+    assert words.points_of(found[0], "length") == [(64, 0.9), (256, 0.7)]
+    assert words.points_of(found[0], "items") == [(8, 0.99), (16, 0.95)]
+    assert not words.tested(outcomes(own), by="length", trained_at=32)
