@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from app.figures.small_figure import small_figure
 from app.figures.theme import COLOURS, SERIES
 from app.jobs import cached, dispatch, runs
 from app.ui import export
 from app.ui.input_panel import ChosenInput
-from app.ui.small_figure import small_figure
 from app.words.i18n import _, escape_markdown
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome

@@ -9,7 +9,7 @@ import pytest
 from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.experiments.swap import CopyRow, ReadingRow, derived
 from attention_core.experiments.swap.derived import Both, ErrorPoint, Score
-from pages.model import budget, encoder, glance, layer_map, layers, predicts, reading, words
+from pages.model import budget, encoder, glance, layers, predicts, reading, words
 from pages.model.options import called, layers_in_words, tokens_in_words
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
@@ -134,8 +134,8 @@ def test_which_layer_matters_alone():
 
 def test_a_layer_map_is_coloured_by_how_much_is_lost():
     pairs = [Both(x=0, perplexity=20.0, copied=1.0), Both(x=2, perplexity=40.0, copied=6.0)]
-    read_row = layer_map.of_reading("linear", pairs, read(20))
-    copy_row = layer_map.of_copying("linear", pairs, COPY)
+    read_row = layers.of_reading("linear", pairs, read(20))
+    copy_row = layers.of_copying("linear", pairs, COPY)
     assert (read_row.title, len(read_row.places)) == ("Linear", 30)
     assert read_row.places[[0, 2]].tolist() == [0, 1]  # twice the perplexity has the full colour
     assert copy_row.places[[0, 2]].tolist() == [0, 0.5]  # of 1 to 11 nats
