@@ -59,7 +59,6 @@ MEASURES = {
         low=1,
         high=_tokens,
         tolerance=1,
-        in_table=True,
         missing_message=N_("Some pairs are never connected, even with more layers of this variant."),
     ),
     "connected": PageMeasure(
