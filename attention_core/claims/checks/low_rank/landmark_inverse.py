@@ -56,7 +56,7 @@ CLAIM = Claim(
     "heads.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("iterated_wins", "heads where six iterations of the inverse reduce the error", "%"),
+        Quantity("iterated_wins", "heads where the inverse from six iterations reduces the error", "%"),
         Quantity("exact_wins", "heads where the exact inverse reduces the error", "%"),
         Quantity("double", "error without an inverse, median over heads"),
         Quantity("iterated", "error with the inverse from six iterations, median over heads"),

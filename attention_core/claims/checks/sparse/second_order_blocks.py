@@ -99,7 +99,7 @@ CLAIM = Claim(
         Quantity("second", "median share of softmax's weight found by second-order scores", "%"),
         Quantity("mean", "median share of softmax's weight found by mean keys", "%"),
         Quantity("bound", "median share of softmax's weight found by Quest's bound", "%"),
-        Quantity("best", "median share of softmax's weight found by the blocks' true weight", "%"),
+        Quantity("best", "median share of softmax's weight found by selecting blocks by their true weight", "%"),
     ),
     figure=Figure(
         x="chosen", y="mass", by="score", x_title="number of other blocks", y_title="softmax's weight found (%)"
