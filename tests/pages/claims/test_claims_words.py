@@ -248,7 +248,7 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
     known = claims.claim("two_layers")
     assert found[:3] == [str(known.number), known.statement, "holds"]
     assert found[3] == words.plain_finding(FOUND)
-    assert found[4].startswith(f"{BOTH_LAYERS}: 100%; pairs connected by a local layer alone: 12.3%; ")
+    assert found[4].startswith(f"{BOTH_LAYERS}: 100%; share of token pairs connected by a local layer alone: 12.3%; ")
     assert found[5:] == [
         "Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "
         "claim holds if the two layers connect 100% of all pairs of tokens. It holds partly if they connect at least "
