@@ -91,9 +91,9 @@ CLAIM = Claim(
     "is met.",
     bounds={"most": 75, "near": NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
-    finding="In the median head, the delta rule with steps of 1/t has an error of {free}. The error is {first} for the "
-    "first-order series and {mean} for the mean of the values. The delta rule's error is at most 0.5 in {near}% of the "
-    "heads, and smaller than both other errors in {closer}% of the heads.",
+    finding="In the median head, the delta rule with steps of 1/t has an error of {free}. The error is {first} for "
+    "the first-order series and {mean} for the mean of the values. The delta rule's error is at most 0.5 in {near}% "
+    "of the heads, and smaller than the other two errors in {closer}% of the heads.",
     notes=(
         Case(
             finding="{unstable}% of the steps of 1/t are outside the range where the state is stable. With capped "

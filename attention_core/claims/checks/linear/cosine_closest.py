@@ -94,9 +94,10 @@ CLAIM = Claim(
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="The kernel 1 + cos has the smallest error of six kernels in {heads}% of the heads. Compared with one "
-    "other kernel at a time, its error is smaller in {duels}% of the comparisons. In the median head, the error is "
-    "{cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform attention (equal weights).",
+    finding="The kernel 1 + cos has the smallest error of six kernels in {heads}% of the heads. If 1 + cos is "
+    "compared with one other kernel at a time, 1 + cos has the smaller error in {duels}% of the comparisons. In the "
+    "median head, the error is {cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform "
+    "attention (equal weights).",
     quantities=(
         Quantity("heads", "heads where the kernel 1 + cos has the smallest error of six kernels", "%"),
         Quantity("duels", "comparisons of 1 + cos with one other kernel where 1 + cos has the smaller error", "%"),

@@ -132,10 +132,10 @@ CLAIM = Claim(
         ),
         Condition("kept", "<=", "kept"),
     ),
-    finding="As the number of tokens n grows, the weight on the first 4 tokens falls as 1/n to the power {fall} "
-    "without decay, and to the power {softmax_fall} with softmax. At the end, these tokens have {early}% of the weight "
-    "without decay and {softmax}% with softmax. If the decay is added, {kept}% of the quarter of the tokens with the "
-    "most weight stay the same.",
+    finding="The newest quarter of the tokens gives the first 4 tokens a share of its weight. As the number of tokens "
+    "n grows, this share falls as 1/n to the power {fall} without decay, and to the power {softmax_fall} with "
+    "softmax. At the end, the share is {early}% without decay and {softmax}% with softmax. If the decay is added, "
+    "{kept}% of the quarter of the tokens with the most weight stay the same.",
     quantities=(
         Quantity("fall", "power of 1/n with which the weight on the first 4 tokens falls, without decay"),
         Quantity("softmax_fall", "power of 1/n with which the weight on the first 4 tokens falls, with softmax"),

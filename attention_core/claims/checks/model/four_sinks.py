@@ -104,13 +104,13 @@ CLAIM = Claim(
     "{whole}× that of the unchanged model. With four sinks, the model loses {lost}% of its gain from copying.",
     notes=(
         Case(
-            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage points "
-            "above the limit.",
+            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage "
+            "points above the claim's limit.",
             applies=lambda numbers: numbers["gain"] > LIMIT,
         ),
         Case(
-            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage points "
-            "below the limit.",
+            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage "
+            "points below the claim's limit.",
             applies=lambda numbers: 0 < numbers["gain"] <= LIMIT,
         ),
         Case(

@@ -81,8 +81,8 @@ CLAIM = Claim(
     bounds={"times": 1.1, "lost": 10},
     verdict=parts(Condition("worst", "<=", "times"), Condition("lost", "<=", "lost")),
     finding="On {tokens} tokens that SmolLM2 reads, the worst replacement in the middle layer multiplies perplexity "
-    "by {worst}. At most {lost}% of the gain from copying is lost in this layer. If all layers are replaced, the best "
-    "replacement multiplies perplexity by {best} and the worst by {floor}.",
+    "by {worst}. If only this layer is replaced, at most {lost}% of the gain from copying is lost. If all layers are "
+    "replaced, the best replacement multiplies perplexity by {best} and the worst by {floor}.",
     quantities=(
         Quantity(
             "worst",

@@ -57,10 +57,11 @@ CLAIM = Claim(
         ),
         holds=all_of(Condition("alive", ">=", Measured("keepers")), Condition("spared", "<=", 0.0)),
     ),
-    finding="On {tokens} tokens that SmolLM2 reads, {alive} of the {keepers} replacements that keep the largest "
-    "logits work. Among the {others} others, {spared} work. At least half of the gain from copying is left in "
-    "{copying} of the replacements that keep the largest logits, and in {others_copying} of the others. The kept "
-    "weight and perplexity have a rank correlation of {rho}, where −1 means opposite orders.",
+    finding="A replacement works if it multiplies the perplexity by no more than the limit. On {tokens} tokens that "
+    "SmolLM2 reads, {alive} of the {keepers} replacements that keep the largest logits work. Among the {others} other "
+    "replacements, {spared} work. At least half of the gain from copying is left in {copying} of the replacements "
+    "that keep the largest logits, and in {others_copying} of the other replacements. The kept weight and perplexity "
+    "have a rank correlation of {rho}, where −1 means opposite orders.",
     quantities=(
         Quantity("alive", "replacements that keep the largest logits and work"),
         Quantity("keepers", "replacements that keep the largest logits"),
