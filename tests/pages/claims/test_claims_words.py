@@ -89,7 +89,8 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
         (
             "second_order_blocks",
             {"wins": 80.0, "loses": 10.0},
-            "heads where second-order scores find more weight than mean keys: 5 percentage points above the bound 75%",
+            "share of heads where second-order scores find more weight than mean keys: 5 percentage points above the "
+            "bound 75%",
         ),
         ("relu2_normaliser", {"exponent": 0.78}, f"{GROWTH}: 0.12 below the bound 0.9"),
         ("relu2_normaliser", {"exponent": 1.02}, f"{GROWTH}: 0.12 above the bound 0.9"),
@@ -101,8 +102,8 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
         (
             "one_layer",
             {"worst": 1.0, "lost": 10.5},
-            "share of the gain from copying that is lost with the worst replacement in one middle layer: 0.50 percentage points above "
-            "the bound 10%",
+            "share of the gain from copying that is lost with the worst replacement in one middle layer: 0.50 "
+            "percentage points above the bound 10%",
         ),
         (
             "cosine_closest",

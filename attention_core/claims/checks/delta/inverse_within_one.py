@@ -91,7 +91,9 @@ CLAIM = Claim(
             "largest entry below the diagonal of the delta rule's inverse matrix, keys with their own "
             "lengths, median over heads",
         ),
-        Quantity("beyond", "heads where an entry of the inverse matrix exceeds 1, keys with their own lengths", "%"),
+        Quantity(
+            "beyond", "share of heads where an entry of the inverse matrix exceeds 1, keys with their own lengths", "%"
+        ),
         Quantity("n", "length of this input", "tokens"),
     ),
     figure=Figure(

@@ -102,19 +102,21 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("near", "heads where the error of the delta rule with steps of 1/t is at most 0.5", "%"),
+        Quantity("near", "share of heads where the error of the delta rule with steps of 1/t is at most 0.5", "%"),
         Quantity(
             "closer",
-            "heads where the delta rule's error is smaller than the errors of the first-order series "
-            "and of the mean of the values",
+            "share of heads where the delta rule's error is smaller than the errors of the first-order series and of "
+            "the mean of the values",
             "%",
         ),
         Quantity("free", "error of the delta rule with steps of 1/t, median over heads"),
         Quantity("first", "error of the first-order series, median over heads"),
         Quantity("mean", "error of the mean of the values, median over heads"),
         Quantity("capped", "error of the delta rule with capped steps, median over heads"),
-        Quantity("capped_near", "heads where the error of the delta rule with capped steps is at most 0.5", "%"),
-        Quantity("unstable", "steps of 1/t outside the range where the state is stable", "%"),
+        Quantity(
+            "capped_near", "share of heads where the error of the delta rule with capped steps is at most 0.5", "%"
+        ),
+        Quantity("unstable", "share of steps of 1/t outside the range where the state is stable", "%"),
     ),
     figure=Figure(x="form", y="error", by="form", x_title="method", y_title="relative error", kind="bars", log="y"),
     needs=8,

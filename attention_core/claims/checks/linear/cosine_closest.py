@@ -99,8 +99,10 @@ CLAIM = Claim(
     "median head, the error is {cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform "
     "attention (equal weights).",
     quantities=(
-        Quantity("heads", "heads where the kernel 1 + cos has the smallest error of six kernels", "%"),
-        Quantity("duels", "comparisons of 1 + cos with one other kernel where 1 + cos has the smaller error", "%"),
+        Quantity("heads", "share of heads where the kernel 1 + cos has the smallest error of six kernels", "%"),
+        Quantity(
+            "duels", "share of comparisons of 1 + cos with one other kernel where 1 + cos has the smaller error", "%"
+        ),
         Quantity("cosine", "error of the attention matrix with the kernel 1 + cos, median over heads"),
         Quantity("best", "error of the attention matrix with the best other kernel, median over heads"),
         Quantity("uniform", "error of uniform attention (equal weights), median over heads"),

@@ -199,8 +199,8 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("leaking", "pooled variants that leak with the mask on future weights"),
-        Quantity("left", "pooled variants that leak with the mask on unfinished pools"),
+        Quantity("leaking", "number of pooled variants that leak with the mask on future weights"),
+        Quantity("left", "number of pooled variants that leak with the mask on unfinished pools"),
         Quantity("pooled", "number of pooled variants"),
         Quantity("back", "largest distance that a leak reaches back with the mask on future weights", "tokens"),
         Quantity(
@@ -213,7 +213,7 @@ CLAIM = Claim(
         ),
         Quantity("most", "number of queries without any key under the mask on unfinished pools, largest over variants"),
         Quantity("n", "number of queries"),
-        Quantity("moved", "variants without pools that leak with the mask on future weights"),
+        Quantity("moved", "number of variants without pools that leak with the mask on future weights"),
         Quantity("others", "number of variants without pools"),
     ),
     figure=Figure(

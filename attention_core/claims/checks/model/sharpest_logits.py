@@ -63,14 +63,16 @@ CLAIM = Claim(
     "that keep the largest logits, and in {others_copying} of the other replacements. The kept weight and perplexity "
     "have a rank correlation of {rho}, where −1 means opposite orders.",
     quantities=(
-        Quantity("alive", "replacements that keep the largest logits and work"),
-        Quantity("keepers", "replacements that keep the largest logits"),
-        Quantity("spared", "replacements that do not keep the largest logits, but work"),
+        Quantity("alive", "number of replacements that keep the largest logits and work"),
+        Quantity("keepers", "number of replacements that keep the largest logits"),
+        Quantity("spared", "number of replacements that do not keep the largest logits, but work"),
         Quantity("others", "other replacements"),
-        Quantity("copying", "replacements that keep the largest logits and at least half of the gain from copying"),
+        Quantity(
+            "copying", "number of replacements that keep the largest logits and at least half of the gain from copying"
+        ),
         Quantity(
             "others_copying",
-            "replacements that do not keep the largest logits, but at least half of the gain from copying",
+            "number of replacements that do not keep the largest logits, but at least half of the gain from copying",
         ),
         Quantity("rho", "rank correlation between the kept weight and the perplexity"),
         TOKENS,

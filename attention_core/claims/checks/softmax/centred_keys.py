@@ -82,7 +82,7 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "closer",
-            "heads where the expansion of softmax has a smaller error than the expansion of the exponential",
+            "share of heads where the expansion of softmax has a smaller error than the expansion of the exponential",
             "%",
         ),
         Quantity("own", "error of the expansion of softmax, median over heads", "%"),

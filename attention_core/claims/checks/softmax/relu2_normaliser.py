@@ -92,7 +92,7 @@ CLAIM = Claim(
     "instead fits a power law to the median growth over heads. Its power is {curve}.",
     quantities=(
         Quantity("exponent", "exponent of the growth of row sums with n, median over heads"),
-        Quantity("slower", "heads where row sums grow clearly more slowly than n", "%"),
+        Quantity("slower", "share of heads where row sums grow clearly more slowly than n", "%"),
         Quantity("lowest", "exponent of the growth of row sums with n, smallest over heads"),
         Quantity("curve", "exponent of the growth with n of the median row sum over heads"),
     ),
