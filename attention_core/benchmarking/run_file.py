@@ -82,7 +82,7 @@ def from_json(data: bytes) -> Run:
         reason, _, place = str(error).replace("`", "").partition(" - at $.")
         if not place:
             raise InputError("The file is not a timing run: {reason}.", reason=reason) from None
-        raise InputError("The entry {place} of the file is not valid: {reason}.", place=place, reason=reason) from None
+        raise InputError("Entry {place} in the file is not valid: {reason}.", place=place, reason=reason) from None
     except (msgspec.DecodeError, ValueError, RecursionError):
         raise InputError(
             "The file is not JSON. Upload a file that was saved by this page or by the bench command."

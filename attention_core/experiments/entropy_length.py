@@ -128,8 +128,8 @@ def _by_head(attention: Attention, qkv: QKV, *, causal: bool) -> Iterator[Tensor
     most = int(current().sweep_tokens / qkv.heads**0.5)
     if qkv.n > most:
         raise InputError(
-            "The {heads} heads of {title} depend on each other, so all their matrices must be in memory. They fit "
-            "up to {most} tokens, not {n}.",
+            "The {heads} heads of {title} depend on each other, so all their matrices must be in memory. These "
+            "matrices fit up to {most} tokens, not {n}.",
             title=attention.title,
             heads=qkv.heads,
             most=most,

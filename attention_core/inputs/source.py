@@ -285,12 +285,13 @@ class SyntheticSource(Source):
     def _own_notice(self) -> Notice:
         """Return a notice that holds for all synthetic sequences."""
         return Notice(
-            "Both forms have the same queries and keys before RoPE, whether RoPE is on for this input or not."
+            "Both forms start from the same queries and keys without RoPE. This does not depend on whether RoPE is on "
+            "for this input."
         )
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice that holds for all synthetic sequences."""
-        return Notice("Each length is a new sequence of the same kind and seed.")
+        return Notice("For each length, a new sequence is generated with the same kind and the same seed.")
 
     @property
     def code(self) -> str:

@@ -30,8 +30,8 @@ class CentredTaylorParams(Params):
         2,
         low=1,
         high=2,
-        help="Order of the Taylor polynomial. The state has about d rows at order 1 and about d²/2 rows at order 2, "
-        "where d is the head size.",
+        help="Order of the Taylor polynomial. The state, the matrix that stores past keys and values, has about d "
+        "rows at order 1 and about d²/2 rows at order 2, where d is the head size.",
     )
 
 

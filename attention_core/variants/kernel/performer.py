@@ -44,7 +44,8 @@ class PerformerParams(Params):
         high=2048,
         scale="log",
         budget=True,
-        help="Number m of random directions. The random error of the estimated kernel decreases roughly as 1/√m.",
+        help="Number m of random vectors onto which queries and keys are projected. The random error of the estimated "
+        "kernel decreases roughly as 1/√m.",
     )
     kind: str = param(
         "positive",
@@ -55,16 +56,16 @@ class PerformerParams(Params):
     )
     orthogonal: bool = param(
         True,
-        help="Make the random directions orthogonal in groups of d, the head size. Orthogonal directions cover space "
-        "more evenly than independent ones.",
+        help="Make the random vectors orthogonal in groups of d, the head size. Orthogonal vectors cover space more "
+        "evenly than independent vectors.",
     )
     row_norms: str = param(
         "chi",
         choices=("chi", "fixed"),
-        help="Lengths of the random directions. chi: random, as for Gaussian vectors, which makes the estimated "
-        "kernel unbiased; fixed: always √d, which usually lowers the variance but introduces bias, except with relu.",
+        help="Lengths of the random vectors. chi: random, as for Gaussian vectors, which makes the estimated kernel "
+        "unbiased; fixed: always √d, which usually lowers the variance but introduces bias, except with relu.",
     )
-    seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the directions.")
+    seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the random vectors.")
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),

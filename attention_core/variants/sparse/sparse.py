@@ -37,7 +37,8 @@ class SparseParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens on each side of the query that it can attend to. Used only with the strided pattern.",
+        help="Number of tokens on each side of the query that the query can attend to. Used only with the strided "
+        "pattern.",
         budget=True,
     )
     stride: int = param(

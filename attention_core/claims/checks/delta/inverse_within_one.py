@@ -79,13 +79,21 @@ CLAIM = Claim(
     "absolute value in any head.",
     bounds={"most": 1},
     verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
-    finding="With unit-length keys, the largest entry of the inverse below its diagonal is at most {unit} in absolute "
-    "value. With the keys' own lengths, the largest entry is {free} in the median head and exceeds 1 in {beyond}% of "
-    "the heads.",
+    finding="With unit-length keys, no entry below the diagonal of the delta rule's inverse matrix exceeds {unit} in "
+    "absolute value. With the keys' own lengths, the largest entry is {free} in the median head and exceeds 1 in "
+    "{beyond}% of the heads.",
     quantities=(
-        Quantity("unit", "largest entry of the inverse with unit-length keys", bound=True),
-        Quantity("free", "largest entry of the inverse with the keys' own lengths, median over heads"),
-        Quantity("beyond", "heads where the inverse exceeds 1 with the keys' own lengths", "%"),
+        Quantity(
+            "unit", "largest entry below the diagonal of the delta rule's inverse matrix, keys of length 1", bound=True
+        ),
+        Quantity(
+            "free",
+            "largest entry below the diagonal of the delta rule's inverse matrix, keys with their own "
+            "lengths, median over heads",
+        ),
+        Quantity(
+            "beyond", "share of heads where an entry of the inverse matrix exceeds 1, keys with their own lengths", "%"
+        ),
         Quantity("n", "length of this input", "tokens"),
     ),
     figure=Figure(

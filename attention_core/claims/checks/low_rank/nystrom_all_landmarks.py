@@ -65,7 +65,7 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="If every token is a landmark of its own and the inverse is exact, Nyström attention equals softmax.",
+    statement="If every token is its own landmark and the inverse is exact, Nyström attention equals softmax.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
     experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens, and "
@@ -84,8 +84,8 @@ CLAIM = Claim(
     "amplifies rounding errors.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("error", "largest error over heads with the exact inverse", digits=2),
-        Quantity("condition", "condition number of the inverted matrix, as a power of ten", digits=2),
+        Quantity("error", "error with the exact inverse, largest over heads", digits=2),
+        Quantity("condition", "condition number of the matrix to invert, as a power of ten", digits=2),
         Quantity("iterated", "error with the inverse from six iterations, median over heads"),
         Quantity("tokens", "number of tokens, which are all landmarks", "tokens"),
         FUTURE,

@@ -91,7 +91,7 @@ CLAIM = Claim(
     "twelve.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("residual", "median residual of the inverse after six iterations"),
+        Quantity("residual", "residual of the landmark matrix's inverse after six iterations, median over heads"),
         Quantity("error", "error of the attention matrix after six iterations, median over heads"),
         Quantity("later", "error of the attention matrix after twelve iterations, median over heads"),
         Quantity("tokens", "length of this input", "tokens"),

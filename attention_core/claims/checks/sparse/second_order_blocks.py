@@ -94,12 +94,12 @@ CLAIM = Claim(
     "{loses}%. In the median head, second-order scores find {second}% of the weight, and mean keys find {mean}%. "
     "Quest's bound finds {bound}%. Selecting blocks by their true weight finds {best}%, the most that is possible.",
     quantities=(
-        Quantity("wins", "heads where second-order scores find more weight than mean keys", "%"),
-        Quantity("loses", "heads where second-order scores find less weight than mean keys", "%"),
+        Quantity("wins", "share of heads where second-order scores find more weight than mean keys", "%"),
+        Quantity("loses", "share of heads where second-order scores find less weight than mean keys", "%"),
         Quantity("second", "median share of softmax's weight found by second-order scores", "%"),
         Quantity("mean", "median share of softmax's weight found by mean keys", "%"),
         Quantity("bound", "median share of softmax's weight found by Quest's bound", "%"),
-        Quantity("best", "median share of softmax's weight found by the blocks' true weight", "%"),
+        Quantity("best", "median share of softmax's weight found by selecting blocks by their true weight", "%"),
     ),
     figure=Figure(
         x="chosen", y="mass", by="score", x_title="number of other blocks", y_title="softmax's weight found (%)"
