@@ -42,8 +42,8 @@ def _overlaps(seen: Seen) -> Step:
     return Step(
         title=_("Key overlap"),
         mechanism=_(
-            "Before a token writes to the state, its key retrieves a share of each earlier write. The update "
-            "erases this share."
+            "The state is one matrix that stores past keys and values. Before a token is stored, its key retrieves a "
+            "share of what each earlier token stored. The update erases this share."
         ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
         if _by_channel(seen)
@@ -68,10 +68,10 @@ def overlap_sentence(found: np.ndarray) -> str:
         found: the overlap of every two tokens; empty if there is only one token.
     """
     if not found.size:
-        return _("There is only one token, so there are no earlier writes.")
+        return _("There is only one token, so no earlier token stored anything.")
     return _(
-        "On average, a key retrieves {mean:.0%} of an earlier write (in absolute value), and at most "
-        "{most:.0%}. Linear attention never erases earlier writes.",
+        "On average, a key retrieves {mean:.0%} of what an earlier token stored (in absolute value), and at most "
+        "{most:.0%}. Linear attention never erases what earlier tokens stored.",
         mean=abs(found).mean(),
         most=abs(found).max(),
     )

@@ -154,7 +154,12 @@ def _sort(seen: Seen, number: int) -> Step:
                 borders=set(np.flatnonzero(np.isin(order, marks)).tolist()),
             )
         )
-        st.caption(_("Tokens in sorted order. Small numbers: buckets. Vertical lines separate chunks."))
+        st.caption(
+            _(
+                "Tokens sorted by bucket. A small number marks a token's bucket where the bucket changes. "
+                "Vertical lines separate chunks."
+            )
+        )
 
     if not alike.any():
         words = _("No two of the {n} tokens are in the same bucket.", n=n)

@@ -17,10 +17,11 @@ def sentences(attention, **given):
 
 
 def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
-    assert "a key retrieves 25% of an earlier write (in absolute value), and at most 40%." in overlap_sentence(
-        np.array([-0.4, 0.1])
+    assert (
+        "a key retrieves 25% of what an earlier token stored (in absolute value), and at most 40%."
+        in overlap_sentence(np.array([-0.4, 0.1]))
     )
-    assert overlap_sentence(np.array([])) == "There is only one token, so there are no earlier writes."
+    assert overlap_sentence(np.array([])) == "There is only one token, so no earlier token stored anything."
 
 
 @pytest.mark.parametrize(
