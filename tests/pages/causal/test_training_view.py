@@ -26,7 +26,8 @@ def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
     [n] = memory[pays]
     assert n == pytest.approx(64, rel=0.2)
     assert (
-        f"than the explicit matrix for more than **{pays.rpartition('above ')[2]}** tokens. For comparison, d² is 64."
+        f"than the explicit matrix for more than **{pays.rpartition('above ')[2]}** tokens. "
+        "With d features and values of size d, cumsum would take less memory for more than about d² = 64 tokens."
         in spoken(at)
     )
     assert set(work) >= {"chunked", "recurrent", "cumsum", "explicit matrix"}
@@ -114,11 +115,13 @@ def test_the_sentence_says_on_how_many_tokens_answers_agree_and_how_well(n, word
 def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
     assert sentence(24, [*AGREED, *counts(*PAYS)], "Linear_2").endswith(
         "For **Linear\\_2**, storing all states (cumsum) takes less memory than the explicit matrix for more than "
-        "**n ≈ 32** tokens. For comparison, d² is 64."
+        "**n ≈ 32** tokens. "
+        "With d features and values of size d, cumsum would take less memory for more than about d² = 64 tokens."
     )
     assert sentence(24, [*AGREED, *counts(*NEVER)], "Linear").endswith(
         "For **Linear**, storing all states (cumsum) takes more memory than the explicit matrix up to n = 32 "
-        "tokens. For comparison, d² is 64."
+        "tokens. "
+        "With d features and values of size d, cumsum would take less memory for more than about d² = 64 tokens."
     )
 
 

@@ -169,4 +169,7 @@ def test_linformers_window_is_flat_or_a_triangle(projection):
     if projection == "conv":
         P = given.parts["provenance"]
         times = max(row.max() / row[row > 0].min() for row in P)
-        assert f"up to {times:.1f}× as much weight as the tokens at the ends of the window." in told
+        assert (
+            f"The middle token of a window has up to {times:.1f}× as much weight as the tokens at the ends of the "
+            "window."
+        ) in told
