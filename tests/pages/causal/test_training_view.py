@@ -52,7 +52,7 @@ def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_vie
     at = open_view(
         "algorithms", c_size=16, c_form="cosine", variants=(ac.get("softmax"), ac.get("performer", features=8))
     )
-    assert "d² is 256" in spoken(at)
+    assert "d² = 256" in spoken(at)
     assert "For **Cosine**," in spoken(at)
     assert "**Performer · features 8**" in next(c.value for c in at.caption if "no cumsum form" in c.value)
     [pays] = [found for name, found in points(at, MEMORY).items() if name.startswith("cumsum is lower")]

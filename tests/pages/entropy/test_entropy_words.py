@@ -54,7 +54,7 @@ def test_a_slope_is_the_same_in_bits():
     bits = line(**{n: h / math.log(2) for n, h in FLAT.items()})
     words = growth.sentence(bits, bits, "bits", per_nat=1 / math.log(2), causal=False)
     assert words.endswith(
-        "rises from 4.00 to 8.00 bits, or from 16 to 256 effective keys: its slope is 100% of that of "
+        "rises from 4.00 to 8.00 bits, or from 16 to 256 effective keys: its slope is 100% of the slope of "
         "uniform attention (100% with log n scaling)."
     )
 
