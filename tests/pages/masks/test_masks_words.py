@@ -85,8 +85,8 @@ def test_layers_that_cannot_be_causal_are_named_once():
         (
             2,
             None,
-            "After 2 layers, the stack **A → B** connects 62.5% of pairs. It never connects all pairs, even if the "
-            "stack is repeated.",
+            "After 2 layers, the stack **A → B** connects 62.5% of pairs. It never connects all pairs, however often "
+            "the stack is repeated.",
         ),
     ],
 )
