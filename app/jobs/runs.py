@@ -334,8 +334,8 @@ def queue_text(status: TaskStatus) -> str:
     if not status.held:
         return ""
     if status.timed:
-        return _("Waiting for other computations to end: a timing run needs the machine to itself")
-    return _("Waiting for a timing run to end: it needs the machine to itself")
+        return _("Waiting for other computations to end, because a timing run needs the machine to itself")
+    return _("Waiting for a timing run to end, because a timing run needs the machine to itself")
 
 
 def on_status_change(callback: Callable[[TaskStatus], object]) -> Callable[[TaskStatus], None]:

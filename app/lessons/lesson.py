@@ -219,8 +219,8 @@ def check(step: Step, place: int) -> None:
     elif step.right:
         if step.answer or step.bounds or many < max(2, step.right):
             message = N_(
-                "Step {place}: “right” must be the number of a choice, counted from 1. It needs at least two “choices” "
-                "and no “answer”."
+                "Step {place}: “right” must be the number of a choice, counted from 1. A step with “right” needs at "
+                "least two “choices” and no “answer”."
             )
     elif found is None:
         message = (
@@ -230,8 +230,8 @@ def check(step: Step, place: int) -> None:
         )
     elif (many or step.bounds) and (found.rank or len(step.bounds) != many - 1 or many < 2 or not rising):
         message = N_(
-            "Step {place}: “bounds” must be rising numbers, one fewer than there are “choices”. “answer” must name "
-            "a number."
+            "Step {place}: “bounds” must be increasing numbers, one fewer than the “choices”. “answer” must name a "
+            "number of the page."
         )
     if message:
         known = ", ".join(page.curves if step.draw else page.measures) or "–"

@@ -66,9 +66,13 @@ def family_line(family: str) -> str:
             "cost is linear in n."
         ),
         "gated": _(
-            "Tokens are written into a state of constant size, which decays or is corrected. Queries read this state."
+            "The keys and values of all tokens are stored in one matrix of constant size, the state. The state decays "
+            "or is corrected, and queries read from it."
         ),
-        "low_rank": _("Landmarks, pools or projections represent many tokens, so the matrix has low rank."),
+        "low_rank": _(
+            "A small number of landmarks, pools or projections represent many tokens, so the attention "
+            "matrix has low rank."
+        ),
         "cache": _("Softmax with a smaller cache: keys and values are shared, compressed, quantised or evicted."),
         "mixed": _("Quadratic attention for nearby tokens, linear attention for distant ones."),
     }[family]

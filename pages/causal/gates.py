@@ -38,8 +38,8 @@ class GateOptions(Options, prefix="c_"):
         N_("Gate γ"),
         form="{:g}",
         help=N_(
-            "Gate for a key that is orthogonal to the reference direction: the mean of earlier keys (by surprise) or "
-            "a random direction (random)."
+            "Share of the state that is kept at a key orthogonal to the reference direction. This direction is the "
+            "mean of earlier keys (by surprise) or a random direction (random)."
         ),
     )
     gate_seed = whole(0, 0, 99, N_("Seed"), layout={"width": 110})
@@ -113,7 +113,7 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
                 least=least,
                 name=escape_markdown(labels[least]),
             ),
-            _("On average, the state decays as with a fixed γ of {mean:.3g}.", mean=found.mean),
+            _("On average, the state decays as quickly as with a fixed γ of {mean:.3g}.", mean=found.mean),
         )
     last = _(
         "In the last row, token {token} has {gated} of the weight with the gate and {even} with the fixed decay.",

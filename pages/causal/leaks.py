@@ -222,7 +222,9 @@ def notes(shown: int, n: int, *, every_head: bool) -> str:
             "by the root mean square (RMS) of all outputs. If a variant has a causal form, this form is used."
         ),
         _("The outputs of all heads are concatenated.") if every_head else "",
-        _("Only the first {shown} of {n} tokens are replaced.", shown=shown, n=n) if n > shown else "",
+        _("Only the first {shown} of {n} tokens are replaced by random vectors, one at a time.", shown=shown, n=n)
+        if n > shown
+        else "",
     )
 
 

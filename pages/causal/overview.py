@@ -47,7 +47,7 @@ def show(chosen: ChosenInput) -> None:
                 max_value=max(line[bar] for line in found),
                 help=_("Size of the state, or of the cached keys and values, for all heads of one layer in float32."),
             ),
-            _("Memory"): column.TextColumn(width=220, help=_("Constant part of the memory, and the part per token.")),
+            _("Memory"): column.TextColumn(width=220, help=_("Constant memory, and the memory that each token adds.")),
             _("Cheaper than softmax from"): column.TextColumn(
                 width=200,
                 help=_(

@@ -124,14 +124,14 @@ def notes(question: Question) -> str:
     """Return how the change is defined, and why a constant factor does not count."""
     return _(
         "- Every curve shows a head's value divided by the same head's value at the reference length. Training at "
-        "that length can compensate for a constant factor, so the factor does not matter. Dividing by any constant "
-        "gives the same curve.\n"
-        "- **Row sum**: the sum of a row's weights, averaged over queries. A row without a positive logit has the "
-        "sum 0.\n"
+        "that length can compensate for any constant factor, so only the shape of the curve matters.\n"
+        "- **Row sum**: the sum of a row's weights, averaged over queries. A row with no positive logit has a sum of "
+        "0.\n"
         "- **Output size**: the root mean square of the lengths of the output vectors, over all queries. It can "
-        "shrink even if the row sums stay the same, because averaging more different values gives a shorter vector.\n"
-        "- **Exponent** a: the curve is fitted with a multiple of nᵃ by least squares on logarithms. If a is 0, the "
-        "value does not change with n.\n"
+        "shrink even if the row sums stay the same, because averaging a larger number of different value vectors "
+        "gives a shorter vector.\n"
+        "- **Exponent** a: the exponent of the power law c·nᵃ that best fits the curve, by least squares on "
+        "logarithms. If a is 0, the value does not change with n.\n"
         "- Queries, keys and values come from the input, not from a model trained with squared ReLU."
     )
 

@@ -70,8 +70,8 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
         sentences.append(
             _(
                 "Dashed lines are floors: lower bounds on a variant's matrix error. A floor is the higher of two "
-                "errors: that of the best matrix with as many keys per row as the variant, and that of the best "
-                "matrix with the variant's rank."
+                "errors. The first is the smallest possible error of a matrix with as many keys per row as the "
+                "variant. The second is the smallest possible error of a matrix with the variant's rank."
             )
         )
     if any(cheaper_upwards(own) for attention, own in shown.items() if attention.variant.budget is not None):

@@ -68,5 +68,5 @@ def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
         _("**{name}** allows {share:.1%} of pairs.", **fields)
         if len(drawn) == 1
         else _("Sparsest: **{name}**, {share:.1%} of pairs.", **fields),
-        _("Never connects all pairs alone: **{names}**.", names=never) if never else "",
+        _("Variants that never connect all pairs by themselves: **{names}**.", names=never) if never else "",
     )

@@ -131,7 +131,7 @@ def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
             stack=words,
             share=percent(reached.shares[depth]),
         ),
-        _("It never connects all pairs, even if the stack is repeated.")
+        _("It never connects all pairs, however often the stack is repeated.")
         if reached.complete is None
         else _("It connects all pairs after {n} layers.", n=reached.complete),
     )
@@ -154,7 +154,7 @@ def _curves(found: Found, stack: Reach) -> None:
         curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), form=".1f", height=360),
         key="reach.curves",
         name="reach",
-        alt=_("Share of pairs connected against the number of layers"),
+        alt=_("Share of token pairs where one token can influence the other, by number of layers"),
     )
 
 

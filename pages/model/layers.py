@@ -143,8 +143,8 @@ def _beaten(found: Sequence[Both], floors: Sequence[Sequence[Both]]) -> str:
     if not floors or not reads or not copies:
         return ""
     return _(
-        "Its perplexity is lower than that of the baselines in {reads} of {n} layers, and its copying loss is "
-        "lower in {copies} of {m}.",
+        "In {reads} of {n} layers, its perplexity is lower than that of the baselines. In {copies} of {m} layers, its "
+        "copying loss is lower.",
         reads=sum(reads),
         n=len(reads),
         copies=sum(copies),

@@ -98,7 +98,7 @@ def words_of(first: tuple[str, ...], *, causal: bool) -> Control[tuple[str, ...]
             first,
             partial(read_words, causal=causal),
             lambda words: list(words) or ["none"],
-            describe_allowed=lambda: _("up to {n}, each once", n=current().swap_variants),
+            describe_allowed=lambda: _("up to {n} variants, each once", n=current().swap_variants),
         )
     )
 

@@ -36,8 +36,8 @@ def show(spec: TimingSpec) -> Run | None:
             help=None
             if fitting
             else _(
-                "No recorded run matches the chosen mode and causal setting. Run it on this machine, or load a run "
-                "from a file."
+                "No recorded run matches the chosen mode and causal setting. Start a run on this machine, or load a "
+                "run from a file."
             ),
         )
         _files()
@@ -65,7 +65,7 @@ def _files() -> None:
     state = st.session_state
     live = measured()
     if live is None:
-        st.caption(_("After a run on this machine, you can save it here."))
+        st.caption(_("After a run on this machine, you can save its results here."))
     else:
         export.download(_("Save the live run (JSON)"), lambda: to_json(live), "timing.json")
     st.file_uploader(

@@ -197,8 +197,8 @@ def choice_sentence(asked: int, same: int, *, causal: bool) -> str:
     if not asked:
         return _("No other block is selected, so every query attends only to its own block.")
     text = _(
-        "**{same} of {asked}** selected blocks ({share:.0%}) are also among the blocks with the largest "
-        "softmax weight.",
+        "**{same}** of the {asked} selected blocks ({share:.0%}) are also among the blocks with the largest softmax "
+        "weight.",
         same=same,
         asked=asked,
         share=same / asked,

@@ -26,8 +26,9 @@ def _gather(seen: Seen) -> Step:
     wide = perplexity(gather)
     sharpest = wide.argmin()
     message = _(
-        "The median map spreads its weight over the equivalent of {middle:.0f} equally weighted tokens out of "
-        "{n}. The narrowest map is feature {feature}. It gives {share:.0%} of its weight to “{token}”.",
+        "The weights in the median map are about as spread out as in a plain average of {middle:.0f} of the {n} "
+        "tokens. The narrowest map belongs to feature {feature}. This map gives {share:.0%} of its weight to "
+        "“{token}”.",
         n=n,
         middle=np.median(wide),
         feature=sharpest,

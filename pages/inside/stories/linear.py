@@ -150,8 +150,8 @@ def kernel_sentence(middle: float, heavy: float) -> str:
     """
     return paragraph(
         _(
-            "The median pair gets {middle:.2g}× its softmax weight. Among the {share:.0%} of pairs with the "
-            "most softmax weight, the median pair gets {heavy:.2g}×.",
+            "The median pair gets {middle:.2g}× its softmax weight. Among the {share:.0%} of pairs with the most "
+            "softmax weight, the median pair gets {heavy:.2g}× its softmax weight.",
             middle=middle,
             share=HEAVY,
             heavy=heavy,

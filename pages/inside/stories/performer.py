@@ -96,7 +96,10 @@ def _directions(seen: Seen) -> Step:
 
     return Step(
         title=_("Directions"),
-        mechanism=_("Random directions are drawn. Each direction gives one or two features for every query and key."),
+        mechanism=_(
+            "Random vectors, called directions, are drawn. Each direction gives one or two features for every "
+            "query and key."
+        ),
         formula=(
             r"w_f \sim \mathcal{N}(0, I_d)"
             if seen.setting("row_norms") == "chi"
@@ -324,8 +327,8 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
         ),
         _("The expected exponent is {expected}.", expected=number(-0.5, 1)) if row_norms == "chi" else "",
         _(
-            "With the most directions, the smallest error is {least} (**{best}** features). The error "
-            "of **trig** features is {trig}.",
+            "With the largest number of directions, the smallest error is {least} (**{best}** features). The error of "
+            "**trig** features is {trig}.",
             least=number(ends[best]),
             best=_(best[0]),
             trig=number(found["trig", True].middle[-1], 3),

@@ -153,8 +153,8 @@ def test_who_is_better_than_what_looks_at_nothing(perplexity, copied, reads, cop
     }
     told = layers.in_words(lines, [read(20), COPY], "single")
     assert told.endswith(
-        f"Its perplexity is lower than that of the baselines in {reads} of 1 layers, and its copying loss is lower in "
-        f"{copies} of 1."
+        f"In {reads} of 1 layers, its perplexity is lower than that of the baselines. In {copies} of 1 layers, its "
+        "copying loss is lower."
     )
     del lines["uniform"], lines["synthesizer~kind~random"]
     assert "baselines" not in layers.in_words(lines, [read(20), COPY], "single")
@@ -174,13 +174,9 @@ def test_from_which_budget_on():
 @pytest.mark.parametrize(
     ("perplexity", "copied", "told"),
     [
-        (
-            99.0,
-            9.0,
-            "perplexity is preserved at no tested value of window. Copying is preserved at no tested value of window.",
-        ),
-        (99.0, 1.0, "perplexity is preserved at no tested value of window. Copying is preserved for window ≥ 2."),
-        (20.0, 9.0, "perplexity is preserved for window ≥ 2. Copying is preserved at no tested value of window."),
+        (99.0, 9.0, "no tested value of window preserves the perplexity. No tested value of window preserves copying."),
+        (99.0, 1.0, "no tested value of window preserves the perplexity. Copying is preserved for window ≥ 2."),
+        (20.0, 9.0, "perplexity is preserved for window ≥ 2. No tested value of window preserves copying."),
         (20.0, 1.0, "perplexity is preserved for window ≥ 2. Copying is preserved for window ≥ 2."),
     ],
 )
