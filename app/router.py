@@ -1,4 +1,4 @@
-"""The router: runs the page settings, the shared input, the menu, the page header and the page on every rerun."""
+"""The router. On every rerun, it reads the shared input and draws the menu, the page header and the page."""
 
 from contextlib import suppress
 from functools import partial

@@ -1,4 +1,4 @@
-"""Bar charts: the same row of several matrices, and numbers of named things."""
+"""Bar charts: one query's attention weights under several variants, and one bar per label and series of numbers."""
 
 from collections.abc import Mapping, Sequence
 

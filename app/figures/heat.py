@@ -1,4 +1,7 @@
-"""Heat maps with a common axis of steps: blue cells are better than the reference, orange cells are worse."""
+"""Rows of coloured cells with one colour scale, for example a row per variant and a cell per layer.
+
+Blue cells are better than the reference, orange cells are worse.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""One strip of tokens per variant: changes before and after a position in two colours, unchanged tokens in grey."""
+"""One strip of cells per variant, a cell per token: how much each token's output changes when one token is replaced.
+
+Changes before and after the replaced token have different colours; unchanged tokens are grey.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 """The caches of the app, and the cached analysis functions that pages call.
 
-Cache keys are frozen specs and words, never arrays. Cached matrices are NumPy arrays. Records and models are shared
-between visitors and are never modified. All caches together hold ``cached_bytes``, and each cache has a number of parts
-of it. Analyses of long inputs wait for one lock, so that light pages stay fast. Longer work is a task (see
-``app/jobs/dispatch.py``).
+Cache keys are frozen records of settings, or words, never arrays. Cached matrices are NumPy arrays. Records and models
+are shared between visitors and are never modified. All caches together hold at most ``cached_bytes``, of which each
+cache may use a fixed share. Analyses of long inputs wait for one lock, so that pages with short inputs stay fast.
+Longer work runs as a task (see ``app/jobs/dispatch.py``).
 """
 
 import threading

@@ -1,4 +1,7 @@
-"""Runs tasks in workers, on a cluster or in this process. Visitors take fair turns, and equal tasks run once."""
+"""Runs tasks, the units of a long computation, in worker processes, on a cluster or in this process.
+
+Visitors take fair turns, and a task that several visitors request runs once.
+"""
 
 import os
 import uuid

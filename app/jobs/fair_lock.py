@@ -1,4 +1,7 @@
-"""A lock for heavy work: admits a bounded number of threads, fairly between visitors, and timed work alone."""
+"""A lock around heavy work. It admits a bounded number of threads and serves visitors in fair turns.
+
+Timed work is admitted alone, so that no other work of this process slows it down.
+"""
 
 import heapq
 import threading

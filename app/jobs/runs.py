@@ -1,4 +1,4 @@
-"""Long runs on a page: started with the page or by a button, drawn as rows arrive, stopped and continued.
+"""Long measurements ("runs") on a page: started by the page or a button, drawn as results arrive, stopped, continued.
 
 A run takes an experiment's tasks and returns rows of any kind. ``dispatch.executor`` decides where a task runs.
 """

@@ -1,6 +1,6 @@
-"""The card of the current lesson: the step, its question, and the answer on request.
+"""The card at the top of a page that shows the current step of a lesson, its question and, on request, its answer.
 
-The answer is drawn after the page, which has then computed it.
+The card is drawn before the page and its answer after the page, because the page computes the answer's numbers.
 """
 
 import html

@@ -1,10 +1,10 @@
 """A board of all matrices of a comparison, with linked crosshair and zoom, exact values on hover and a pinned row.
 
 Values are sent as 16-bit floats, scaled by a power of two per panel so that the largest magnitude is just below 2^16.
-This keeps 11 significant bits over nine decades below the largest value, and fewer bits below that. A number shown
-with three digits is off by at most one in the third digit. Powers of two, such as a weight of 1, are exact. Positive
-values never become zero, and NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.1 MB; only changed
-panels are sent.
+This keeps 11 significant bits over nine decades below the largest value, and fewer bits below that. A number shown with
+three digits is off by at most one in the third digit. Powers of two, such as a weight of 1, are exact. Positive values
+never become zero, and NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.1 MB; only changed panels are
+sent.
 """
 
 import weakref

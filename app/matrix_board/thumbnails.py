@@ -1,4 +1,4 @@
-"""Thumbnails of softmax for every head of a model, for choosing a head."""
+"""Small pictures of softmax's attention matrix in every head of a model, from which the visitor chooses a head."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass

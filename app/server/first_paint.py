@@ -1,6 +1,6 @@
 """Middleware that puts the app's styles and the server's address into the HTML page.
 
-Styles sent by a rerun arrive after the content that they move.
+Without it, the styles would arrive with the first rerun, after the content, and the content would jump.
 """
 
 from functools import cache

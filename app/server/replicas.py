@@ -1,8 +1,8 @@
-"""Several processes of the app behind one proxy: ``attention-lab --replicas 2``.
+"""Several processes of the app, the replicas, behind one proxy: ``attention-lab --replicas 2``.
 
-One process is one interpreter, which runs one visitor's page at a time. A parent imports and loads everything and then
-forks the replicas and the process that forks workers for all of them. The forks share the parent's memory, and a
-process that dies is restarted within seconds.
+One process has one Python interpreter, which runs one visitor's page at a time. A parent process imports and loads
+everything, and then forks the replicas and the process that forks workers for all of them. The forks share the parent's
+memory, and a process that dies is restarted within seconds.
 """
 
 import contextlib

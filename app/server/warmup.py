@@ -1,4 +1,4 @@
-"""Functions that load what a process of the app needs before its first visitor."""
+"""Loads the modules and the default model before the first visitor, and computes what a first visit shows."""
 
 import contextlib
 import importlib

@@ -1,4 +1,7 @@
-"""Animation of an option: it advances frame by frame until it is stopped, ends, or its page is closed."""
+"""Animation of an option: a timer advances its value frame by frame, for example along the tokens of a text.
+
+It ends at the last value, when the visitor stops it, or when they close the page.
+"""
 
 import time
 from dataclasses import dataclass

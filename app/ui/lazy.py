@@ -1,4 +1,4 @@
-"""Forms and expanders whose content is built once they are open. Building all of it would take most of each rerun."""
+"""Popovers and expanders whose content is built only while they are open, because building all of it is slow."""
 
 import re
 from collections.abc import Callable

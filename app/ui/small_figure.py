@@ -1,4 +1,4 @@
-"""A small figure without axes: lines or bars that show a shape, as one SVG picture."""
+"""A small figure without axes, as one SVG picture: lines or bars that show the shape of a result."""
 
 import base64
 import math

@@ -1,4 +1,4 @@
-"""Widgets for choosing variants and their settings; each widget is built from the declaration of a setting."""
+"""The widgets that choose variants and change their settings. A setting's declaration determines its widget."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress

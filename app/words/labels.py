@@ -1,4 +1,4 @@
-"""Names on screen of variants, settings, references, tokens and families."""
+"""The names on screen of variants, their settings, their families, the references of their errors, and tokens."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""The Decay chapter: the attention weight of an early token in later rows.
+"""The Decay chapter of the Causal page: how much weight later tokens still give to an early token.
 
 It compares linear attention, with and without decay or gates, and softmax attention.
 """

@@ -1,4 +1,7 @@
-"""The gate of the Decay chapter: a data-dependent decay per token, with its options, sentence, chart and code."""
+"""The gate in the Decay chapter of the Causal page: for each token, it decides how much of the past is kept.
+
+This module has the gate's options, its names and its chart.
+"""
 
 import numpy as np
 import streamlit as st

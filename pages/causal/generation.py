@@ -1,4 +1,7 @@
-"""The Generation chapter: memory and time per new token, with a key-value cache and with constant recurrent states."""
+"""The Generation chapter of the Causal page: memory and time per new token.
+
+It compares a key-value cache, which grows with the text, with recurrent states of constant size.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

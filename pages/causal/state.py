@@ -1,4 +1,4 @@
-"""The State view: the recurrent state of a variant as it grows token by token."""
+"""The State view of the Causal page: the numbers that a recurrent variant keeps, updated token by token."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""The board of all claims by article: verdict, finding and a small figure on each card, drawn as results arrive."""
+"""The board of the Claims page: one card per claim, grouped by article, with verdict, finding and a small figure.
+
+Cards are drawn as results arrive.
+"""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence

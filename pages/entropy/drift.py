@@ -1,4 +1,7 @@
-"""The Length transfer view: how squared ReLU's rows and outputs change at lengths other than a reference length."""
+"""The Length transfer view: how row sums and output sizes change at lengths other than a reference length.
+
+It compares squared ReLU under several divisors ("normalisers") with softmax. The visitor chooses the reference length.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

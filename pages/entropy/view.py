@@ -1,4 +1,7 @@
-"""The parts that all views of the Entropy page share: the sweep, its sentence, chart, table, definition and export."""
+"""The class of all views of the Entropy page. A view measures several lengths or settings and shows the results.
+
+Results are shown as a sentence, a chart, a table, definitions and downloads.
+"""
 
 import pprint
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""The sweep behind each view, drawn while it runs, with its summary and download, and what the views' lines share."""
+"""The class of all views of the Error page. A view measures the error of each variant over one quantity.
+
+The quantity is the cost, the budget or the length. The chart is drawn while the measurement runs; a summary and
+downloads follow. The functions draw the parts that all views share: axis ends, ticks and curves.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

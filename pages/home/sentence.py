@@ -1,4 +1,7 @@
-"""The live sentence on the Home page: what one word attends to under softmax and cheaper variants, at every budget."""
+"""The live sentence on the Home page: which words one word attends to, under softmax and under cheaper variants.
+
+A slider changes each variant's budget, the setting that trades cost for accuracy.
+"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Options of the Inside page: the variant, the current step, and the choices that single steps offer."""
+"""Options of the Inside page: the variant, the current step, and the choices within single steps."""
 
 import streamlit as st
 

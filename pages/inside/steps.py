@@ -1,4 +1,4 @@
-"""Step navigation of the Inside page, and the drawing of the current step."""
+"""The tabs of the steps on the Inside page, and the drawing of the current step."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Types of a story: a computed variant on one head, and the steps that explain it."""
+"""The types of a story, the step-by-step explanation of a variant: the variant computed on one head, and the steps."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

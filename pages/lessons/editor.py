@@ -1,4 +1,4 @@
-"""The lesson editor: the steps in order, the text and question of each step, and the lesson's file and link."""
+"""The lesson editor: the list of steps, the text and question of one step, and the lesson's file and link."""
 
 import re
 from dataclasses import replace

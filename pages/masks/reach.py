@@ -1,4 +1,7 @@
-"""The reach of a stack of patterns: the layer that first connects each pair, and how one token's reach grows."""
+"""How far information travels through a stack of layers: the layer that first connects each pair of tokens.
+
+A chart shows how many tokens one token can reach after each layer.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

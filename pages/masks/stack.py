@@ -1,4 +1,4 @@
-"""The editor for a stack of layers from variants with patterns: presets, and adding and removing layers."""
+"""The editor of the stack of layers on the Masks page: presets, and adding and removing layers."""
 
 from functools import partial
 

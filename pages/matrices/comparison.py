@@ -1,4 +1,4 @@
-"""The comparison of the chosen variants' matrices, on the same queries, keys and values, on one board."""
+"""The comparison on the Matrices page: the chosen variants' matrices for the same input, side by side on one board."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

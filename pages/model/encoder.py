@@ -1,4 +1,4 @@
-"""The Embeddings view: the drift of an encoder's sentence embeddings, and the ranking of sentences by similarity."""
+"""The Embeddings view: how a replacement changes an encoder's sentence embeddings and the ranking by similarity."""
 
 from collections.abc import Sequence
 

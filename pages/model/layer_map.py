@@ -1,4 +1,4 @@
-"""Two heat maps for the replacement of one layer at a time: a row per variant, a cell per layer."""
+"""Two heat maps, of perplexity and of copying, for the replacement of one layer at a time: a row per variant."""
 
 import math
 from collections.abc import Mapping, Sequence

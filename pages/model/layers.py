@@ -1,4 +1,4 @@
-"""The Layers view: perplexity and copying against the number of replaced layers, or with one layer replaced."""
+"""The Layers view: perplexity and copying over the number of replaced layers, or with one replaced layer at a time."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The options and controls of the Model page, and the measurement that they describe."""
+"""The options and widgets of the Model page, and the ``Question``: the measurement that the options describe."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

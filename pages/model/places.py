@@ -1,4 +1,4 @@
-"""The variants that replace softmax: a button with settings for each, and a form that adds more."""
+"""The variants that replace softmax on the Model page: a button with settings for each, and a form that adds more."""
 
 from contextlib import suppress
 from functools import partial

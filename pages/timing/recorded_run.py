@@ -1,4 +1,4 @@
-"""The choice of the run that is compared with the live run: one that ships with the lab, one from a file, or none."""
+"""The choice of a second run to compare with the run on this machine: one in the app, one from a file, or none."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The results of the runs: the sentence, the charts, the table and the download."""
+"""The results of timing runs: sentence, charts, table and download."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Line charts, with bands for spread and dashed lines for baselines.
+"""Line charts. A band around a line shows the spread of repeated measurements; dashed lines are baselines.
 
 Each line has its name at its end. Bands are hidden unless a figure has only one: ``app/page_script/charts/lines.js``
 shows the band of the line under the pointer and greys out the other lines.

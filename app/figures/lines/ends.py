@@ -1,4 +1,4 @@
-"""Names at the ends of lines, placed as near to the ends as possible without overlap."""
+"""The names of a chart's lines, written at the ends of the lines and moved apart until no two names overlap."""
 
 import re
 import textwrap

@@ -1,4 +1,4 @@
-"""The part that only timing charts have: a stamp with the machines' names below the chart."""
+"""The small lines of text below a timing chart that name the machines on which the times were measured."""
 
 import html
 from collections.abc import Sequence

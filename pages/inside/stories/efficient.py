@@ -1,4 +1,7 @@
-"""Story of efficient attention: what each feature gathers over the tokens, and how queries mix the features."""
+"""Efficient attention, explained step by step on the Inside page.
+
+The steps show what each feature gathers from the tokens, and how queries mix the features.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Story of Performer: random directions, their features, and how well features estimate the exponential."""
+"""Performer, explained step by step on the Inside page.
+
+The steps show random directions, their features, and how well the features estimate the exponential.
+"""
 
 from dataclasses import replace
 
