@@ -1,4 +1,4 @@
-"""The measured cases: every registered variant with the settings of its peers, and further forms of some variants."""
+"""The measured cases: every registered variant, with the settings that other implementations use, and further forms."""
 
 import math
 from collections.abc import Iterable, Mapping

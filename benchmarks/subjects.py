@@ -1,4 +1,4 @@
-"""The timed subjects: full attention, each variant, its lower bound, its peers, and its explicit matrix times v."""
+"""The subjects that the benchmark times: full attention, each variant, its lower bound, its peers, and its matrix."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Counting of a computation's multiply-adds, peak memory and largest tensor.
+"""Counts the multiply-adds, the peak memory and the largest tensor of a computation.
 
 Counts do not depend on the machine or its load, so cost formulas are checked against them.
 

@@ -1,4 +1,4 @@
-"""The machine: its devices, its thread counts, and the stamp that is saved with each measurement."""
+"""A description of this machine: its devices, its thread counts, and the stamp that is saved with each measurement."""
 
 import os
 import platform

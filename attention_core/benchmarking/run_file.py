@@ -1,7 +1,7 @@
 """Timing runs as JSON files: saving, reading, and the recorded runs that are part of the package.
 
 The schema is ``Document`` with the records in it. Unknown fields are ignored, so that files of a later version can be
-read. A field added later needs a default, so that older files can still be read. A file that does not fit is refused
+read. A field added later needs a default, so that older files can still be read. Reading any other file raises an error
 with one sentence.
 """
 

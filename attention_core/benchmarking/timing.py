@@ -1,4 +1,4 @@
-"""The calls to time, on queries, keys and values of one size: forward, forward and backward, or one decode step."""
+"""The calls that a timing run measures: forward, forward and backward, or the decoding of one more token."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The ``Claim`` class: a statement from an article, an experiment on the visitor's input, and a rule that judges it.
+"""The ``Claim`` class: a statement from an article, an experiment that tests it on an input, and a rule that judges it.
 
 The experiment returns rows, numbers are computed from the rows, and the verdict is computed from the numbers. No
 outcome is stored in advance.

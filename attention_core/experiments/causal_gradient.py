@@ -1,4 +1,4 @@
-"""The gradient of causal linear attention: by running sums, by autograd through all states, and through the matrix."""
+"""The gradient of causal linear attention in three ways: running sums, autograd through all states, the full matrix."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

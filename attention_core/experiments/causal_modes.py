@@ -1,4 +1,4 @@
-"""Compare the outputs and the costs of a variant's causal algorithms on an input.
+"""Compares the algorithms for a variant's causal output: their results on an input, and their costs.
 
 The algorithms are the choices of a variant's ``mode``, in addition to the explicit n x n matrix.
 """

@@ -1,4 +1,4 @@
-"""The approximation error of each variant against its budget, and against length.
+"""The approximation error of each variant over its budget (the setting that trades cost for accuracy) or over length.
 
 The reference is softmax on the same queries, keys and values, or the variant's own ``reference`` if its record has one.
 """

@@ -1,4 +1,7 @@
-"""The likeliest next tokens before and after a swap, and the attention row that changed most."""
+"""The most probable next tokens before and after a variant replaces softmax, and the attention row that changes most.
+
+Only one token of a text is predicted.
+"""
 
 from dataclasses import dataclass
 

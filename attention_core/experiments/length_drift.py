@@ -1,7 +1,7 @@
-"""How the rows and outputs of squared ReLU change with n under each normalizer, relative to the length of training.
+"""How the rows and outputs of squared ReLU change with length under each normalizer, the number that divides a row.
 
-A constant factor is compensated by training, but a model cannot compensate a divisor that changes with n. So the
-meaningful quantity is a row's total, or an output's size, divided by its value at the length of training.
+Training compensates a constant factor, but a model cannot compensate a divisor that changes with n. So the meaningful
+quantity is a row's total, or an output's size, divided by its value at the length of training.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The lower bound on the error of an approximation: the error of the best matrix of the same rank or sparsity."""
+"""The floor of an error: the lowest error that any matrix of the same rank or with as many nonzero entries can have."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,8 @@
-"""Attention among tokens with similar hashes: buckets, chunks, and the union over several rounds.
+"""Attention among tokens with similar hashes (locality-sensitive hashing), in buckets and chunks, over several rounds.
 
-Each round gives every token a code, the number of its chunk. Query i attends to key j if ``0 <= code_i - code_j <= 1``,
-that is, to its own chunk and the previous one. The functions find these pairs without testing all n² pairs.
+Each round gives every token a code, the number of its chunk. Query i attends to key j if ``0 <= code_i - code_j <= 1``
+in some round, that is, to its own chunk and the previous one. The functions find these pairs without testing all n²
+pairs.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The scenarios of the load test, and the code that runs one against a server."""
+"""The scenarios of the load test (a number of visitors for a duration), and the code that runs one against a server."""
 
 import asyncio
 import random

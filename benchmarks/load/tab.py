@@ -1,4 +1,4 @@
-"""The connection of a browser tab: the page's address, cookies, the websocket, requests and their answers."""
+"""The connection of a simulated browser tab: the page's address, cookies, the websocket, requests and their answers."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""The simulated visitors: those who read pages and change settings, and those who start long runs."""
+"""The simulated visitors of the load test: those who read pages and change settings, and those who start long runs."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""The peers by name: other projects' implementations of attention."""
+"""The peers, other projects' implementations of attention that the benchmark compares with, by name."""
 
 from benchmarks.peers import compiled, gated, hugging_face, libraries, xformers_parts
 from benchmarks.peers.adaptor import Peer

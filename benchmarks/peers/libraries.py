@@ -1,7 +1,8 @@
-"""Peers from packages on PyPI. Each docstring says what its output should be if it differs from ours, and why.
+"""Peers (other implementations of attention) from packages on PyPI.
 
-Modules with projections get q, k and v through ``FixedProjection``. Those with a packed layout ``[B, n, H d]`` read
-heads as strided views and return a packed copy of n H d numbers, which counts in their time.
+Each docstring says what a peer's output should be if it differs from ours, and why. Modules with projections get q, k
+and v through ``FixedProjection``. Those with a packed layout ``[B, n, H d]`` read heads as strided views and return a
+packed copy of n H d numbers, which counts in their time.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""The query-key pairs that a variant allows on an input, and the part of its mask or pattern that allows each pair."""
+"""The query-key pairs that a variant allows on an input, and the variant's rule (primitive) that allows each pair."""
 
 from functools import reduce
 from operator import or_

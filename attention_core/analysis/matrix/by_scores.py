@@ -1,4 +1,7 @@
-"""Test whether a variant's weights depend on its scores only, so that a term added to the scores acts as a bias."""
+"""A numerical test of whether a variant's weights depend only on its scores ``q kᵀ / √d``, not on q and k themselves.
+
+If so, a term added to the scores acts as a bias.
+"""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Comparison of one variant's attention matrix with its reference, on one record."""
+"""Comparison of a variant's attention matrix with its reference, usually softmax, on one input's q, k and v."""
 
 import math
 

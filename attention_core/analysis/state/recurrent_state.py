@@ -1,4 +1,4 @@
-"""The state of a recurrent variant after each token, computed by the variant's own decoder."""
+"""The numbers that a recurrent variant keeps after each token (its state), computed by the variant's own decoder."""
 
 from collections.abc import Sequence
 from typing import Any

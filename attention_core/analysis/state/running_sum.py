@@ -1,4 +1,4 @@
-"""The sums over keys and values that one query of linear attention reads."""
+"""The sums over keys and values that linear attention computes once and that a query reads."""
 
 import numpy as np
 

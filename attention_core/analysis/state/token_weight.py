@@ -1,4 +1,4 @@
-"""The weight of an early token in later rows: linear attention without and with decay, and softmax as the reference."""
+"""The weight that later tokens give to one early token: in softmax, and in linear attention with and without decay."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Baselines for timing variants: torch's fused kernels, compiled masks, and third-party kernels."""
+"""Other kernels that variants are timed against: torch's fused attention, compiled masks, and third-party kernels."""
 
 import importlib.util
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
-"""The effect of a variant in a decoder: its losses on a text, its copying, and the error of its outputs.
+"""The effect of a swap: without training, a variant replaces softmax in some layers of a language model (a decoder).
 
-Without training, a variant replaces softmax in some layers of a decoder. Perplexity and copying measure different
-abilities, so both are measured together.
+Measured are the model's losses on a text, its copying of repeated tokens, and the error of the variant's outputs.
+Perplexity and copying measure different abilities, so both are measured together.
 """
 
 import time

@@ -1,4 +1,7 @@
-"""Gates: the share of a state that remains at each token, as logarithms. Models learn gates; here, a rule sets them."""
+"""Gates: the share of a recurrent state that remains at each token, as logarithms.
+
+Models learn gates; here, a rule computes them.
+"""
 
 import math
 from typing import Any, Literal

@@ -1,7 +1,8 @@
 """Causal kernel attention without an n x n matrix: by chunks, with all states in memory, or token by token.
 
-Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. A reference (see ``Features``) makes the state decay, or
-prevents overflow. For the normaliser, a column of ones is appended to the values, so it needs no separate state.
+Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. A reference (logarithms per token, see ``Features``) makes
+the state decay, or prevents overflow. For the normaliser, a column of ones is appended to the values, so it needs no
+separate state.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,7 @@
-"""Causal kernel attention with one constant decay, whose powers within a chunk are the same for every chunk."""
+"""Causal kernel attention in which every similarity is multiplied by γ to the power of the distance between its tokens.
+
+The powers of γ within a chunk are computed once, because they are the same for every chunk.
+"""
 
 from collections.abc import Callable
 from functools import partial

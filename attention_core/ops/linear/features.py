@@ -1,4 +1,7 @@
-"""Features of queries and keys, with exponential features kept in range by references, and their similarities."""
+"""Features of queries and keys, whose products are similarities.
+
+Exponential features are computed relative to a reference, a logarithm per token or feature, so that they stay in range.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple

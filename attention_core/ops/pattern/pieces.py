@@ -1,4 +1,8 @@
-"""Pieces of a pattern, each small enough to compute in one step: bands, residue classes of positions, and anchors."""
+"""Splits a sparse pattern into pieces that are each computed in one step, to bound memory.
+
+A piece belongs to a band around the diagonal, to the positions that are equal modulo a stride, or to the anchors, the
+first tokens, to which every query attends.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""The parts of explicit matrices: scores, positions, masks, softmax over the allowed pairs, normalised rows.
+"""The steps of attention with an explicit matrix: scores, positions, masks, softmax over the allowed pairs, row sums.
 
 The definitions of the variants, which tests compare with the fast algorithms, use these functions.
 """

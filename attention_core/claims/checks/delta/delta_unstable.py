@@ -1,4 +1,4 @@
-"""Claim: the delta rule is unstable if β‖k‖² exceeds 2, that is, if it removes more than twice what a key reads."""
+"""Claim: the delta rule is unstable if β‖k‖² exceeds 2: it then erases more than twice what a key retrieves."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

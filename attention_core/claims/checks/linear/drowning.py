@@ -1,4 +1,7 @@
-"""Claim: in plain linear attention late tokens outweigh early ones, and a decay changes which tokens keep weight."""
+"""Claim: in linear attention, the last tokens outweigh the first ones; with a decay, other tokens keep their weight.
+
+The claim compares plain linear attention, linear attention with decay (retention) and softmax.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Claim: Nyström attention in which every token is a landmark equals softmax."""
+"""Claim: Nyström attention equals softmax if every token is a landmark."""
 
 import math
 from collections.abc import Iterator, Sequence

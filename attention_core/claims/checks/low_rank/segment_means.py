@@ -1,4 +1,4 @@
-"""Claim: segment means serve Nyström attention about as well as k-means clusters do."""
+"""Claim: in Nyström attention, means of consecutive tokens are about as good landmarks as k-means clusters are."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Claim: replacing one middle layer shows little: even attention that ignores the keys does little harm there."""
+"""Claim: replacing attention in one middle layer says little, since even attention without keys does little harm."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Claim: block scores to second order find more of softmax's mass than mean keys do."""
+"""Claim: block scores of second order find blocks with more of softmax's weight than scores by the mean key do."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
