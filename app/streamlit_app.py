@@ -29,6 +29,6 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-# Level 4 takes less than half the time of level 9, during which no other visitor is served, for 5 % more bytes.
+# No other visitor is served during compression. Level 4 takes less than half the time of level 9, for 5 % more bytes.
 SMALLER = Middleware(GZipMiddleware, minimum_size=1024, compresslevel=4)
 app = st.App("main.py", lifespan=lifespan, middleware=[Middleware(Safety), SMALLER, Middleware(FirstPaint)])

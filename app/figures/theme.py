@@ -168,7 +168,7 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
                 look["tickformat"] = DECIMALS
             elif least >= 1 and most < LARGE:
                 look["tickformat"] = ".3~s"
-            else:  # Not prefixes such as "1µ", because most of these axes have no physical unit.
+            else:  # Powers of ten instead of prefixes such as "1µ", because most of these axes have no physical unit.
                 look["exponentformat"] = "power"
             if "tickvals" not in look and least < most <= least * 10**FEW:
                 look["dtick"] = "D2"

@@ -58,7 +58,7 @@ def strips(
     """
     ramps = DARK if dark else LIGHT
     n = len(labels)
-    sizes = np.full((2 * len(rows), n), np.nan)  # Every other row is left free for the title.
+    sizes = np.full((2 * len(rows), n), np.nan)  # The row above each strip stays empty, as room for its title.
     for i, strip in enumerate(rows):
         sizes[2 * i + 1] = strip.sizes
     with np.errstate(divide="ignore"):

@@ -199,7 +199,8 @@ class FairScheduler:
 
     def _end(self, job: Job) -> None:
         with self._changed:
-            # With the lock held, the place is still running this task. A request from now on starts the task again.
+            # While this thread holds the lock, the place cannot switch to another task, so it ends the right one. A
+            # later request for the task starts it again.
             if not job.wanted and job.place is not None and job.place.end():
                 self._drop(job)
 
@@ -209,7 +210,7 @@ class FairScheduler:
             error: BaseException | None = None
             try:
                 rows = place.run(job.experiment, job.task, job.mark_waiting, job.set_progress)
-            except BaseException as raised:  # any error is for the visitors who wait
+            except BaseException as raised:  # ``TaskHandle.rows`` raises it for the visitors who wait
                 error = raised
             with self._changed:
                 job.place = None
@@ -220,7 +221,7 @@ class FairScheduler:
                 else:
                     job.found.set_result(rows)
                 if job.found.done() and (error is not None or not job.wanted):
-                    self._drop(job)  # a new request may succeed
+                    self._drop(job)  # so that a new request computes the task again, which may succeed
         place.close()
 
     def _again(self, job: Job) -> None:

@@ -89,7 +89,8 @@ def address(lesson: Lesson, place: int, *, present: bool) -> str:
 
 def begin(lesson: Lesson) -> None:
     """Go to a lesson's first step, and end this run."""
-    LessonOptions.lesson.set(lesson)  # a lesson that is too long for a link stays in the session only
+    # The session needs the lesson too, because a long lesson does not fit into the link.
+    LessonOptions.lesson.set(lesson)
     navigation.go(*link(lesson, 1, present=LessonOptions.present.value))
 
 

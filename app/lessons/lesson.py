@@ -314,7 +314,7 @@ def write(lesson: Lesson) -> str:
 
 
 def _quoted(value: object) -> str:
-    # JSON strings are valid TOML strings, except for the character U+007F, which no lesson contains.
+    # A JSON string is also a valid TOML string, unless it contains the control character U+007F, which is removed.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "")
 
 

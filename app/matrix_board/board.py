@@ -219,7 +219,8 @@ def pack(
         "col_labels": col_labels,
         "heard": heard,
     }
-    return encode(header, b"".join(inside), digest=digested()), apart  # the header lists the digests of the parts
+    # The message needs no digest of its bytes, because its header lists the digests of all parts.
+    return encode(header, b"".join(inside), digest=digested()), apart
 
 
 def _pack_panel(
@@ -289,7 +290,9 @@ def _code(panel: Panel) -> Coded:
     sizes = np.abs(np.where(masked, np.float32(0), values))
     largest = float(sizes.max())
     fraction, power = np.frexp(largest)
-    carry = np.frexp(np.float16(fraction))[1]  # 1 if the fraction is rounded up to 1, which would become infinity
+    # A fraction close to 1 is rounded up to 1 as a half float. The carry of 1 then halves all values, because the
+    # largest would otherwise become infinite.
+    carry = np.frexp(np.float16(fraction))[1]
     exponent = int(power + carry) - _RANGE if largest else 0
     codes = np.ldexp(values, -exponent).astype("<f2").view("<u2")
     lost = (sizes > 0) & (codes & 0x7FFF == 0)

@@ -100,7 +100,7 @@ def mount(
     receiver(key=key, data=message, **callbacks)
     for name, part in (parts or {}).items():
         _PART(key=f"board_part.{key}.{name}", data=part)  # app/page_script/style.css hides elements with this prefix
-    # Sent as bytes: Streamlit would search a dictionary for tables.
+    # The settings are sent as bytes, because Streamlit would search a dictionary for tables.
     _SETTINGS(key=f"board_part.{key}", data=json.dumps({"board": key, **settings}).encode())
 
 

@@ -30,7 +30,7 @@ def small_figure(
     if not heights:
         return None
     low, high = min(heights), max(heights)
-    if bars:  # Keeps the smallest bar visible.
+    if bars:  # Bars start below the smallest value or at zero, so that the smallest bar stays visible.
         low, high = (low - 0.1 * (high - low or 1.0), high) if log_y else (min(low, 0.0), max(high, 0.0))
     right, room = WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE
 
