@@ -49,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             sys.stdout.flush()  # flushed here so that a broken pipe is still caught below
     except BrokenPipeError:
-        # Python flushes both streams again at exit, so they are redirected to the null device.
+        # The reader of the output has closed the pipe. Python flushes both streams once more at exit, which would raise
+        # this error again, so both are redirected to the null device.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (sys.stdout, sys.stderr):
             os.dup2(nowhere, stream.fileno())

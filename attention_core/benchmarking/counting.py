@@ -98,7 +98,8 @@ def _added_product_flops(into: Tensor, left: Tensor, right: Tensor, **_: object)
     return 2 * left.numel() * right.shape[-1]
 
 
-# torch's flop counter lacks the CPU attention kernels, sampled products, embedding bags and in-place products.
+# Formulas for operations that torch's flop counter does not know: the CPU attention kernels, matrix products at given
+# positions, embedding bags and in-place products.
 _ATEN = torch.ops.aten
 _FLOPS: dict[Any, Formula] = flop_registry | {
     _ATEN.baddbmm_: _added_product_flops,
@@ -139,7 +140,7 @@ class _Counter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # A guard against torch.compile, which is not used here, would import the compiler, which takes seconds.
+        # With True, torch would guard this mode against torch.compile and import the compiler, which takes seconds.
         return False
 
     def __torch_dispatch__(

@@ -73,7 +73,8 @@ class ExperimentInput:
             UntestableError: if the source is not a text.
             LabError: if the text is empty.
         """
-        text, whole = self.text, self.load(self.source, None).n  # another model may count differently
+        # The decoder's tokenizer may cut the text into another number of tokens than ``whole``.
+        text, whole = self.text, self.load(self.source, None).n
         return len(
             swap.text_tokens(
                 text, tokens=min(MAX_DECODER_TOKENS, self.longest) if self.longest < whole else MAX_DECODER_TOKENS

@@ -56,7 +56,8 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
     plain = registry.get("relu2", normalizer="fixed", base_length=1)
     rows: list[DriftRow] = []
     for head, (q, k, v) in enumerate(zip(*qkv.tensors, strict=True)):
-        # With a column of ones next to the values, one pass gives outputs and totals for all divisors.
+        # A column of ones next to the values makes the last column of the output the row's total. The results for all
+        # divisors follow from one pass.
         values = torch.cat([v, torch.ones_like(v[:, :1])], -1)
         squares, full = (
             attention.attend(q, k, values, causal=task.causal).double()

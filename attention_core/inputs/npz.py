@@ -27,7 +27,8 @@ NAME_CHARACTERS = 40
 """Maximum number of characters of each name in a message."""
 
 _DIRECTORY_ENTRY = b"PK\x01\x02"
-# Errors of zipfile on malicious bytes, and (by its documentation) of the literal parser that numpy's reader uses.
+# The errors that malicious bytes can cause: ``_ZIP_ERRORS`` in zipfile, and ``_HEADER_ERRORS`` in the parser of Python
+# literals that numpy's reader uses, according to that parser's documentation.
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,

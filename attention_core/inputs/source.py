@@ -41,7 +41,8 @@ class Source(ABC):
     layer = 0  # not a dataclass field, because TextSource has its own field
 
     def __repr__(self) -> str:
-        # Own positions are omitted, so that addresses, cache keys and code from before this choice stay the same.
+        # The repr of a source with its own positions does not mention them. Addresses, cache keys and code from before
+        # positions could be chosen thus stay the same.
         parts = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and not f.kw_only]
         return f"{type(self).__name__}({', '.join(parts)}{self._positions_code})"
 

@@ -99,7 +99,8 @@ class _Swap:
 
     def __init__(self, replacements: Mapping[nn.Module, Attends]) -> None:
         self.replacements = replacements
-        self._past: dict[nn.Module, Tensor] = {}  # earlier queries, if a text is read token by token
+        # A model that reads a text token by token passes only the new queries, so each module's queries are kept here.
+        self._past: dict[nn.Module, Tensor] = {}
 
     def __call__(
         self,

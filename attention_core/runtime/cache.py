@@ -71,7 +71,8 @@ class ByteLRUCache(Generic[T]):
         try:
             return future.result()
         finally:
-            # A raised error refers to this frame. A future kept here would refer to the error, and keep all its frames.
+            # If ``result`` raises, the error refers to this frame by its traceback. The frame must not refer to the
+            # future, which refers to the error: the cycle would keep all frames of the traceback in memory.
             del future
 
     def _is_made(self, key: Hashable, future: Future[T]) -> bool:

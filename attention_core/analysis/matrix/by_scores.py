@@ -27,7 +27,7 @@ def by_scores(attention: Attention) -> bool:
     """
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 2, TOKENS, SIZE, generator=generator, dtype=torch.float64)
-    # Close to the identity, so that the basis is well conditioned.
+    # Changing the basis of q and k leaves all scores unchanged. A basis close to the identity is well conditioned.
     basis = torch.eye(SIZE + MORE, dtype=torch.float64)
     basis += 0.2 * torch.randn(basis.shape, generator=generator, dtype=torch.float64)
     wider_q = torch.nn.functional.pad(q * ((SIZE + MORE) / SIZE) ** 0.5, (0, MORE)) @ basis

@@ -114,7 +114,7 @@ def gated_weights(q: Tensor, k: Tensor, logs: Tensor, feature_map: str) -> Tenso
         feature_map: a feature map of ``retention``.
     """
     passed = -logs.cumsum(0)[:, None]
-    if feature_map == "exp":  # factors per row cancel, so the gates can be added to the logarithms of the keys
+    if feature_map == "exp":  # e^k times a gate is e^(k + log gate); what remains is a factor per row, which cancels
         f = exponential_features(q, k + passed, causal=True)
     else:
         f = Features(MAPS[feature_map](q), MAPS[feature_map](k), passed)

@@ -62,7 +62,7 @@ def exponential_features(a: Tensor, b: Tensor, *, causal: bool, start: Tensor | 
         causal: whether only keys up to the query's own position are visible.
         start: the reference of the token before the first, ``[..., 1, C]``, if there is one.
     """
-    # Both shifts cancel in a normalised row, so they need no gradient.
+    # The shifts ``reference`` and ``row`` cancel when a row is divided by its sum, so they need no gradient.
     with torch.no_grad():
         reference = running_max(b) if causal else b.amax(-2, keepdim=True)
         if start is not None:
@@ -135,9 +135,8 @@ def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor,
     if f.reference.shape[-1] == 1:
         # One reference per token is common to all features, so its factor can multiply each pair after the sum.
         fade = (f.reference.mT - f.reference).clamp_(max=0)
-        fade = (
-            fade.exp().tril() if fade.requires_grad else fade.exp_().tril_()
-        )  # autograd does not allow this in-place change
+        # In place only without gradients, because autograd does not allow this in-place change.
+        fade = fade.exp().tril() if fade.requires_grad else fade.exp_().tril_()
         return (f.q @ f.k.mT).mul_(fade), q, k
     if rises_far(first, last):
         return _by_squares(f), q, k
@@ -159,7 +158,7 @@ def _by_squares(f: Features) -> Tensor:
     assert f.reference is not None
     n = f.q.shape[-2]
     missing = (1 << (n - 1).bit_length()) - n
-    # Pad to a power of two: references by their last value, features by zeros.
+    # Blocks double in size, so n is padded to a power of two: references with their last value, features with zeros.
     ends = torch.cat([f.reference, f.reference[..., -1:, :].expand(*f.reference.shape[:-2], missing, -1)], -2)
     starts = torch.cat([ends[..., :1, :], ends[..., :-1, :]], -2)
     q, k = F.pad(f.q, (0, 0, 0, missing)), F.pad(f.k, (0, 0, 0, missing))

@@ -119,7 +119,8 @@ def restored(outs: Iterable[Tensor], like: Tensor, stride: int) -> Tensor:
     """Put the groups' outputs ``[X, classes, length, e]`` into the order of the tokens, ``[..., n, e]``."""
     first, *rest = outs
     result = first.new_empty(*like.shape[:-1], first.shape[-1])
-    # Autograd requires that each view is made after the previous write.
+    # Autograd does not allow writing to a view that is older than the last write, so ``residues`` makes each view just
+    # before it is written.
     for place, out in zip(residues(result, stride), [first, *rest], strict=True):
         place.copy_(out)
     return result

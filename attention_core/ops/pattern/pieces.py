@@ -59,7 +59,7 @@ def band(
     heads, n = like.shape[:2]
     for first, last in runs(n, block, before, after):
         rows, columns = extent(first, n, block, before, after)
-        bias = None  # free the bias of the previous run
+        bias = None  # frees the bias of the previous run before the next one is made
         if allowed is not None:
             bias = _by_distance(allowed, rows, columns, like)
         most = heads * share(n) // len(rows)

@@ -161,7 +161,7 @@ class _Union(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:  # noqa: ANN401 - torch's own context
         out: Tensor | None = None
         for piece in pieces(q, backward=False):
-            if out is None:  # allocated late: by now the generator has freed its temporary tensors
+            if out is None:  # allocated only now, because ``pieces`` has freed its temporary tensors by its first yield
                 out = q.new_empty(v.shape)
                 lse = q.new_empty(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
             _merge(piece, out, lse, *piece.attend(q, k, v, scale))
@@ -200,7 +200,7 @@ def _merge(piece: Piece | Drawn, out: Tensor, lse: Tensor, found: Tensor, found_
     known.copy_(total)
     if place.dtype == old.dtype:
         place.mul_(old).addcmul_(found, new)
-    else:  # the sum is rounded to half precision once, at the end
+    else:  # with an output in half precision, the sum is rounded once, at the end
         place.copy_(place * old + found * new)
 
 

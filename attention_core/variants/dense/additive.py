@@ -33,7 +33,8 @@ def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     w = _judge(q, p)  # [d, 1]
     logits = w.new_empty(*q.shape[:-1], k.shape[-2])  # [..., n, n]
     for i, row in enumerate(q.split(1, -2)):
-        logits[..., i : i + 1, :] = _logits(row, k, w)  # collecting the rows for torch.cat would fragment the heap
+        # Each row is written into place, since collecting the rows for torch.cat would fragment the heap.
+        logits[..., i : i + 1, :] = _logits(row, k, w)
     return masked_softmax(logits, visible(q, causal=causal))
 
 

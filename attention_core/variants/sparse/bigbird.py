@@ -52,7 +52,7 @@ def random_keys(n: int, p: BigBirdParams, device: torch.device | None, *, causal
     keys = torch.empty(n, p.random_keys, dtype=torch.int32)
     for r in range(p.random_keys):
         keys[:, r] = torch.rand(n, dtype=torch.float64, generator=generator(p.seed, r)) * seen
-    keys.numpy().sort(-1)  # torch's sort would also return an int64 index of the same shape
+    keys.numpy().sort(-1)  # in place, because torch's sort would also allocate an int64 index of the same shape
     return keys.to(device)
 
 

@@ -128,7 +128,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bo
     for start, stop, sizes in stretches(q.shape[-2], p, causal=causal):
         for bucket in hashed(q, stop, sizes, p):
             same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
-            # A token's place in its bucket, or in the list sorted by (bucket, position).
+            # If causal, a token's place in its bucket; otherwise its place in the list sorted by (bucket, position).
             place = same.tril(-1).sum(-1) if causal else bucket.argsort(stable=True).argsort()
             chunk = place // p.bucket_size
             back = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # 0: the same chunk, 1: the previous one
