@@ -186,7 +186,8 @@ async def run(
 async def _look(watch: Watch, every: float) -> None:
     while True:
         await asyncio.sleep(every)
-        await asyncio.to_thread(watch.look)  # in a thread, as the kernel walks a gigabyte of memory pages
+        # In a thread, because this takes a while: the kernel walks a gigabyte of memory pages.
+        await asyncio.to_thread(watch.look)
 
 
 async def _pace(found: list[float]) -> None:
@@ -204,7 +205,7 @@ async def _check(server: str, found: list[float], log: Log) -> None:
                 (await client.get(f"{server}/_stcore/health")).raise_for_status()
             except (httpx2.HTTPError, OSError) as error:
                 log.errors[f"the health check fails: {type(error).__name__}"] += 1
-            finally:  # a request without an answer at the end of the run counts too
+            finally:  # also when the run ends: a request that still has no answer counts with its wait so far
                 found.append(time.monotonic() - began)
             await asyncio.sleep(max(0.0, 1.0 - found[-1]))
 

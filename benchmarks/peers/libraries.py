@@ -46,7 +46,7 @@ def performer(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, causal: bool = Fa
         similarity = f_q @ f_k.mT
         if not causal:
             return (similarity / similarity.sum(-1, keepdim=True)).to(v.dtype) @ v
-        # The causal form adds 1e-6 to every sum of key features.
+        # The library's causal form adds 1e-6 to every sum of key features, which changes the totals by 1e-6 Σ f_q.
         total = similarity.tril().sum(-1, keepdim=True) + 1e-6 * f_q.sum(-1, keepdim=True)
         return (similarity.tril() / total).to(v.dtype) @ v
 

@@ -278,7 +278,7 @@ def _explain() -> None:
 def _export(lines: Sequence[Line], token: int, chosen: ChosenInput, further: str) -> None:
     options = FadingOptions.now()
     own = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
-    # Lists, because a view of one column would keep all [n, n] weights in memory.
+    # The weights are copied into lists: an array of one column would be a view that keeps all [n, n] weights in memory.
     followed = [(line.word, line.found.weights.tolist()) for line in lines]
     header = (_("variant"), "j", "i", _("weight"))
 

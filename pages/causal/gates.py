@@ -53,7 +53,8 @@ def chosen() -> Gate | None:
     options = GateOptions.now()
     if options.gate == NONE:
         return None
-    # The seed affects only the drawn gate. A fixed 0 for the other kind keeps it a single cache entry.
+    # The seed affects only the gate with random weights. The other kind always gets the seed 0, so that its result is
+    # cached once, not once per seed.
     return Gate(kind=options.gate, decay=options.gate_decay, seed=options.gate_seed if options.gate == DRAWN else 0)
 
 

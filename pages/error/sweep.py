@@ -152,7 +152,8 @@ def curve(
         name,
         xs,
         [drawable(p.middle) for p in own],
-        # The edge of a band may be infinite where its middle is finite: the band then has no width there.
+        # The upper edge of the band may be infinite at a point with a finite middle. The band has no width there,
+        # because a chart cannot draw infinity.
         low=[p.low if math.isfinite(p.high) else p.middle for p in own] if spread else None,
         high=[p.high if math.isfinite(p.high) else p.middle for p in own] if spread else None,
         colour=palette.place(attention.key),

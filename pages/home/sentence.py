@@ -140,7 +140,7 @@ def _take(found: Budgets, turned: SentenceState) -> None:
 
 
 def _take_sentence() -> None:
-    HomeOptions.word.set(None)  # The index refers to a word of the old sentence.
+    HomeOptions.word.set(None)  # The chosen word is stored by its index, which is wrong for a new sentence.
 
 
 def _way(text: str) -> str:

@@ -80,7 +80,7 @@ def _take_preset() -> None:
 
 
 def _append(key: str) -> None:
-    # Two presses in quick succession may exceed the limit; the second is dropped.
+    # The stack is cut to its limit, because two quick presses of the button may exceed it before the page is redrawn.
     MasksOptions.stack.set((*MasksOptions.stack.value, key)[: current().stack_layers])
 
 

@@ -117,7 +117,7 @@ def show(found: Found) -> None:
         pinned=found.row,
         on_pin=_pin,
         on_turn=_turn,
-        # Each visitor's session keeps this callback while the page is open, so it holds the view but no matrices.
+        # Every session keeps this callback while the page is open, so it refers to the settings, not to the matrices.
         redraw=partial(_redraw, found.view, n, hidden=hidden, difference=difference),
         diverging=difference,
         ceiling=found.most_of_reference,

@@ -88,9 +88,9 @@ def _settings(control: Words, place: int, word: str) -> None:
 def _turn(control: Words, place: int, key: str, name: str, value: Value) -> None:
     words = list(control.value)
     if place >= len(words) or (attention := registry.from_word(words[place])).key != key:
-        return  # The variant was removed before the change arrived.
+        return  # The visitor has removed the variant in the meantime.
     turned = variant_picker.with_setting(attention, name, value).word
-    if turned not in words:  # A duplicate is not added.
+    if turned not in words:  # Otherwise the same variant with the same settings would be listed twice.
         words[place] = turned
         control.set(tuple(words))
 

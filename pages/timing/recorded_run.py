@@ -91,7 +91,8 @@ def _load() -> None:
     except ac.LabError as error:
         state["timing.refused"] = sentence(error)
         return
-    # The loaded run is selected, with its mode and causality, because the visitor wants to see it.
+    # A loaded file is selected immediately. The page also takes over its mode and causality, since it offers only runs
+    # that match these options.
     state[FILE] = run
     TimingOptions.recorded.set(LOADED)
     TimingOptions.mode.set(run.spec.mode)

@@ -185,8 +185,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
     if causal:
         return walk(partial(past, p=p), state, q, k, v)[0]
     before, _ = walk(partial(forth, p=p), state, q, k, v)
-    # ``before`` holds the sums of the walk forward. The walk back combines them with its own sums and stores the outputs
-    # in their memory, if the type is the same.
+    # ``before`` holds the sums of the walk forward. The walk back combines them with its own sums and stores the
+    # outputs in their memory, if the type is the same.
     into = before[..., : v.shape[-1]] if before.dtype == v.dtype else None
     return walk(partial(back, p=p), state, q, k, v, before, reverse=True, into=into)[0]
 
