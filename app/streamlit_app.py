@@ -10,7 +10,8 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-sys.path.insert(0, str(Path(__file__).parent.parent))  # Streamlit adds this folder to the path, not its parent.
+# Streamlit adds this file's folder to the import path. The packages of the project are in the parent folder.
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from app.server import malloc
 from app.server.first_paint import FirstPaint

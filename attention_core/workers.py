@@ -83,16 +83,16 @@ def warm_up() -> None:
     claims.discover()
     for module in pkgutil.iter_modules(experiments.__path__, f"{experiments.__name__}."):
         importlib.import_module(module.name)
-    with suppress(LabError):  # without the weights, tasks on synthetic input and uploads still run
+    with suppress(LabError):  # if the model is not installed, tasks on synthetic input and uploads still run
         from_text("Every worker has read this.", model="minilm")
     gc.collect()
-    gc.freeze()  # a collection in a worker would write to all these memory pages, and so copy them
+    gc.freeze()  # a collection in a worker would write to these objects, and so copy their memory pages
 
 
 def work(connection: socket.socket) -> NoReturn:
     """Run tasks in this worker process until the connection is closed."""
-    # Pages have priority; workers use what is left of the machine. A niceness value would not be enough: a worker
-    # would keep a processor for some milliseconds whenever a page's thread wakes, which is dozens of times per run.
+    # Pages have priority, and workers use the rest of the machine. A niceness value would not be enough: whenever a
+    # page's thread wakes, dozens of times per run, a worker would keep the processor for some milliseconds.
     with suppress(OSError):  # some containers forbid this
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -121,7 +121,8 @@ def strips(
 
 
 def _scale(ramp: Sequence[Colour]) -> list[list[object]]:
-    # The palest stop is the page's own colour. The scale starts above it to keep small changes visible.
+    # The palest colour of a ramp equals the page's background. The scale starts at a darker one, so that small changes
+    # stay visible.
     return [
         [i / 8, _css(colour)] for i, colour in enumerate(sample_ramp(ramp, np.linspace(0.35 / (len(ramp) - 1), 1, 9)))
     ]

@@ -146,7 +146,7 @@ class Worker(Place):
         if self._connection is None:
             self._connection = self._connect()
         try:
-            if self._ended:  # ``end`` was called while the worker started
+            if self._ended:  # another thread has called ``end`` while this one connected to the worker
                 raise EOFError
             # The task is pickled to bytes, which are pickled again. A task that the worker cannot unpickle then does
             # not break the stream, because the worker can still read the outer bytes completely.
@@ -260,7 +260,7 @@ class ClusterPlace(Place):
                 raise WorkerError(SCHEDULER) from error
             raise
         finally:
-            self._future = None  # the cluster keeps results as long as a future refers to them
+            self._future = None  # the cluster would keep the result in memory as long as a future refers to it
         return rows
 
     def end(self) -> bool:

@@ -248,7 +248,7 @@ def run_on_button(
     """
     run: Run[RowT] | None = st.session_state.get(f"{key}.run")
     if run is not None and run.is_running and run.request != request:
-        stop(key)  # the controls now request something else
+        stop(key)  # the visitor has changed a control, so that the page now requests another run
     going = run is not None and run.is_running
     # Both labels are one button with one key. A second button would move when the first goes away after it has lost the
     # focus, and a click would miss it.

@@ -137,7 +137,7 @@ class FairScheduler:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._jobs: dict[Hashable, Job] = {}
-        self._waiting: dict[Hashable, deque[Job]] = {}  # by visitor, in the order of their turns
+        self._waiting: dict[Hashable, deque[Job]] = {}  # the tasks of each visitor, in the order of turns
         self._changed = threading.Condition()
         self._threads = self._idle = 0
 
@@ -242,7 +242,7 @@ class FairScheduler:
             jobs = self._waiting.pop(visitor)
             job = jobs.popleft()
             if jobs:
-                self._waiting[visitor] = jobs  # at the end of the queue
+                self._waiting[visitor] = jobs  # a new entry of a dict is its last, so all other visitors go first
             for other in set(job.wanted):
                 self._forget(other, job)
             job.begun, job.place = True, place

@@ -20,7 +20,7 @@ from app.matrix_board.panel import Category, Panel
 from app.words.i18n import _
 
 _RANGE = 16  # half floats are below 2^16
-_MASKED = np.uint16(0x7E00)  # a single NaN code, so that the browser can compare codes
+_MASKED = np.uint16(0x7E00)  # of the many codes for NaN only this one is sent, so that the browser can compare codes
 _TINIEST = np.uint16(1)  # the smallest magnitude above zero
 
 

@@ -116,7 +116,7 @@ def _warm_up() -> None:
     from attention_core.errors import LabError
     from attention_core.inputs import models
 
-    disable_progress_bar()  # The progress bar would start a thread.
+    disable_progress_bar()  # The progress bar would start a thread, which would not survive the fork.
     wanted = os.environ.get("ATTENTION_LAB_THREADS")
     os.environ["ATTENTION_LAB_THREADS"] = "1"
     for model in models.BUILT_IN:  # Replicas and workers share what is loaded here; else each would load its own copy.

@@ -65,7 +65,7 @@ class Safety:
         return {
             "Content-Security-Policy": policy(),
             "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "same-origin",  # An address contains the visitor's text.
+            "Referrer-Policy": "same-origin",  # Other sites must not get the address, which has the visitor's text.
             "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
         }
 

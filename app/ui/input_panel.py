@@ -66,7 +66,7 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
         # ``restrict_to`` may have changed the layer, so the source is made again.
         qkv = cached.record(source := form.source(SharedOptions.now()) or source)
     except ac.LabError:
-        return  # The page shows the error, because it has room for a sentence.
+        return  # The page shows this error, because the sidebar has no room for a sentence.
     SharedOptions.head.restrict_to(range(AVERAGE, qkv.heads))
     drops = hides_special and not SharedOptions.special.value
     _head(source, qkv, special=not drops, open_heads=open_heads)

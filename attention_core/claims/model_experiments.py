@@ -192,7 +192,8 @@ def _reread(ids: tuple[int, ...], keys: int) -> float:
 
 @lru_cache(256)
 def _kept_weight(text: str, tokens: int, word: str) -> float:
-    from attention_core.inputs.models.recorder import record  # imports transformers, which is loaded by now
+    # Not at the top: the recorder imports transformers, which takes seconds. The model needs it in any case.
+    from attention_core.inputs.models.recorder import record
 
     loaded = models.load(swap.MODEL)
     ids = swap.text_tokens(text, tokens=tokens).ids

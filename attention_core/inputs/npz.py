@@ -80,7 +80,8 @@ class Npz:
             )
         if not data.startswith(b"PK"):
             raise InputError("{file} is not an .npz file. Save with np.savez(file, q=q, k=k, v=v).", file=file)
-        # Counted in the raw bytes, because opening a zip already builds an object for each entry of its directory.
+        # The members are counted in the raw bytes, before the file is opened: opening a zip already builds an object
+        # for each entry of its directory.
         most = current().upload_members
         if (count := data.count(_DIRECTORY_ENTRY)) > most:
             message = "{file} contains {count:,} arrays, more than {most}. Save only q, k and v."

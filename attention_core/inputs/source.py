@@ -38,7 +38,7 @@ class Source(ABC):
     made: ClassVar[bool] = False
     trained: ClassVar[bool] = True
     written: ClassVar[bool] = False
-    layer = 0  # not a dataclass field, because TextSource has its own field
+    layer = 0  # a plain attribute without annotation is not a dataclass field; only TextSource has a field for it
 
     def __repr__(self) -> str:
         # The repr of a source with its own positions does not mention them. Addresses, cache keys and code from before

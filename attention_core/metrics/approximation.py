@@ -132,7 +132,7 @@ def _heaviest(weights: Tensor, k: int) -> Tensor:
     known = weights.detach().cpu()
     if known.dtype.itemsize < torch.float32.itemsize:
         known = known.float()  # numpy has no bfloat16
-    # np.partition does not sort the rest, and takes a fifth of the time of topk.
+    # The k-th largest entry is found by np.partition, which sorts nothing else and takes a fifth of topk's time.
     least = np.partition(known.numpy(), -k, -1)[..., -k, None]
     return (weights >= torch.from_numpy(least).to(weights)) & (weights > 0)
 

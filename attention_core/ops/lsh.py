@@ -55,7 +55,8 @@ def hash_buckets(x: Tensor, sizes: Sequence[int], seed: int, number: int) -> Ten
     near = x @ normal((x.shape[-1], sum(halves)), seed, x, number)
     bucket = torch.zeros(x.shape[:-1], dtype=torch.int64, device=x.device)
     for half, part in zip(halves, near.split(halves, -1), strict=True):
-        # The largest entry of [y; -y] is the largest |y|, in the first half if y is positive, else in the second.
+        # The argmax of [y; -y] is computed without making [y; -y]: it is the place of the largest |y|, in the first
+        # half if that entry is positive, otherwise in the second.
         best = part.abs().argmax(-1, keepdim=True)
         bucket = bucket * 2 * half + (best + half * (part.gather(-1, best) < 0)).squeeze(-1)
     return bucket

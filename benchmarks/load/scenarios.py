@@ -223,7 +223,7 @@ async def cost(server: str, roots: Sequence[int], *, moves: int = 48, seed: int 
         LostError: if the server closes the connection, or a page shows an exception.
     """
     for page in COSTED:
-        await _opened(server, page)  # fills the caches that later visitors find
+        await _opened(server, page)  # fills the server's caches, so that the costs below do not include that work
         openings = [await _spent(roots, _opened(server, page)) for _ in range(OPENINGS)]
         first, second = (Tab(server, page) for _ in range(2))
         new, again = [await _moved(tab, random.Random(f"{seed} {page}"), moves, roots) for tab in (first, second)]

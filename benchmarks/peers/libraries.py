@@ -162,7 +162,7 @@ def flash(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     module.norm, module.to_qk, module.to_out = nn.Identity(), nn.Identity(), nn.Identity()
     module.to_hidden = FixedProjection(torch.cat([folded(v), torch.ones_like(folded(v))], -1))
     module.qk_offset_scale = FixedProjection(folded(q) * (chunk / d) ** 0.5, folded(q) * d**-0.5, folded(k), folded(k))
-    # The module always adds its position bias; a scalar zero is the cheapest.
+    # The module always adds a position bias, so it gets the cheapest one, a scalar zero.
     module.rel_pos_bias = FixedProjection(torch.zeros(()))
     x = torch.zeros_like(folded(v))
     return Built(lambda: module(x))

@@ -157,7 +157,7 @@ def show(chosen: ChosenInput) -> None:
     waiting = {task.key: task for task in every if task not in known and not is_requested(task)}
     tasks = tuple(task for task in every if task.key not in waiting)
     top = st.container(key="claims-summary")
-    top.empty()  # Streamlit would not reserve the place of a container without elements.
+    top.empty()  # Streamlit reserves a container's place on the page only if it has an element.
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="claims-controls"
     ):

@@ -123,7 +123,7 @@ def _menu(control: Words, causal: bool) -> None:
 
 
 def _add_any(control: Words) -> None:
-    with suppress(ac.LabError):  # The browser may send an unknown word.
+    with suppress(ac.LabError):  # A message from the browser may name an unknown variant.
         if chosen := st.session_state[ANY]:
             _add(control, ac.get(chosen).word)
     st.session_state[ANY] = None

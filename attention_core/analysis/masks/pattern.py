@@ -115,7 +115,8 @@ def hashed(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bo
     seen = visible(qkv, attention, causal=causal)[head]
     rounds = found["order"].shape[-2]
     order, bucket, chunk = (found[name][head, min(number, rounds - 1)] for name in ("order", "buckets", "chunks"))
-    code = chunk + bucket if causal else chunk  # when causal, chunks of different buckets do not attend to each other
+    # If causal, chunks of different buckets do not attend to each other: adding the bucket keeps their codes apart.
+    code = chunk + bucket if causal else chunk
     behind = code[:, None] - code
     itself = torch.eye(qkv.n, dtype=torch.bool)
     same = (bucket[:, None] == bucket) & ~itself

@@ -133,8 +133,8 @@ def choose(
         ``bool [..., n, m]``, since a causal query may have fewer earlier blocks.
     """
     q, k = at_least_float32(q), at_least_float32(k)
-    # Subtracting one key from all keys adds the same number to all scores of a query. It prevents the rounding errors
-    # that a large common part of the keys would cause.
+    # The first key is subtracted from all keys, because a large common part of the keys would cause rounding errors.
+    # This changes all scores of a query by the same number, so it does not change the choice.
     k = k - k[..., :1, :]
     n, blocks = q.shape[-2], block_count(q.shape[-2], block)
     m = min(number, blocks - 1)

@@ -24,7 +24,7 @@ def landmarks(x: Tensor, m: int, method: str) -> Tensor:
     centres = pool(x, even_segments(x.shape[-2], m))
     if method == "segment_means" or m >= x.shape[-2]:
         return centres
-    # The mean is subtracted, because a large common part of the tokens would cause large rounding errors in distances.
+    # The mean is subtracted from all tokens, because a large common part would cause rounding errors in the distances.
     mean = x.mean(-2, keepdim=True)
     x, centres = x - mean, centres - mean
     for _ in range(LLOYD_ROUNDS):

@@ -111,7 +111,8 @@ def residues(x: Tensor, stride: int) -> Iterator[Tensor]:
     longer = x.shape[-2] % stride
     for group, size in ((x, longer), (x[:, longer:], stride - longer)):
         if size and group.shape[-2] >= size:
-            # One window for each multiple of the stride contains all classes of this group: [X, length, e, classes].
+            # ``unfold`` makes one window per multiple of the stride. Place c of each window belongs to class c of this
+            # group: [X, length, e, classes].
             yield group.unfold(-2, size, stride).permute(0, 3, 1, 2)
 
 

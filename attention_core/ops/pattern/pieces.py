@@ -131,7 +131,8 @@ def class_elements(n: int, stride: int) -> int:
 
 
 def _class_view(heads: slice, start: int, size: int, stride: int, chosen: range) -> Callable[[Tensor], Tensor]:
-    # One window for each multiple of the stride contains all classes of the group: [x, length, e, classes].
+    # ``unfold`` makes one window per multiple of the stride. Place c of each window belongs to class c of the group:
+    # [x, length, e, classes].
     return lambda x: x[heads, start:].unfold(-2, size, stride).permute(0, 3, 1, 2)[:, chosen.start : chosen.stop]
 
 

@@ -22,7 +22,8 @@ from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.ops.softmax.partial import Part, part_forward, share_backward
 
 with warnings.catch_warnings():
-    # torch warns once that sparse tensors are in beta; only products at given positions are used here.
+    # torch warns at the first sparse tensor that these are in beta. This call triggers the warning and ignores it; the
+    # module uses sparse tensors only for products at given positions.
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor([0, 0], [], [], (1, 1))
 
@@ -125,7 +126,8 @@ class Drawn(CompactRepr):
         """Return the products of each query's row of ``x`` with the rows of ``y`` at its keys, ``[r, ρ]``."""
         rows, each = self.places.shape
         x, y = at_least_float32(x[self.head, self.rows]), at_least_float32(y[self.head])
-        if x.device.type != "cpu" or each > len(y):  # torch allows at most one entry per column
+        # The sparse product below runs on the CPU only, and allows at most one entry per column in each row.
+        if x.device.type != "cpu" or each > len(y):
             return (x @ y.mT).gather(-1, self.places.long())
         first = torch.arange(0, rows * each + 1, each, dtype=torch.int32, device=x.device)
         zeros = x.new_zeros(rows * each)

@@ -64,7 +64,7 @@ def hashed(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams) -> l
 
 def found(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Return the pairs that a round finds, ``bool [..., n, n]``, given its buckets ``[..., n]`` and equal buckets."""
-    # If causal, each bucket is cut separately; otherwise the list sorted by (bucket, position) is cut.
+    # If causal, each bucket is cut into chunks separately; otherwise the list sorted by (bucket, position) is cut.
     place = same.tril(-1).sum(-1) if causal else lsh.order(lsh.order(bucket))  # [..., n]
     chunk = place // p.bucket_size
     behind = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # [..., n, n]

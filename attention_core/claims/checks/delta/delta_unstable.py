@@ -75,7 +75,7 @@ CLAIM = Claim(
     "2.1, the growth factor is more than {most} in every head. The claim holds if both conditions are met. It holds "
     "partly if only one is met.",
     bounds={"most": 1},
-    # The negative tolerance demands growth that is more than a rounding error.
+    # In the second condition, the negative tolerance demands more growth than a rounding error.
     verdict=parts(
         Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
         Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),
