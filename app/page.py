@@ -1,4 +1,4 @@
-"""The definition of a page, and the discovery of all pages under ``pages/``."""
+"""The ``Page`` record, by which a page declares its menu entry and its functions, and the discovery of all pages."""
 
 import importlib
 import pkgutil

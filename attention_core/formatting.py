@@ -1,4 +1,4 @@
-"""Number formatting for sentences, tables and figures, and the marker ``N_`` for messages to translate."""
+"""Formats numbers for sentences, tables and figures, and defines ``N_``, which marks messages for translation."""
 
 import math
 import re

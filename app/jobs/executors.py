@@ -1,4 +1,4 @@
-"""Executors of tasks: worker processes forked from a warm process, a Dask cluster, or threads of this process."""
+"""The processes that run tasks: workers forked from a warm process, a Dask cluster, or threads of this process."""
 
 import os
 import pickle

@@ -1,4 +1,7 @@
-"""A task queue that is fair between visitors, runs equal tasks once, and cancels tasks that no session waits for."""
+"""A task queue that is fair between visitors and runs a task once even if several visitors request it.
+
+It cancels tasks that no session waits for any more.
+"""
 
 import threading
 from collections import deque

@@ -1,4 +1,4 @@
-"""Drawing of a figure on a page, with the button that saves it as a picture."""
+"""Draws a figure on a page, with a button that saves it as a picture."""
 
 import base64
 from functools import cache

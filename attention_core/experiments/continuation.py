@@ -1,6 +1,7 @@
-"""Let a decoder continue a text, unchanged and with a variant in its layers, by greedy decoding or by sampling.
+"""Texts continued by a language model (a decoder), unchanged and with a variant in place of softmax in some layers.
 
-Continuations that the Model page opens with are recorded in one JSON file, so that visitors need not wait for them.
+The next token is the most probable one (greedy), or sampled. The continuations that the Model page shows first are
+recorded in one JSON file, so that visitors need not wait for them.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Time and memory of every variant against the number of tokens.
+"""Measured time and memory of every variant over the number of tokens.
 
 Every round visits all lengths and, at each length, all variants, with the order reversed each round. A temporary
 slowdown of the machine then affects all variants equally, and the first round already covers the whole chart.

@@ -1,4 +1,4 @@
-"""Readable labels for tokens, and the detection of tokens that are pieces of one character."""
+"""Readable labels for tokens, also for tokens that are only a part of one character."""
 
 import unicodedata
 from collections.abc import Sequence

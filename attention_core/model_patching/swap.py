@@ -1,4 +1,4 @@
-"""Replacement of the attention in a model's layers, for the calling context only.
+"""Replaces the attention in some layers of a model, for the calling thread only and until a block ends.
 
 The model's weights, configuration and code stay unchanged. The function that it attends through
 (``inputs.models.recorder``) reads the replacement of a layer from a context variable. Threads have separate contexts,

@@ -1,4 +1,4 @@
-"""Execution of a single task of any experiment, in the app's process, in a worker or on another machine."""
+"""Runs one task of any experiment, in the app's process, in a worker or on another machine."""
 
 import importlib
 from functools import cache

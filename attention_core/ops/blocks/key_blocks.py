@@ -1,4 +1,4 @@
-"""Blocks of keys: scores of blocks, the choice of a few blocks for each query, and attention to the chosen blocks.
+"""Blocks of consecutive keys: how a query scores them, chooses a few of them, and attends to the chosen ones.
 
 A query's own block is not scored, because the query always attends to it. If causal, only blocks before the query's own
 are scored, so that a later token changes no earlier selection.

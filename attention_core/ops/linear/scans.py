@@ -1,4 +1,4 @@
-"""Scans along the tokens: chunk by chunk with a state, or as a parallel prefix scan of all running results."""
+"""Loops over the tokens: chunk by chunk with a state that is passed on, or as a parallel prefix scan."""
 
 import math
 from collections.abc import Callable

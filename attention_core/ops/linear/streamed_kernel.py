@@ -1,4 +1,7 @@
-"""Kernel attention that computes features for one block of tokens at a time, from logarithms to avoid overflow."""
+"""Kernel attention whose features exist for one block of tokens at a time, to bound memory.
+
+Features are given as logarithms, so that they do not overflow.
+"""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Landmarks: a few means of tokens that represent all tokens."""
+"""Landmarks: a few means of tokens that represent all tokens, from consecutive segments or from k-means."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Attention with any rule for the weights, computed in blocks of queries: n² work without n² numbers in memory."""
+"""Attention with any rule for the weights, computed in blocks of queries, so that n² weights are never in memory."""
 
 import math
 from collections.abc import Callable, Iterator

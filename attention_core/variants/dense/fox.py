@@ -1,4 +1,4 @@
-"""Forgetting transformer: each logit is reduced by the accumulated forget gates between key and query.
+"""Forgetting transformer: each token has a forget gate, and a logit is reduced by the gates between key and query.
 
 A constant gate γ gives ALiBi with the slope -log γ, and a gate of 1 gives softmax.
 """

@@ -1,4 +1,4 @@
-"""Retention: linear attention in which each similarity is multiplied by γ for every token of distance.
+"""Retention: linear attention in which each similarity is multiplied by γ once per token between key and query.
 
 In plain linear attention, sums over earlier tokens do not decay. Here, they are multiplied by γ before each token is
 added; γ = 1 gives linear attention. RetNet divides a row by at least 1, so small similarities give a small output.

@@ -1,7 +1,7 @@
-"""Nyström attention: softmax factored through landmarks, with a pseudo-inverse in the middle.
+"""Nyström attention: softmax approximated by three small factors through landmarks (means of tokens).
 
-The starting value of the iterative inverse depends on the norms of each matrix separately, so that one example of a
-batch never changes the output of another.
+The middle factor is a pseudo-inverse. The starting value of the iterative inverse depends on the norms of each matrix
+separately, so that one example of a batch never changes the output of another.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""LoLCATs: exponentials as in softmax within a window, products of features beyond it, and one normaliser for both.
+"""LoLCATs: softmax's exponentials within a window, linear attention beyond it, and one normaliser for both.
 
 The exponentials are divided by the largest one in the window, so that adding a constant to a row's logits changes
 nothing, as in softmax. The window moves with the query, and tokens that leave it are added to a state of constant size.

@@ -1,4 +1,7 @@
-"""BigBird attention: a window, a few global tokens, and random keys that connect distant tokens in few steps."""
+"""BigBird attention: each query attends to a window, a few global tokens, and random keys.
+
+With the random keys, information reaches distant tokens in few layers.
+"""
 
 from collections.abc import Iterator
 from functools import partial

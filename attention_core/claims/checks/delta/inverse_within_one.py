@@ -1,4 +1,4 @@
-"""Claim: keys of length one keep every entry of the delta rule's inverse between -1 and 1."""
+"""Claim: with keys of length one, every entry of the matrix inverse in the delta rule is between -1 and 1."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

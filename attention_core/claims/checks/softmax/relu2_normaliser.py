@@ -1,4 +1,4 @@
-"""Claim: the row sums of squared ReLU grow more slowly than the n that divides them."""
+"""Claim: the row sums of squared ReLU grow more slowly than n, the number by which the rows are divided."""
 
 import math
 from collections.abc import Iterator, Sequence
