@@ -1,6 +1,6 @@
-"""Claim: in linear attention, the last tokens outweigh the first ones; with a decay, other tokens keep their weight.
+"""Claim: in linear attention, early tokens lose weight to later ones faster than in softmax, since no token decays.
 
-The claim compares plain linear attention, linear attention with decay (retention) and softmax.
+A decay changes which tokens have the most weight.
 """
 
 from collections.abc import Iterator, Sequence

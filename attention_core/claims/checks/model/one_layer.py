@@ -1,4 +1,7 @@
-"""Claim: replacing attention in one middle layer says little, since even attention without keys does little harm."""
+"""Claim: replacing attention in one middle layer says little about the variant, since attention hardly matters there.
+
+Even a replacement that ignores the keys does no harm.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
