@@ -203,7 +203,7 @@ def check(step: Step, place: int) -> None:
     Raises:
         LessonError: if the step's fields do not form one of the five kinds of questions.
     """
-    from app.lessons import answer  # imported here, as it imports all pages
+    from app.lessons import answer  # not imported at the top, because it imports all pages
 
     page, many = discover()[step.page], len(step.choices)
     rising = all(map(math.isfinite, step.bounds)) and [*step.bounds] == sorted({*step.bounds})
@@ -314,7 +314,7 @@ def write(lesson: Lesson) -> str:
 
 
 def _quoted(value: object) -> str:
-    # JSON strings are valid TOML strings, except for the character U+007F, which no lesson contains.
+    # A JSON string is also a valid TOML string, unless it contains the control character U+007F, which is removed.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "")
 
 

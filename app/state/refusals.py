@@ -1,4 +1,4 @@
-"""The notice about values of a link that were rejected."""
+"""The notice that lists the values of a link that were rejected, and what is shown instead."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

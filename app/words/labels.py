@@ -1,4 +1,4 @@
-"""Names on screen of variants, settings, references, tokens and families."""
+"""The names on screen of variants, their settings, their families, the references of their errors, and tokens."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -27,7 +27,7 @@ def tokens(labels: Sequence[str]) -> dict[str, Any]:
     """Return ``options`` and ``format_func`` for a widget that selects one of these tokens."""
 
     def name(i: int) -> str:
-        # An outdated value may belong to a longer text: Streamlit formats it before finding that it is not an option.
+        # The widget may still have an index from a longer text. Streamlit formats it before it rejects it.
         return f"{i}  {isolated(labels[i])}" if i < len(labels) else str(i)
 
     return {"options": range(len(labels)), "format_func": name}

@@ -1,4 +1,4 @@
-"""The Decay chapter: the attention weight of an early token in later rows.
+"""The Decay chapter of the Causal page: how much weight later tokens still give to an early token.
 
 It compares linear attention, with and without decay or gates, and softmax attention.
 """
@@ -282,7 +282,7 @@ def _explain() -> None:
 def _export(lines: Sequence[Line], token: int, chosen: ChosenInput, further: str) -> None:
     options = FadingOptions.now()
     own = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
-    # Lists, because a view of one column would keep all [n, n] weights in memory.
+    # The weights are copied into lists: an array of one column would be a view that keeps all [n, n] weights in memory.
     followed = [(line.word, line.found.weights.tolist()) for line in lines]
     header = (_("variant"), "j", "i", _("weight"))
 

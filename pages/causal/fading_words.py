@@ -1,4 +1,4 @@
-"""The lines of the Decay chapter, and the sentences about them."""
+"""The curves of the Decay chapter of the Causal page, and the sentences about them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

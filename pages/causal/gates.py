@@ -1,4 +1,7 @@
-"""The gate of the Decay chapter: a data-dependent decay per token, with its options, sentence, chart and code."""
+"""The gate in the Decay chapter of the Causal page: for each token, it decides how much of the past is kept.
+
+This module has the gate's options, its names and its chart.
+"""
 
 import numpy as np
 import streamlit as st
@@ -50,7 +53,8 @@ def chosen() -> Gate | None:
     options = GateOptions.now()
     if options.gate == NONE:
         return None
-    # The seed affects only the drawn gate. A fixed 0 for the other kind keeps it a single cache entry.
+    # The seed affects only the gate with random weights. The other kind always gets the seed 0, so that its result is
+    # cached once, not once per seed.
     return Gate(kind=options.gate, decay=options.gate_decay, seed=options.gate_seed if options.gate == DRAWN else 0)
 
 

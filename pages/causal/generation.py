@@ -1,4 +1,7 @@
-"""The Generation chapter: memory and time per new token, with a key-value cache and with constant recurrent states."""
+"""The Generation chapter of the Causal page: memory and time per new token.
+
+It compares a key-value cache, which grows with the text, with recurrent states of constant size.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -184,7 +187,7 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
     for group in group_by_size(rows):
         row, name = _first(group), name_of_group(group)
         colour = place(row.variant.partition("~")[0])
-        # On two logarithmic axes a rising line is bent, so it needs a point at each length.
+        # On two logarithmic axes, a constant plus a multiple of n is a bent curve, so it needs a point at each length.
         along = ends if row.grown_bytes else [ends[0], ends[-1]]
         sizes = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
         lines.append(Curve(name, along, sizes, colour=colour, marks=False))

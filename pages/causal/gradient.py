@@ -1,4 +1,4 @@
-"""The gradient of linear attention in the Training chapter: the memory of three ways to compute it."""
+"""The memory needed for the gradient of linear attention in three ways, in the Training chapter of the Causal page."""
 
 from collections.abc import Sequence
 

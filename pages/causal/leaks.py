@@ -1,4 +1,7 @@
-"""The Leaks view: the outputs that change when one token is replaced, which shows whether a variant is causal."""
+"""The Leaks view of the Causal page: which outputs change when one token is replaced.
+
+A variant leaks if an output before the replaced token changes: it uses later tokens and cannot generate text.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing

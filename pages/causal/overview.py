@@ -1,4 +1,7 @@
-"""The Overview: which variants can generate text, the memory that they need, and when they are cheaper than softmax."""
+"""The Overview chapter of the Causal page: which variants can generate text, and with how much memory.
+
+It also shows the length from which a variant is cheaper than softmax.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Sentences and formulas of the State view."""
+"""Sentences and formulas of the State view, which shows the numbers that a recurrent variant keeps between tokens."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The Training chapter: three causal algorithms with one answer, what they cost, and what their gradient keeps."""
+"""The Training chapter of the Causal page: three algorithms for the same causal output, and the cost of each."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""The Distance and RoPE view: softmax's weights and logits by distance, with RoPE, with ALiBi or with neither."""
+"""The Distance and RoPE view: softmax's weights and logits by the distance between query and key.
+
+It compares them with RoPE, with ALiBi and without either.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

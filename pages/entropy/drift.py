@@ -1,4 +1,7 @@
-"""The Length transfer view: how squared ReLU's rows and outputs change at lengths other than a reference length."""
+"""The Length transfer view: how row sums and output sizes change at lengths other than a reference length.
+
+It compares squared ReLU under several divisors ("normalisers") with softmax. The visitor chooses the reference length.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -81,7 +84,7 @@ def least(ends: Mapping[str, float]) -> str:
     """Return the fixed divisor with the smallest change; doubling and halving count as equal changes."""
     sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in ends.items()}
     first, second = sorted(sizes.values())[:2]
-    if second - first < 0.01:  # One per cent of the value is less than the width of the curves.
+    if second - first < 0.01:  # The best two differ by 1 %, less than the width of a curve on the chart.
         return _("No divisor clearly gives the smallest change.")
     return _("The change is smallest with **{divisor}**.", divisor=divisors()[min(sizes, key=sizes.__getitem__)])
 
@@ -112,7 +115,7 @@ def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object
         for measure, word in columns.items():
             each = found[measure][name]
             for i in (0, -1) if each.x else ():
-                if each.x[i] != base:  # The ratio at the reference length is 1 by definition.
+                if each.x[i] != base:  # At the reference length itself, the ratio is 1 by definition and says nothing.
                     line[_("{measure} at {n:g}", measure=word, n=each.x[i])] = number(each.middle[i], 3)
             law = fit_growth(each.x, each.middle) if min(each.middle, default=0) > 0 else None
             line[_("{measure}, exponent", measure=word)] = law and law.exponent

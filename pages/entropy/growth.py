@@ -1,4 +1,4 @@
-"""The Entropy H view: the entropy of each variant's rows against length, and what a lesson can ask about it."""
+"""The Entropy H view: the entropy of each variant's rows over the sequence length, and the numbers for lessons."""
 
 import math
 from collections.abc import Sequence

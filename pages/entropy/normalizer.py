@@ -1,4 +1,4 @@
-"""The Normaliser Z view: the row sums of softmax and squared ReLU before division, with fitted exponents."""
+"""The Normaliser Z view: a row's sum of weights before division, for softmax and squared ReLU, as the text grows."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The options of the Entropy page, and the measurement that they describe."""
+"""The options of the Entropy page, and the ``Question``: the measurement that the options describe on one input."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""The view of the error against the budget: each variant over its own setting, with its lower bound (floor)."""
+"""The view of the error over each variant's budget, the setting that trades cost for accuracy.
+
+Each line comes with its floor, the lowest error that any matrix of the same rank or sparsity can have.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The Error page in words: the sentence about the chosen axis, and notes on reading the chart."""
+"""Sentences of the Error page: a summary of the chart, and notes on how to read it."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

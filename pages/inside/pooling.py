@@ -1,6 +1,6 @@
-"""Steps shared by the variants that mix (pool) tokens.
+"""Steps that several explanations on the Inside page share, for variants that average neighbouring tokens (pooling).
 
-The steps show which tokens are mixed, how much accuracy mixing costs, and how it leaks information from later tokens.
+The steps show which tokens are averaged, how much accuracy that costs, and how later tokens leak into earlier outputs.
 """
 
 from collections.abc import Sequence

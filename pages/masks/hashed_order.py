@@ -1,4 +1,4 @@
-"""The view of how a hash sorts the tokens of a sequence, round by round."""
+"""The view that shows the tokens in the order into which a hash sorts them, round by round (Reformer)."""
 
 import numpy as np
 import streamlit as st

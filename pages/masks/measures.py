@@ -1,4 +1,4 @@
-"""The numbers of the Masks page that a lesson can ask about: of a variant's pattern, and of the reach of the stack."""
+"""The numbers of the Masks page that a lesson can ask about: of one variant's pairs, and of a stack of layers."""
 
 import attention_core as ac
 from app.jobs import cached

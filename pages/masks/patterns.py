@@ -1,4 +1,4 @@
-"""The patterns on the Masks page: which pairs each chosen variant allows, and by which primitive."""
+"""The pairs of tokens that each chosen variant allows on the Masks page, and which of its rules allows each pair."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sentences on how the matrices differ, each computed only from the numbers on screen."""
+"""Sentences on how far the matrices are from their references, computed only from the numbers on screen."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The Budget view: perplexity and copying against each variant's budget, and the loss against the text position."""
+"""The Budget view: perplexity and copying over each variant's budget, the setting that trades cost for accuracy."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The Forecast view: whether a variant's mean output error predicts its perplexity and its copying loss."""
+"""The Forecast view: whether the error of a variant's outputs predicts its perplexity and its copying loss."""
 
 import math
 from collections.abc import Sequence

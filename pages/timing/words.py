@@ -69,7 +69,7 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
     """
     if masked.high < 1:
         effect = _("**Masking alone saves time.**")
-    elif masked.low < 1:  # The quartiles lie on both sides of 1.
+    elif masked.low < 1:  # The quartiles lie on both sides of 1, which is softmax's own time.
         effect = _("**Masking alone has no clear effect.**")
     else:
         effect = _("**Masking alone saves no time.**")

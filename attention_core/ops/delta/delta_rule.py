@@ -1,4 +1,4 @@
-"""Settings and inputs of the delta rule, which erases what a key reads before a value is written under that key."""
+"""Settings and inputs of the delta rule, which erases what a key retrieves before it writes a value under that key."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,7 @@
-"""Gated DeltaNet: the delta rule on a state that decays by one factor per token before each update."""
+"""Gated DeltaNet: a state that decays at each token, and then replaces what the token's key retrieves by its value.
+
+The replacement is the delta rule. The decay of a token is one factor for the whole state.
+"""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Gated linear attention: linear attention on a state in which each channel decays by its own gate."""
+"""Gated linear attention: linear attention whose state decays at each token, each channel by its own factor (gate)."""
 
 import math
 

@@ -1,4 +1,7 @@
-"""Kimi delta attention: the delta rule on a state in which each channel decays by its own gate."""
+"""Kimi delta attention: the delta rule on a state in which each channel decays by its own gate.
+
+The delta rule replaces what a key retrieves from the state by the key's new value.
+"""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Scalar decay: linear attention without a normaliser, on a state that decays by one factor per token.
+"""Scalar decay: linear attention without a normaliser, whose state decays at each token by one factor, the gate.
 
 Mamba-2 calls this form state space duality. Lightning attention uses constant gates, and simple GLA computes a gate
 from each token. With a gate of 1, this is linear attention without feature map and normaliser. With the harmonic gate

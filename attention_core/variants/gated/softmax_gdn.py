@@ -69,7 +69,8 @@ def tokens(q: Tensor, centred: Tensor, cap: float, first: int = 0) -> Tokens:
     square = c.square().sum(-1, keepdim=True)
     long = square > cap * t
     step = torch.where(long, cap / torch.where(long, square, 1.0), 1 / t)
-    # The first gate has no effect: the first key is its own mean, so the state is still zero after it.
+    # The gate of the first token, 1 - 1/1 = 0, has no finite logarithm, so it gets the gate of the second. This has no
+    # effect: the first centred key is zero, so the state is still zero after it.
     gates = torch.log1p(-1 / t.clamp(min=2))
     return Tokens(q * scale, c, step, gates, step * (-gates).exp())
 

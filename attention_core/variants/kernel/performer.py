@@ -84,7 +84,7 @@ def directions(q: Tensor, p: PerformerParams) -> Tensor:
     draws = generator(p.seed)
     W = torch.randn(-(-m // d), d, d, generator=draws, dtype=torch.float64)
     if p.orthogonal:
-        # Lengths have their own draw, because they must not depend on the directions.
+        # The lengths are drawn separately, because they must be independent of the directions.
         lengths = torch.randn(W.shape, generator=draws, dtype=torch.float64).norm(dim=-1, keepdim=True)
         Q, R = torch.linalg.qr(W)
         # The signs of the diagonal of R make the decomposition unique, and Q uniform among all rotations.
@@ -139,7 +139,8 @@ def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
     """Return ``φ(q) (φ(k)ᵀ v)`` over ``φ(q) Σ_j φ(k_j)``; features exist for one block of tokens at a time."""
     walk = partial(streamed_attention, partial(phi, W=directions(q, p), p=p), causal=causal)
-    if wants_gradient(q, k, v):  # the backward pass recomputes the features, which is slower head by head
+    # With gradients, all heads run together: the backward pass recomputes the features, slower one head at a time.
+    if wants_gradient(q, k, v):
         return walk(q, k, v, size=1 if causal and p.mode == "recurrent" else None)
     return by_heads(partial(walk, size=block_size(p, causal=causal)), q, k, v, at_once=at_once(p, causal=causal))
 

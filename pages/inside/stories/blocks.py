@@ -1,4 +1,4 @@
-"""Story of block selection: block scores, the chosen blocks against the best blocks, and the missed mass."""
+"""Block selection, explained step by step on the Inside page: how blocks are scored and chosen, and what is missed."""
 
 from dataclasses import dataclass
 

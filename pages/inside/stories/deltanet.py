@@ -1,4 +1,7 @@
-"""Story of DeltaNet: overlapping keys, erasing before writing, and the write strength at which the state explodes."""
+"""DeltaNet, explained step by step on the Inside page.
+
+The steps show overlapping keys, erasing before writing, and the write strength at which the state explodes.
+"""
 
 import numpy as np
 import streamlit as st

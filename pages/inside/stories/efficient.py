@@ -1,4 +1,7 @@
-"""Story of efficient attention: what each feature gathers over the tokens, and how queries mix the features."""
+"""Efficient attention, explained step by step on the Inside page.
+
+The steps show what each feature gathers from the tokens, and how queries mix the features.
+"""
 
 import numpy as np
 
@@ -16,7 +19,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: the gathering map, the distributing map, their product, comparison with the reference."""
     ending = _("The rank of the matrix is at most {c}, the number of features.", c=seen.parts["gather"].shape[0])
     if seen.causal:
-        ending = ""  # The bound on the rank does not hold for a masked product.
+        ending = ""  # A causal mask can raise the rank of the product above the number of features.
     return _gather(seen), _distribute(seen), _product(seen), compare_with_reference(seen, ending)
 
 

@@ -1,4 +1,7 @@
-"""Story of linear attention: the feature map, its kernel, and the sum over keys that all queries share."""
+"""Linear attention, explained step by step on the Inside page.
+
+The steps show the feature map, its kernel, and the sum over keys that all queries share.
+"""
 
 import numpy as np
 import streamlit as st

@@ -1,4 +1,4 @@
-"""Story of Linformer: n keys and values are projected to m before the queries attend to them."""
+"""Linformer, explained step by step on the Inside page: queries attend to m mixtures of the n keys and values."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,7 @@
-"""Story of latent attention: all heads' keys and values are compressed to few numbers, at some error."""
+"""Latent attention, explained step by step on the Inside page.
+
+The steps show how all heads' keys and values are compressed to few numbers, and at which error.
+"""
 
 import numpy as np
 

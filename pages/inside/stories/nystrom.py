@@ -1,4 +1,7 @@
-"""Story of Nyström attention: landmarks, three thin factors, and an inverse that is often better when inexact."""
+"""Nyström attention, explained step by step on the Inside page.
+
+The steps show landmarks, three thin factors, and the middle factor's inverse, which is often better when inexact.
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,7 @@
-"""Story of Performer: random directions, their features, and how well features estimate the exponential."""
+"""Performer, explained step by step on the Inside page.
+
+The steps show random directions, their features, and how well the features estimate the exponential.
+"""
 
 from dataclasses import replace
 
@@ -256,7 +259,8 @@ def _more_features(seen: Seen) -> Step:
                 )
                 for (kind, straight), each in found.items()
             ]
-            # Positive and hyperbolic features err equally where both fail. Dashes on top keep both curves visible.
+            # The curves of positive and hyperbolic features coincide where both have the same large error. The positive
+            # ones are drawn last and dashed, so that both stay visible.
             over = [
                 replace(curve, hollow=True, dash="dash" if straight else "dot")
                 for curve, (kind, straight) in zip(lines, found, strict=True)

@@ -1,4 +1,4 @@
-"""Story of Reformer: hash, sort, cut into chunks, and measure the missed pairs."""
+"""Reformer, explained step by step on the Inside page: hash, sort, cut into chunks, and count the missed pairs."""
 
 from collections.abc import Sequence
 

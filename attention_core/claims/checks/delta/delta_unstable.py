@@ -1,4 +1,4 @@
-"""Claim: the delta rule is unstable if β‖k‖² exceeds 2, that is, if it removes more than twice what a key reads."""
+"""Claim: the delta rule is unstable if β‖k‖² exceeds 2: it then erases more than twice what a key retrieves."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ CLAIM = Claim(
     "2.1, the growth factor is more than {most} in every head. The claim holds if both conditions are met. It holds "
     "partly if only one is met.",
     bounds={"most": 1},
-    # The negative tolerance demands growth that is more than a rounding error.
+    # In the second condition, the negative tolerance demands more growth than a rounding error.
     verdict=parts(
         Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
         Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),

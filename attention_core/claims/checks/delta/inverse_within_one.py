@@ -1,4 +1,4 @@
-"""Claim: keys of length one keep every entry of the delta rule's inverse between -1 and 1."""
+"""Claim: with keys of length one, every entry of the matrix inverse in the delta rule is between -1 and 1."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,8 @@ def measure(inputs: ExperimentInput) -> Iterator[EntryRow]:
         taken = k / nonzero(scale)
         one = torch.ones_like(length)
         inverse = anatomy(Tokens(taken, taken, one, None, one), causal=True)["inverse"]
-        # The first n rows and columns are the inverse for the first n tokens, as the matrix is lower triangular.
+        # The matrix is lower triangular, so its first n rows and columns are the inverse for the first n tokens. The
+        # running maximum over rows is therefore the largest entry for each length.
         grown = inverse.abs().tril(-1).amax(-1).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND).cummax(-1).values
         for n in lengths(k.shape[-2]):
             yield from inputs.head_rows(EntryRow, n=n, keys=keys, largest=grown[:, n - 1])

@@ -1,4 +1,4 @@
-"""Claim: softmax attention is nearly a gated delta rule, without any training."""
+"""Claim: softmax attention nearly equals a gated delta rule (an updated state that forgets), without any training."""
 
 import math
 from collections.abc import Iterator, Sequence

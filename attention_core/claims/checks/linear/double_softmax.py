@@ -1,4 +1,7 @@
-"""Claim: the rows of a double softmax sum to one without a division."""
+"""Claim: efficient attention, the product of a softmax of queries and one of keys, has rows that sum to one.
+
+No division by the row sum is needed.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Claim: in plain linear attention late tokens outweigh early ones, and a decay changes which tokens keep weight."""
+"""Claim: in linear attention, early tokens lose weight to later ones faster than in softmax, since no token decays.
+
+A decay changes which tokens have the most weight.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Claim: linear attention is less sparse than softmax, that is, it spreads a row's weight more evenly."""
+"""Claim: linear attention spreads a row's weight more evenly over the keys than softmax, that is, it is less sparse."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

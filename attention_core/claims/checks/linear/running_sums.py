@@ -1,4 +1,4 @@
-"""Claim: the gradient of causal linear attention needs only running sums, not the state after every token."""
+"""Claim: the gradient of causal linear attention needs only running sums over tokens, not the state of every token."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Claim: linear attention is an RNN; three algorithms give the same output, and cumsum saves memory if n > d²."""
+"""Claim: linear attention is a recurrent network. Three algorithms give the same output.
+
+The algorithm that stores all states ("cumsum") saves memory, compared with the explicit matrix, if n > d².
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

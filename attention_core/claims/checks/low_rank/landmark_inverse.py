@@ -1,4 +1,4 @@
-"""Claim: Nyström's inverse brings the double softmax over landmarks closer to softmax."""
+"""Claim: with Nyström's inverse in the middle, the product of two softmaxes over landmarks is closer to softmax."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Claim: Linformer's rank can stay constant as n grows."""
+"""Claim: the rank of Linformer, its number m of projected keys, can stay constant as the number of tokens grows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

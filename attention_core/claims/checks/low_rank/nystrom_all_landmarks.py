@@ -1,4 +1,4 @@
-"""Claim: Nyström attention in which every token is a landmark equals softmax."""
+"""Claim: Nyström attention equals softmax if every token is a landmark."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,8 @@ def measure(inputs: ExperimentInput) -> Iterator[LandmarksRow]:
     exact = registry.get("softmax").weights(q, k)
     hidden, rounding = future(qkv), torch.finfo(q.dtype).eps
     singular = metrics.singular_values(exact)
-    # Singular values below the rounding error of the largest one are rounding errors themselves.
+    # A singular value below the rounding error of the largest one is itself only a rounding error, so the condition
+    # number is computed with that rounding error instead.
     condition = singular[..., 0] / torch.maximum(singular[..., -1], singular[..., 0] * rounding)
     for landmarks in sorted({max(1, qkv.n // share) for share in (8, 4, 2, 1)}):
         for inverse, how in INVERSES.items():

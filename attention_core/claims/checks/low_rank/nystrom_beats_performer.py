@@ -1,4 +1,4 @@
-"""Claim: Nyström with 64 landmarks beats Performer with several times d features."""
+"""Claim: Nyström attention with 64 landmarks has a smaller error than Performer with several times d features."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Claim: attention that pools tokens before attending leaks the future, and a mask applied afterwards does not help."""
+"""Claim: attention that averages tokens before attending leaks the future, even if a mask is applied afterwards."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

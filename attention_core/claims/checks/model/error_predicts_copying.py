@@ -1,4 +1,4 @@
-"""Claim: the error of the outputs predicts copying: the smaller the error, the better the model still copies."""
+"""Claim: the smaller the error of a variant's outputs, the better a model with that variant copies repeated tokens."""
 
 from attention_core.claims.claim_parts import Figure, Quantity
 from attention_core.claims.model_experiments import correlation_claim

@@ -1,4 +1,4 @@
-"""Claim: the error of the outputs predicts perplexity: the smaller the error, the lower the model's perplexity."""
+"""Claim: the smaller the error of a variant's outputs, the lower the perplexity of a model with that variant."""
 
 from attention_core.claims.claim_parts import Figure, Quantity
 from attention_core.claims.model_experiments import correlation_claim

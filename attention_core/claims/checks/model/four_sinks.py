@@ -1,4 +1,7 @@
-"""Claim: with four sinks, a window reads as well as a model that rereads the window for every token."""
+"""Claim: with a window and the first four tokens (sinks), a model reads as well as one that rereads the window.
+
+The model that it is compared with reads the window again from scratch for every token.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Claim: replacing one middle layer shows little: even attention that ignores the keys does little harm there."""
+"""Claim: replacing attention in one middle layer says little about the variant, since attention hardly matters there.
+
+Even a replacement that ignores the keys does no harm.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Claim: variants that keep softmax's weight on the largest logits work in a trained model, and others do not."""
+"""Claim: in a trained model, only variants that keep softmax's weight on the largest logits still work."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Claim: the second-order series of softmax is closer to softmax than the second-order series of its exponential."""
+"""Claim: the second-order Taylor series of the softmax weights is closer to softmax than that of the exponential."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

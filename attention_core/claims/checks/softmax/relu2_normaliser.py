@@ -1,4 +1,4 @@
-"""Claim: the row sums of squared ReLU grow more slowly than the n that divides them."""
+"""Claim: the row sums of squared ReLU grow more slowly than n, the number by which the rows are divided."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
     for row in inputs.rows_of_selected_heads(
         each for t in tasks for each in normalizer_length.run(t, load=inputs.load)
     ):
-        # A head without a positive logit at a length has no sum there.
+        # If a head has no positive logit at a length, its row sums are zero and their logarithm does not exist.
         if row.normalizer == "relu2" and row.log_z is not None:
             points.setdefault(row.head, []).append((row.n, row.log_z))
     grown = {head: sorted(own) for head, own in sorted(points.items()) if len(own) > 1}

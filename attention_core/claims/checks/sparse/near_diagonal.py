@@ -1,4 +1,4 @@
-"""Claim: trained attention is concentrated near the diagonal, so that a local window loses little."""
+"""Claim: trained models attend mostly to nearby tokens (near the diagonal), so that a local window loses little."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

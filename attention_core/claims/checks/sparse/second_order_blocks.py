@@ -1,4 +1,4 @@
-"""Claim: block scores to second order find more of softmax's mass than mean keys do."""
+"""Claim: block scores of second order find blocks with more of softmax's weight than scores by the mean key do."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
     rows: list[BlocksRow] = []
     for chosen in BUDGETS:
         rivals = own if qkv.causal else torch.full_like(own, int(own[-1]))
-        choosing = rivals > chosen  # queries with more blocks to choose from than they may choose
+        choosing = rivals > chosen  # only these queries have more blocks to choose from than they may choose
         for score in SCORES:
             blocks = registry.get("blocks", block=BLOCK, blocks=chosen, score=score)
             assert blocks.variant.pattern is not None

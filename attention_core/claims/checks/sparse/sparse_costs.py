@@ -1,4 +1,4 @@
-"""Claim: atrous attention costs 1/k of full attention, and the cost of local attention is linear in n."""
+"""Claim: attention to every k-th token (atrous) costs 1/k of full attention, and local attention is linear in n."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Claim: local and sparse attention run slower than full attention, and atrous attention runs faster."""
+"""Claim: local and sparse attention are slower than full attention, and attention to every k-th token is faster."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Claim: a local layer followed by an atrous layer connects every token with every other token."""
+"""Claim: a layer with a window, then a layer with a stride (atrous), connect every token with every other token."""
 
 import math
 from collections.abc import Iterator, Sequence
