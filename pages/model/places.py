@@ -92,13 +92,20 @@ def _turn(control: Words, place: int, key: str, name: str, value: Value) -> None
     turned = variant_picker.with_setting(attention, name, value).word
     if turned not in words:  # Otherwise the same variant with the same settings would be listed twice.
         words[place] = turned
-        control.set(tuple(words))
+        _set(control, tuple(words))
 
 
 def _remove(control: Words, word: str) -> None:
-    control.set(tuple(other for other in control.value if other != word))
+    _set(control, tuple(other for other in control.value if other != word))
     ModelOptions.shown.set(0)
     _open(None)
+
+
+def _set(control: Words, words: tuple[str, ...]) -> None:
+    if control is ModelOptions.encoders:
+        ModelOptions.encoders.set(words)
+    else:
+        ModelOptions.words.set(words)
 
 
 def _menu(control: Words, causal: bool) -> None:
@@ -132,5 +139,5 @@ def _add_any(control: Words) -> None:
 def _add(control: Words, word: str) -> None:
     words = control.value
     if word not in words and len(words) < current().swap_variants:
-        control.set((*words, word))
+        _set(control, (*words, word))
         ModelOptions.shown.set(len(words))
