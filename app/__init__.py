@@ -1,1 +1,1 @@
-"""The Streamlit app: everything that several pages share. It contains no tensor mathematics; see ``attention_core``."""
+"""The Streamlit app: the code that several pages share. It contains no tensor mathematics; see ``attention_core``."""

@@ -1,4 +1,4 @@
-"""Numbers and curves that a page shows and a lesson can ask about, and the comparison of a number with a guess."""
+"""The numbers and curves of a page that a lesson can ask about, and the comparison of a number with a guess."""
 
 import math
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""The definition of a page, and the discovery of all pages under ``pages/``."""
+"""The ``Page`` record, by which a page declares its menu entry and its functions, and the discovery of all pages."""
 
 import importlib
 import pkgutil
@@ -83,7 +83,7 @@ def discover() -> dict[str, Page[Any]]:
     Raises:
         TypeError: if the ``page.py`` of a folder does not define ``PAGE``.
     """
-    # The shared code must not import single pages, so it imports the package by name.
+    # ``app`` must not depend on ``pages``, so this is not an ordinary import: the package is found by its name.
     folder = importlib.import_module("pages")
     found = {}
     for info in pkgutil.iter_modules(folder.__path__):

@@ -1,4 +1,4 @@
-"""The router: runs the page settings, the shared input, the menu, the page header and the page on every rerun."""
+"""The router. On every rerun, it reads the shared input and draws the menu, the page header and the page."""
 
 from contextlib import suppress
 from functools import partial
@@ -92,7 +92,7 @@ def _scope(page: Page[object]) -> tuple[Scope | None, str]:
     try:
         chosen = input_panel.read_input(SharedOptions.now())
     except LabError:
-        return None, ""  # The page shows this error.
+        return None, ""  # The page, drawn later, reads the input again and shows this error.
     if chosen is None:
         return None, ""
     scope = page.scope(chosen) if page.scope else input_panel.scope(chosen, hides_special=page.hides_special)
@@ -146,7 +146,7 @@ def _share(key: str) -> None:
         st.info(_("The link does not contain the uploaded file. Anyone who opens it must upload the file again."))
     elif SharedOptions.input.value == "text" and not write_text(SharedOptions.text.value):
         st.info(_("This text is too long for a link. The link opens with the default text."))
-    address = (st.context.url or "").split("?")[0]  # Outside a browser it is missing.
+    address = (st.context.url or "").split("?")[0]  # Outside a browser, for example in a test, there is no URL.
     st.code(address + url.query_string(url.current_query()), language=None, wrap_lines=True)
     LessonOptions.present.draw()
     add_button.show(key)

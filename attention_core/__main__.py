@@ -49,9 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(error, file=sys.stderr)
             return 2
         finally:
-            sys.stdout.flush()  # flushed here so that a broken pipe is still caught below
+            sys.stdout.flush()  # a flush at exit would raise a broken pipe too late for the ``except`` below
     except BrokenPipeError:
-        # Python flushes both streams again at exit, so they are redirected to the null device.
+        # The reader of the output has closed the pipe. Python flushes both streams once more at exit, which would raise
+        # this error again, so both are redirected to the null device.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (sys.stdout, sys.stderr):
             os.dup2(nowhere, stream.fileno())
@@ -187,7 +188,7 @@ def _bench_kernels(args: argparse.Namespace) -> None:
     check_device(args.device)
     _check_folder(args.out)
     words = args.variants or [variant.key for variant in registry.all_variants()]
-    # TimingSpec checks the bounds on variants, sizes and rounds; they apply to the presets as well.
+    # This object is made only because it checks the bounds on variants, sizes and rounds, which hold here as well.
     TimingSpec(variants=tuple(words), sizes=tuple(sorted(set(args.sizes or SIZES))), rounds=args.repeats)
     shapes = bench_of_kernels.PRESETS[args.preset or "ours"]
     plan = bench_of_kernels.Plan(
@@ -271,7 +272,7 @@ def _swap(args: argparse.Namespace) -> None:
     layers = layer_range(args.layers, models.layer_count(args.model))
     rows, width = [], max(32, *map(len, args.variants))
     for word in args.variants:
-        from_word(word)  # raises for a misspelt variant before the model reads anything
+        from_word(word)  # raises an error for a misspelt variant early, before the model reads the text
     for word in args.variants:
         read = swap.reading(swap.ReadingTask(text=text, word=word, layers=layers, tokens=args.tokens, model=args.model))
         copies = [

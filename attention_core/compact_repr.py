@@ -1,4 +1,4 @@
-"""Base class for records that hold arrays: their ``repr`` shows each array's type and shape, not its numbers."""
+"""A base class for records that hold arrays. Their ``repr`` shows each array's type and shape, not its numbers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

@@ -24,7 +24,8 @@ class LabError(Exception):
         self.fields = fields
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By default an exception is unpickled from its message alone, and the formatted message may contain braces.
+        # By default, Python would rebuild the exception from its formatted message, and read braces in that message as
+        # fields of a template. So the template and its fields are pickled instead.
         return partial(type(self), self.template, **self.fields), (), self.__dict__
 
 

@@ -1,4 +1,4 @@
-"""Number formatting for sentences, tables and figures, and the marker ``N_`` for messages to translate."""
+"""Formats numbers for sentences, tables and figures, and defines ``N_``, which marks messages for translation."""
 
 import math
 import re
@@ -109,7 +109,8 @@ def at_least(value: float, digits: int = 1) -> str:
 def _round_directed(value: float, digits: int, rounding: str) -> float:
     if not math.isfinite(value) or value == 0:
         return value
-    exact = Decimal(repr(float(value)))  # the shortest decimal form, so that 3e-6 is not rounded up to 4e-6
+    # The exact binary value of 3e-6 may be slightly above 3e-6 and would be rounded up to 4e-6; its repr is not.
+    exact = Decimal(repr(float(value)))
     last = Decimal(1).scaleb(exact.adjusted() - digits + 1)
     return float(exact.quantize(last, rounding, Context(prec=400)))
 

@@ -135,7 +135,7 @@ class Params:
 
     def __post_init__(self) -> None:
         for setting in self.settings():
-            # Assigning to a frozen dataclass needs object.__setattr__. The check also turns 4.0 into 4.
+            # The check also converts values, for example 4.0 to 4. A frozen dataclass allows only this way to store it.
             object.__setattr__(self, setting.name, setting.check(getattr(self, setting.name)))
 
     @classmethod

@@ -349,7 +349,7 @@ class Attention:
         if self.variant.reference is not None:
             return self.variant.reference(q, k, self.params, causal=causal)
         logits = scores(at_least_float32(q), at_least_float32(k))
-        if causal:  # in place, to save memory: a page shows all heads of a model
+        if causal:  # masked in place to save memory, because a page shows all heads of a model
             logits.masked_fill_(~causal_mask(q.shape[-2], q.device), -math.inf)
         return logits.softmax(-1).to(q.dtype)
 

@@ -53,13 +53,13 @@ def serve(path: Path, *, owned: bool) -> None:
         path: the path of the socket; its folder must be closed to other users.
         owned: whether to stop when the standard input closes, which the parent process holds open.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process collects the exit status of workers
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended workers then do not stay as zombies: nothing waits for them
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as ready:
         path.unlink(missing_ok=True)
         listener.bind(str(path))
         path.chmod(0o600)
         warm_up()
-        listener.listen()  # after the warm-up, as a process that fails in it could not answer a connection
+        listener.listen()  # only now: if the warm-up fails, clients must not already be connected
         ready.register(listener, selectors.EVENT_READ)
         if owned:
             ready.register(sys.stdin, selectors.EVENT_READ)
@@ -77,22 +77,22 @@ def serve(path: Path, *, owned: bool) -> None:
 
 def warm_up() -> None:
     """Import all that tasks need, load the default model and run it once, so that workers share this memory."""
-    tqdm.monitor_interval = 0  # workers would inherit tqdm's locks but not the thread that releases them
+    tqdm.monitor_interval = 0  # no monitor thread: workers would inherit its locks, but not the thread to release them
     use_threads()
     registry.all_variants()
     claims.discover()
     for module in pkgutil.iter_modules(experiments.__path__, f"{experiments.__name__}."):
         importlib.import_module(module.name)
-    with suppress(LabError):  # without the weights, tasks on synthetic input and uploads still run
+    with suppress(LabError):  # if the model is not installed, tasks on synthetic input and uploads still run
         from_text("Every worker has read this.", model="minilm")
     gc.collect()
-    gc.freeze()  # a collection in a worker would write to all these memory pages, and so copy them
+    gc.freeze()  # a collection in a worker would write to these objects, and so copy their memory pages
 
 
 def work(connection: socket.socket) -> NoReturn:
     """Run tasks in this worker process until the connection is closed."""
-    # Pages have priority; workers use what is left of the machine. A niceness value would not be enough: a worker
-    # would keep a processor for some milliseconds whenever a page's thread wakes, which is dozens of times per run.
+    # Pages have priority, and workers use the rest of the machine. A niceness value would not be enough: whenever a
+    # page's thread wakes, dozens of times per run, a worker would keep the processor for some milliseconds.
     with suppress(OSError):  # some containers forbid this
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -105,7 +105,7 @@ def work(connection: socket.socket) -> NoReturn:
                 while True:
                     tasks.put(pickle.load(stream))
         finally:
-            os._exit(0)  # also during a task, as no client waits for its result any more
+            os._exit(0)  # ends the process even during a task, because no client waits for its result any more
 
     threading.Thread(target=read, daemon=True).start()
 

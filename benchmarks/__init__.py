@@ -1,1 +1,1 @@
-"""Speed and memory of every variant as ratios to full attention and to other implementations, measured in one run."""
+"""Benchmarks of every variant: its time and memory relative to full attention and to other implementations."""

@@ -88,7 +88,7 @@ def record(preset: Preset, chosen: Sequence[Case], plan: Plan) -> Record:
     rows = list(_rows(preset, chosen, plan, absent))
     machine["load at end"] = f"{os.getloadavg()[0]:.1f}"
     found = Record(stamp=machine, checks=checks, missing=absent, rows=rows, preset=preset)
-    if preset != "decode":  # rebuilding a late token's step would mean reading 100,000 tokens again
+    if preset != "decode":  # an explanation runs the call again, here after reading 100,000 tokens again
         explain(found, partial(_again, preset, {case.label: case for case in chosen}, plan), say)
     return found
 
@@ -124,7 +124,7 @@ def check(chosen: Sequence[Case]) -> tuple[dict[str, str], dict[str, float]]:
             try:
                 with torch.no_grad(), quietly():
                     error = checks[f"{case.label}: {name}"] = PEERS[name].error(case)
-            except Exception as failure:  # other projects' code may not run here
+            except Exception as failure:  # code of other projects may fail here in any way; the peer is then left out
                 absent[name] = f"fails: {type(failure).__name__}"
                 continue
             if not error < TOLERANCE:

@@ -1,4 +1,4 @@
-"""Lower bounds of the variants' times: their bare arithmetic in torch calls, timed in the same rounds.
+"""Lower bounds of the variants' times: their bare arithmetic in torch calls, timed in the same rounds as the variants.
 
 A bound leaves out everything that a better implementation could save. Features exist in advance, unless making them is
 the work. Masks, the ends of the text, row sums and the joining of pieces are left out. Results stay in reused memory

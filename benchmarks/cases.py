@@ -1,4 +1,4 @@
-"""The measured cases: every registered variant with the settings of its peers, and further forms of some variants."""
+"""The measured cases: every registered variant, with the settings that other implementations use, and further forms."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -147,7 +147,7 @@ def cases(only: Iterable[str] = ()) -> list[Case]:
     wanted = list(only) or [v.key for v in ac.all_variants()]
     found = []
     for key in wanted:
-        variant(key)  # raises an error for an unknown key, which names the nearest one
+        variant(key)  # called only because it raises an error for an unknown key
         main = [case for case in MAIN if case.key == key] or [Case(key, key)]
         found += main + [case for case in MORE if case.key == key]
     return found

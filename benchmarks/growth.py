@@ -1,4 +1,4 @@
-"""Growth of a variant's own cost: over long texts for variants linear in n, and from token to token of a decoder.
+"""How a variant's own cost grows: with the length of the text, or from token to token in a decoder.
 
 Full attention at 262,144 tokens takes minutes per head, so each variant is compared with itself at the smallest size.
 Both are timed in turn within a round, as ``measure`` does with full attention. A row's ``base`` is the time expected

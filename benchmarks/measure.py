@@ -96,7 +96,7 @@ def measure(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None])
             ready, skipped = _prepare(everything, n, plan, say)
             yield from (s.row(n, mode, skipped=why) for s, why in skipped for mode, *_ in CLOCKS)
             for mode, threads, clock in CLOCKS:
-                # The explicit matrix is only for orientation, so one mode is enough.
+                # The product with the explicit matrix is only for orientation, so it is timed on one thread only.
                 timed = [r for r in ready if r.subject.role != "explicit" or threads == 1]
                 say(f"n = {n}: timing {len(timed)} subjects, {mode}")
                 torch.set_num_threads(threads)
@@ -133,7 +133,7 @@ def _prepare(
             else:
                 built.call()
         except Exception as error:
-            # Other projects' code may not support a length; this library's code must.
+            # The code of another project (a peer) may not support a length; this library's code must.
             if subject.role != "peer":
                 raise
             skipped.append((subject, f"fails: {type(error).__name__}"))
@@ -146,7 +146,7 @@ def _prepare(
 def _time(ready: Sequence[PreparedSubject], clock: Clock, plan: Plan, end: float) -> None:
     """Collect the samples, round by round."""
     for r in ready:
-        if not r.subject.counted:  # it is compiled for the number of threads
+        if not r.subject.counted:  # a subject without counts is compiled, and compiled for one number of threads
             r.call()
     for index in range(plan.rounds):
         if index and time.monotonic() > end:

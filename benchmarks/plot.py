@@ -1,4 +1,4 @@
-"""The curves of a record as one SVG: a row per family, time on the left, memory on the right, logarithmic axes."""
+"""Draws the measured times and memory as one SVG: a row per family, time on the left, memory on the right, log axes."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Explanations of missed targets, measured in the same run: time by operator, and the tensors alive at the peak."""
+"""Explanations of missed targets: the time of each operator, and the tensors alive at the memory peak."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The timed subjects: full attention, each variant, its lower bound, its peers, and its explicit matrix times v."""
+"""The subjects that the benchmark times: full attention, each variant, its lower bound, its peers, and its matrix."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -115,7 +115,7 @@ def variant_of(case: Case, *, backward: bool = False) -> Subject:
 
 def _bound(case: Case) -> Subject:
     def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
-        # This includes the defaults of settings that the case does not give.
+        # The settings of the case, and the defaults of all others.
         settings = asdict(case.attention(case.settings_at(n)).params)
         return BOUNDS[case.bound](q, k, v, settings)
 

@@ -1,4 +1,4 @@
-"""The targets for speed and memory, and whether and by how much the rows of a record meet them."""
+"""The targets for speed and memory, and whether the measured rows meet them and by how much."""
 
 import math
 import statistics

@@ -1,1 +1,1 @@
-"""Pure figure builders: they take arrays and labels and return plotly figures, without Streamlit or torch."""
+"""Functions that draw charts: they take arrays and labels and return plotly figures, without Streamlit or torch."""

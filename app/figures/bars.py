@@ -1,4 +1,4 @@
-"""Bar charts: the same row of several matrices, and numbers of named things."""
+"""Bar charts: one query's attention weights under several variants, and one bar per label and series of numbers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -101,7 +101,7 @@ def grouped_bars(
     return finish(
         data,
         height=height,
-        # Plotly leaves out labels that would not fit; the tooltip of each bar shows its label.
+        # Plotly omits labels of the axis that would not fit; every bar still shows its label in its tooltip.
         xaxis=axis(x_title, type="category", labelalias=names, tickangle=-45),
         yaxis=axis(y_title, type="log") if log else axis(y_title, rangemode="tozero"),
         barmode="relative" if stacked else "group",

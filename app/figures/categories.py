@@ -1,4 +1,4 @@
-"""Colours of categories: the mask primitives that allow a pair, and the layers of a stack."""
+"""Colours of categories, such as the rules that allow a query-key pair, or the layers of a stack."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""An animated heat map of how the information of one token spreads to other tokens layer by layer."""
+"""A heat map, animated layer by layer, of the tokens that already contain information of one chosen token."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,7 @@
-"""Heat maps with a common axis of steps: blue cells are better than the reference, orange cells are worse."""
+"""Rows of coloured cells with one colour scale, for example a row per variant and a cell per layer.
+
+Blue cells are better than the reference, orange cells are worse.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +45,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
     """
     n = max((len(row.places) for row in rows), default=0)
     cells, notes = np.full((2 * len(rows), n), np.nan), np.full((2 * len(rows), n), "", object)
-    for i, row in enumerate(rows):  # Every other line is left free for the title.
+    for i, row in enumerate(rows):  # The line above each row of cells stays empty, as room for the row's title.
         cells[2 * i + 1], notes[2 * i + 1] = row.places, [escape_label(note) for note in row.notes]
     low = float(np.clip(np.nanmin(cells), -1, 0)) if np.isfinite(cells).any() else 0.0
     ramps = DARK if dark else LIGHT
@@ -62,7 +65,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
                 "hoverongaps": False,
                 "text": notes.tolist(),
                 "hovertemplate": "%{text}<extra></extra>",
-                # Room for the labels at its ends, on a phone too.
+                # Less than the full width leaves room for the labels at both ends of the colour bar, on a phone too.
                 "colorbar": colour_legend(scale, ticks, x=0.05, length=0.9),
             }
         ],

@@ -1,4 +1,4 @@
-"""Three charts of a recurrent state at one token: its normaliser, its norms over all tokens, and the output."""
+"""Three charts of a recurrent variant's state at one token: its normaliser, its size over all tokens, its output."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A small matrix as a picture for cards, without axes or tooltips; each entry is a block of pixels."""
+"""A small picture of a matrix for cards, without axes or tooltips; each entry is a block of pixels."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""A chart of how a sort moves tokens: lines from their places in the text (top) to their new places (bottom)."""
+"""A chart of how a hash sorts tokens: lines from their places in the text (top) to their sorted places (bottom)."""
 
 from collections.abc import Sequence
 

@@ -168,13 +168,13 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
                 look["tickformat"] = DECIMALS
             elif least >= 1 and most < LARGE:
                 look["tickformat"] = ".3~s"
-            else:  # Not prefixes such as "1µ", because most of these axes have no physical unit.
+            else:  # Powers of ten instead of prefixes such as "1µ", because most of these axes have no physical unit.
                 look["exponentformat"] = "power"
             if "tickvals" not in look and least < most <= least * 10**FEW:
                 look["dtick"] = "D2"
     shared: dict[str, Any] = {
         "height": height,
-        "margin": {"l": 8, "r": 34, "t": 8, "b": 8},  # The button that saves the picture is on the right.
+        "margin": {"l": 8, "r": 34, "t": 8, "b": 8},  # The right margin has room for the button that saves the picture.
         "font": {"size": 13},
         "hoverlabel": {"font": {"size": 13}},
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},

@@ -1,4 +1,7 @@
-"""One strip of tokens per variant: changes before and after a position in two colours, unchanged tokens in grey."""
+"""One strip of cells per variant, a cell per token: how much each token's output changes when one token is replaced.
+
+Changes before and after the replaced token have different colours; unchanged tokens are grey.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +58,7 @@ def strips(
     """
     ramps = DARK if dark else LIGHT
     n = len(labels)
-    sizes = np.full((2 * len(rows), n), np.nan)  # Every other row is left free for the title.
+    sizes = np.full((2 * len(rows), n), np.nan)  # The row above each strip stays empty, as room for its title.
     for i, strip in enumerate(rows):
         sizes[2 * i + 1] = strip.sizes
     with np.errstate(divide="ignore"):
@@ -118,7 +121,8 @@ def strips(
 
 
 def _scale(ramp: Sequence[Colour]) -> list[list[object]]:
-    # The palest stop is the page's own colour. The scale starts above it to keep small changes visible.
+    # The palest colour of a ramp equals the page's background. The scale starts at a darker one, so that small changes
+    # stay visible.
     return [
         [i / 8, _css(colour)] for i, colour in enumerate(sample_ramp(ramp, np.linspace(0.35 / (len(ramp) - 1), 1, 9)))
     ]

@@ -1,4 +1,4 @@
-"""Bars of named things, with whiskers if a bar summarises several measurements."""
+"""Bar charts with one bar per name. A bar that summarises several measurements has whiskers at their quartiles."""
 
 import textwrap
 from collections.abc import Mapping, Sequence

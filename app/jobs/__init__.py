@@ -1,1 +1,1 @@
-"""Scheduling, running, caching and drawing of long computations."""
+"""Long computations of all visitors: their queue, the processes that run them, their caches, and their progress."""

@@ -1,9 +1,9 @@
 """The caches of the app, and the cached analysis functions that pages call.
 
-Cache keys are frozen specs and words, never arrays. Cached matrices are NumPy arrays. Records and models are shared
-between visitors and are never modified. All caches together hold ``cached_bytes``, and each cache has a number of parts
-of it. Analyses of long inputs wait for one lock, so that light pages stay fast. Longer work is a task (see
-``app/jobs/dispatch.py``).
+Cache keys are frozen records of settings, or words, never arrays. Cached matrices are NumPy arrays. Records and models
+are shared between visitors and are never modified. All caches together hold at most ``cached_bytes``, of which each
+cache may use a fixed share. Analyses of long inputs wait for one lock, so that pages with short inputs stay fast.
+Longer work runs as a task (see ``app/jobs/dispatch.py``).
 """
 
 import threading
@@ -85,7 +85,8 @@ def page_lock() -> FairLock:
     return FairLock(current().concurrent_pages)
 
 
-# The repr of a frozen spec contains all of it, except an upload's bytes: those are hashed once, on arrival.
+# Sources, views and gates are hashed by their repr, which contains all their fields. Only an upload's bytes are missing
+# in it; the repr has their digest instead, computed once when the file arrives.
 _KEYS: dict[type[Any], Callable[[Any], Hashable]] = {ac.Attention: attrgetter("word")}
 _KEYS |= dict.fromkeys((*Source.__subclasses__(), View, _gating.Gate), digest)
 _KEYS[tuple] = lambda parts: tuple(map(_key, parts))
@@ -107,14 +108,16 @@ CACHE_PARTS = 58
 
 
 def _compute_turn(tokens: int) -> AbstractContextManager[None]:
-    # Counts from when the page asked to be drawn, so a page with many analyses waits behind others once, not each time.
+    # All analyses of a page queue with the time at which the page asked to be drawn. A page with many analyses thus
+    # waits behind other pages once, not for each analysis.
     return (
         compute_lock().acquired(requested_at=page_lock().requested_at) if tokens > SHORT_INPUT_TOKENS else nullcontext()
     )
 
 
 def _release_page(tokens: int) -> AbstractContextManager[None]:
-    # Used around a cache, never inside: a script that is being drawn may wait for a result that another computes.
+    # Callers use this around a cache lookup, never inside the cached function: a page that keeps its place in the page
+    # lock may wait for this result, and the function would then wait for the place of that page.
     return page_lock().released() if tokens > SHORT_INPUT_TOKENS else nullcontext()
 
 

@@ -1,4 +1,7 @@
-"""Runs tasks in workers, on a cluster or in this process. Visitors take fair turns, and equal tasks run once."""
+"""Runs tasks, the units of a long computation, in worker processes, on a cluster or in this process.
+
+Visitors take fair turns, and a task that several visitors request runs once.
+"""
 
 import os
 import uuid
@@ -97,11 +100,12 @@ def execute(experiment: str, task: Task, waiting: StatusCallback | None = None) 
 
 def _wait(ticket: TaskHandle, waiting: StatusCallback | None) -> None:
     if ticket.wait(0):
-        return  # a task that ended while others were drawn needs no wait
+        return  # the task ended while the page drew the results of other tasks
     cached.show_spinner()
     with cached.page_lock().released():
         while not ticket.wait(POLL):
-            # Reading the session state ends a script that a newer script has replaced, or whose visitor has left.
+            # ``visitor`` reads the session state, at which Streamlit ends a script that is no longer needed because a
+            # newer script has replaced it or its visitor has left.
             visitor()
             if waiting:
                 waiting(ticket.status())

@@ -1,4 +1,4 @@
-"""Executors of tasks: worker processes forked from a warm process, a Dask cluster, or threads of this process."""
+"""The processes that run tasks: workers forked from a warm process, a Dask cluster, or threads of this process."""
 
 import os
 import pickle
@@ -91,7 +91,7 @@ class WorkerExecutor:
                 self._folder = tempfile.TemporaryDirectory(prefix="attention-lab-")
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "attention_core.workers", self._folder.name + "/workers", "--owned"],
-                    stdin=subprocess.PIPE,  # closed when this server ends, which ends the process
+                    stdin=subprocess.PIPE,  # when this server ends, the pipe closes, and the process then ends too
                 )
             return Path(self._folder.name, "workers")
 
@@ -109,7 +109,7 @@ class WorkerExecutor:
             connection = socket.socket(socket.AF_UNIX)
             try:
                 connection.connect(str(path))
-            except OSError:  # it does not listen yet
+            except OSError:  # the process that forks workers does not listen yet
                 connection.close()
                 if self._process is not None and self._process.poll() is not None:
                     raise WorkerError(BROKEN) from None
@@ -146,9 +146,10 @@ class Worker(Place):
         if self._connection is None:
             self._connection = self._connect()
         try:
-            if self._ended:  # ``end`` was called while the worker started
+            if self._ended:  # another thread has called ``end`` while this one connected to the worker
                 raise EOFError
-            # Bytes within bytes: a task that the worker cannot unpickle does not break the stream.
+            # The task is pickled to bytes, which are pickled again. A task that the worker cannot unpickle then does
+            # not break the stream, because the worker can still read the outer bytes completely.
             self._connection.sendall(pickle.dumps(pickle.dumps((experiment, task))))
             with self._connection.makefile("rb") as stream:
                 kind, about = pickle.load(stream)
@@ -259,7 +260,7 @@ class ClusterPlace(Place):
                 raise WorkerError(SCHEDULER) from error
             raise
         finally:
-            self._future = None  # the cluster keeps results as long as a future refers to them
+            self._future = None  # the cluster would keep the result in memory as long as a future refers to it
         return rows
 
     def end(self) -> bool:

@@ -1,4 +1,7 @@
-"""A lock for heavy work: admits a bounded number of threads, fairly between visitors, and timed work alone."""
+"""A lock around heavy work. It admits a bounded number of threads and serves visitors in fair turns.
+
+Timed work is admitted alone, so that no other work of this process slows it down.
+"""
 
 import heapq
 import threading
@@ -148,7 +151,7 @@ class FairLock:
         try:
             yield
         finally:
-            self._enter(account)  # with the due time of the original request
+            self._enter(account)  # the account still has its due time, so the thread does not queue as a new request
 
     def give_way(self) -> None:
         """Let waiting threads with earlier due times go first. Never call this with a lock held that one may wait for.
@@ -181,7 +184,8 @@ class FairLock:
 
         A thread inside must not call this. A thread that holds all places counts as inside.
         """
-        with self._sole, ExitStack() as taken:  # one caller at a time: two that each took some places would deadlock
+        # Only one caller may collect places: two callers that each hold some of them would wait for each other.
+        with self._sole, ExitStack() as taken:
             for _ in range(self._count):
                 taken.enter_context(self._places.taken(self._clock()))
             self._inside.yes = True

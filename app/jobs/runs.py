@@ -1,4 +1,4 @@
-"""Long runs on a page: started with the page or by a button, drawn as rows arrive, stopped and continued.
+"""Long measurements ("runs") on a page: started by the page or a button, drawn as results arrive, stopped, continued.
 
 A run takes an experiment's tasks and returns rows of any kind. ``dispatch.executor`` decides where a task runs.
 """
@@ -126,8 +126,8 @@ def run_immediately(
         headline.markdown(_("Measuring …"))
     style = f' style="height: {height}px"' if height else ""
     chart.html(f'<div class="chart-room"{style}></div>')
-    # One button with one key. A second button would appear next to the first until a click takes the focus from the
-    # first; it would then move, and the click would miss it.
+    # “Stop” and “Continue” are one button with one key. With two buttons, the browser keeps the old one on screen as
+    # long as it has the focus; when it goes away, the new one moves, and a click would miss it.
     going = run.is_running
     button.button(
         _("Stop") if going else _("Continue"),
@@ -143,8 +143,8 @@ def run_immediately(
     def report(done: int, steps: tuple[int, int] | None = None) -> None:
         if done == len(tasks):
             return
-        # An update of the page ends a script that a newer one has replaced.
         left = time_left(time.monotonic() - began, spent[done] / spent[-1] if spent[-1] else 1.0)
+        # If a newer script has replaced this one, Streamlit ends this script at this update of the page.
         bar.progress(*_progress_text(done, len(tasks), steps, left), width=width)
 
     def show(at: int | str) -> None:
@@ -248,9 +248,10 @@ def run_on_button(
     """
     run: Run[RowT] | None = st.session_state.get(f"{key}.run")
     if run is not None and run.is_running and run.request != request:
-        stop(key)  # the controls now request something else
+        stop(key)  # the visitor has changed a control, so that the page now requests another run
     going = run is not None and run.is_running
-    # One button with one key, as in ``run_immediately``.
+    # Both labels are one button with one key. A second button would move when the first goes away after it has lost the
+    # focus, and a click would miss it.
     row.button(
         _("Stop") if going else label,
         icon=":material/stop:" if going else icon,
@@ -268,7 +269,7 @@ def run_on_button(
 
     if run is not None and run.is_running:
         if not run.rows:
-            show(last(key), "before")  # Without it, the page would be empty until the first result.
+            show(last(key), "before")  # The previous run fills the page until the first result of this one.
         rows, status_text = run.rows, partial(progress, run)
         bar.progress(*status_text())
 
@@ -290,7 +291,7 @@ def run_on_button(
                 start=run.done,
             )
             run.complete = True
-        except ac.LabError as error:  # the next task would be the same one
+        except ac.LabError as error:  # ends the run, since ``following`` would return the same task again
             run.error = escape_markdown(sentence(error))
         stop(key)
         st.rerun()
@@ -334,8 +335,8 @@ def queue_text(status: TaskStatus) -> str:
     if not status.held:
         return ""
     if status.timed:
-        return _("Waiting for other computations to end: a timing run needs the machine to itself")
-    return _("Waiting for a timing run to end: it needs the machine to itself")
+        return _("Waiting for other computations to end, because a timing run needs the machine to itself")
+    return _("Waiting for a timing run to end, because a timing run needs the machine to itself")
 
 
 def on_status_change(callback: Callable[[TaskStatus], object]) -> Callable[[TaskStatus], None]:
@@ -368,12 +369,13 @@ def _take(
     try:
         for done, (task, outcome) in enumerate(found, start=start + 1):
             refusal = outcome if isinstance(outcome, ac.LabError) else None
-            if isinstance(outcome, WorkerError):  # the next task would fail too, and this one may still succeed
+            if isinstance(outcome, WorkerError):  # without a worker all other tasks would fail too; a retry may succeed
                 raise outcome
             if not isinstance(outcome, ac.LabError):
                 rows += outcome
-            # Before any update of the page: an update ends a script that another has replaced, and may fail.
             cached.page_lock().give_way()
+            # The run is updated before the page: Streamlit may end this script at an update of the page, because a
+            # newer script has replaced it, and an update may also fail.
             before, clock = clock, time.monotonic()
             run.seconds += clock - before
             run.done = max(run.done, done)

@@ -1,4 +1,7 @@
-"""A task queue that is fair between visitors, runs equal tasks once, and cancels tasks that no session waits for."""
+"""A task queue that is fair between visitors and runs a task once even if several visitors request it.
+
+It cancels tasks that no session waits for any more.
+"""
 
 import threading
 from collections import deque
@@ -137,7 +140,7 @@ class FairScheduler:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._jobs: dict[Hashable, Job] = {}
-        self._waiting: dict[Hashable, deque[Job]] = {}  # by visitor, in the order of their turns
+        self._waiting: dict[Hashable, deque[Job]] = {}  # the tasks of each visitor, in the order of turns
         self._changed = threading.Condition()
         self._threads = self._idle = 0
 
@@ -199,7 +202,8 @@ class FairScheduler:
 
     def _end(self, job: Job) -> None:
         with self._changed:
-            # With the lock held, the place is still running this task. A request from now on starts the task again.
+            # While this thread holds the lock, the place cannot switch to another task, so it ends the right one. A
+            # later request for the task starts it again.
             if not job.wanted and job.place is not None and job.place.end():
                 self._drop(job)
 
@@ -209,7 +213,7 @@ class FairScheduler:
             error: BaseException | None = None
             try:
                 rows = place.run(job.experiment, job.task, job.mark_waiting, job.set_progress)
-            except BaseException as raised:  # any error is for the visitors who wait
+            except BaseException as raised:  # ``TaskHandle.rows`` raises it for the visitors who wait
                 error = raised
             with self._changed:
                 job.place = None
@@ -220,7 +224,7 @@ class FairScheduler:
                 else:
                     job.found.set_result(rows)
                 if job.found.done() and (error is not None or not job.wanted):
-                    self._drop(job)  # a new request may succeed
+                    self._drop(job)  # so that a new request computes the task again, which may succeed
         place.close()
 
     def _again(self, job: Job) -> None:
@@ -241,7 +245,7 @@ class FairScheduler:
             jobs = self._waiting.pop(visitor)
             job = jobs.popleft()
             if jobs:
-                self._waiting[visitor] = jobs  # at the end of the queue
+                self._waiting[visitor] = jobs  # a new entry of a dict is its last, so all other visitors go first
             for other in set(job.wanted):
                 self._forget(other, job)
             job.begun, job.place = True, place

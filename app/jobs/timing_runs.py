@@ -1,4 +1,4 @@
-"""The timing run that several pages share: its button and progress bar, its lines, and the text about its results."""
+"""The run that measures times, shared by several pages: its button, progress bar, lines, and text about its results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

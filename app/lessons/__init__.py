@@ -1,1 +1,1 @@
-"""Lessons: sequences of screens, each with a question that the visitor answers before its answer is shown."""
+"""Lessons: sequences of screens, each with a question that the visitor answers before the page shows its answer."""

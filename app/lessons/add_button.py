@@ -1,4 +1,4 @@
-"""The button that adds the current screen to the visitor's own lesson."""
+"""The button, on every page, that adds the current screen as a step to the lesson that the visitor is making."""
 
 import streamlit as st
 

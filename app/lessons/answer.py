@@ -1,4 +1,4 @@
-"""The answer to a step's question: a number, the variant with the smallest or the largest number, or a curve."""
+"""The answer that a lesson's step asks for: a number, the variant with the smallest or largest number, or a curve."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The sentences that compare a step's answer with the visitor's guess, as functions of the measured numbers."""
+"""The sentences that compare the answer of a lesson's step with the visitor's guess, computed from measured numbers."""
 
 from collections.abc import Callable, Sequence
 

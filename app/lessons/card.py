@@ -1,6 +1,6 @@
-"""The card of the current lesson: the step, its question, and the answer on request.
+"""The card at the top of a page that shows the current step of a lesson, its question and, on request, its answer.
 
-The answer is drawn after the page, which has then computed it.
+The card is drawn before the page and its answer after the page, because the page computes the answer's numbers.
 """
 
 import html
@@ -89,7 +89,8 @@ def address(lesson: Lesson, place: int, *, present: bool) -> str:
 
 def begin(lesson: Lesson) -> None:
     """Go to a lesson's first step, and end this run."""
-    LessonOptions.lesson.set(lesson)  # a lesson that is too long for a link stays in the session only
+    # The session needs the lesson too, because a long lesson does not fit into the link.
+    LessonOptions.lesson.set(lesson)
     navigation.go(*link(lesson, 1, present=LessonOptions.present.value))
 
 

@@ -1,4 +1,4 @@
-"""The lesson that a visitor is making, stored in the session state. Screens can be added to it on every page."""
+"""The draft: the lesson that a visitor is making, stored in the session. Every page can add its screen as a step."""
 
 from dataclasses import replace
 

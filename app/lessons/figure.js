@@ -5,8 +5,8 @@ import { FIGURES, MAIN, PAGE_BODY, TABLES } from "../page_script/selectors.js";
 const CARD = ".st-key-lesson";
 /** The smallest height of a figure in pixels: scripts and controls are components too. */
 const LEAST = 120;
-/** Pixels that Streamlit's header covers, and the space left below a figure. */
-const [HEADER, SPACE] = [64, 16];
+/** Pixels that Streamlit's header covers. */
+const HEADER = 64;
 
 /** @param {Element} host a chart or a component; strips of text above a board do not count */
 function isFigure(host) {
@@ -25,7 +25,7 @@ export function showFigures() {
     if (!figure) return;
     const { top, bottom } = figure.getBoundingClientRect();
     // As little as possible is scrolled, because the sentence above a figure often contains the answer.
-    document.querySelector(MAIN)?.scrollBy(0, Math.min(bottom + SPACE - innerHeight, top - HEADER));
+    document.querySelector(MAIN)?.scrollBy(0, Math.min(bottom - innerHeight, top - HEADER));
   }
 
   function watch() {

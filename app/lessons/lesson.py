@@ -203,7 +203,7 @@ def check(step: Step, place: int) -> None:
     Raises:
         LessonError: if the step's fields do not form one of the five kinds of questions.
     """
-    from app.lessons import answer  # imported here, as it imports all pages
+    from app.lessons import answer  # not imported at the top, because it imports all pages
 
     page, many = discover()[step.page], len(step.choices)
     rising = all(map(math.isfinite, step.bounds)) and [*step.bounds] == sorted({*step.bounds})
@@ -219,8 +219,8 @@ def check(step: Step, place: int) -> None:
     elif step.right:
         if step.answer or step.bounds or many < max(2, step.right):
             message = N_(
-                "Step {place}: “right” must be the number of a choice, counted from 1. It needs at least two “choices” "
-                "and no “answer”."
+                "Step {place}: “right” must be the number of a choice, counted from 1. A step with “right” needs at "
+                "least two “choices” and no “answer”."
             )
     elif found is None:
         message = (
@@ -230,8 +230,8 @@ def check(step: Step, place: int) -> None:
         )
     elif (many or step.bounds) and (found.rank or len(step.bounds) != many - 1 or many < 2 or not rising):
         message = N_(
-            "Step {place}: “bounds” must be rising numbers, one fewer than there are “choices”. “answer” must name "
-            "a number."
+            "Step {place}: “bounds” must be increasing numbers, one fewer than the “choices”. “answer” must name a "
+            "number of the page."
         )
     if message:
         known = ", ".join(page.curves if step.draw else page.measures) or "–"
@@ -314,7 +314,7 @@ def write(lesson: Lesson) -> str:
 
 
 def _quoted(value: object) -> str:
-    # JSON strings are valid TOML strings, except for the character U+007F, which no lesson contains.
+    # A JSON string is also a valid TOML string, unless it contains the control character U+007F, which is removed.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "")
 
 

@@ -1,4 +1,4 @@
-"""Query parameters of lessons on every page: the lesson, its step, and whether it is presented to a class."""
+"""The query parameters of a lesson, on every page: the lesson, its step, and whether it is presented to a class."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""One screen of the app, read from a link or from the session: its page, its input, and all options."""
+"""One screen of the app: a page with its input and all its options, read from a link or from the session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

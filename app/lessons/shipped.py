@@ -1,4 +1,4 @@
-"""The lessons included in the app, each in a file in ``shipped/``."""
+"""The lessons included in the app, each in a file of the folder ``shipped``."""
 
 from functools import cache
 from pathlib import Path

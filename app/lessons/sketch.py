@@ -1,4 +1,4 @@
-"""The canvas on which the visitor of a lesson draws an expected curve, and the comparison with the measured curve."""
+"""The canvas on which a visitor draws the curve they expect in a lesson, and its comparison with the measured curve."""
 
 import math
 from collections.abc import Callable, Sequence

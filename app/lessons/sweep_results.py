@@ -1,4 +1,7 @@
-"""Access to the results of a page's sweep, for lessons that ask about its numbers. Starts no computation."""
+"""The results that a page has already measured over several lengths or settings, for a lesson that asks about them.
+
+Nothing is computed here.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,8 @@
-"""A browser component that shows one sentence under several variants: arcs of one word, and a slider per budget.
+"""The live sentence: one sentence under several variants, with arcs from one word to the words it attends to.
 
-The matrices for every step of every slider are sent in advance as half floats, with NaN for masked pairs, so that a
-dragged slider needs no request. At 40 tokens they are a quarter of a megabyte, at 15 tokens ten kilobytes.
+Each variant has a slider for its budget, the setting that trades cost for accuracy. The matrices for every step of
+every slider are sent in advance as half floats, with NaN for masked pairs, so that a dragged slider needs no request.
+At 40 tokens they are a quarter of a megabyte, at 15 tokens ten kilobytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence

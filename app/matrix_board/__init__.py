@@ -1,4 +1,4 @@
-"""The browser component that draws matrices: a comparison on one board, its rows as text, and a model's heads."""
+"""The browser component that draws attention matrices side by side, one row of them as text, or a model's heads."""
 
 from app.matrix_board.board import BoardEvent, matrix_board
 from app.matrix_board.panel import Category, Knob, Panel

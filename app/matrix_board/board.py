@@ -1,10 +1,10 @@
 """A board of all matrices of a comparison, with linked crosshair and zoom, exact values on hover and a pinned row.
 
 Values are sent as 16-bit floats, scaled by a power of two per panel so that the largest magnitude is just below 2^16.
-This keeps 11 significant bits over nine decades below the largest value, and fewer bits below that. A number shown
-with three digits is off by at most one in the third digit. Powers of two, such as a weight of 1, are exact. Positive
-values never become zero, and NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.1 MB; only changed
-panels are sent.
+This keeps 11 significant bits over nine decades below the largest value, and fewer bits below that. A number shown with
+three digits is off by at most one in the third digit. Powers of two, such as a weight of 1, are exact. Positive values
+never become zero, and NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.1 MB; only changed panels are
+sent.
 """
 
 import weakref
@@ -20,7 +20,7 @@ from app.matrix_board.panel import Category, Panel
 from app.words.i18n import _
 
 _RANGE = 16  # half floats are below 2^16
-_MASKED = np.uint16(0x7E00)  # a single NaN code, so that the browser can compare codes
+_MASKED = np.uint16(0x7E00)  # of the many codes for NaN only this one is sent, so that the browser can compare codes
 _TINIEST = np.uint16(1)  # the smallest magnitude above zero
 
 
@@ -219,7 +219,8 @@ def pack(
         "col_labels": col_labels,
         "heard": heard,
     }
-    return encode(header, b"".join(inside), digest=digested()), apart  # the header lists the digests of the parts
+    # The message needs no digest of its bytes, because its header lists the digests of all parts.
+    return encode(header, b"".join(inside), digest=digested()), apart
 
 
 def _pack_panel(
@@ -289,7 +290,9 @@ def _code(panel: Panel) -> Coded:
     sizes = np.abs(np.where(masked, np.float32(0), values))
     largest = float(sizes.max())
     fraction, power = np.frexp(largest)
-    carry = np.frexp(np.float16(fraction))[1]  # 1 if the fraction is rounded up to 1, which would become infinity
+    # A fraction close to 1 is rounded up to 1 as a half float. The carry of 1 then halves all values, because the
+    # largest would otherwise become infinite.
+    carry = np.frexp(np.float16(fraction))[1]
     exponent = int(power + carry) - _RANGE if largest else 0
     codes = np.ldexp(values, -exponent).astype("<f2").view("<u2")
     lost = (sizes > 0) & (codes & 0x7FFF == 0)

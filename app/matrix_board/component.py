@@ -1,10 +1,11 @@
-"""The channels of the browser component: large arrays as bytes, settings as JSON.
+"""The messages that a board sends to the browser: large arrays as bytes, settings as JSON.
 
 Streamlit sends all of a component's data again whenever any of it changes. Each large matrix therefore has its own
-component instance, so that a knob sends only its panel. Pins, colour scales and texts are sent separately, so that a
-click costs a kilobyte instead of megabytes. Each instance costs every run a millisecond, so small matrices are sent
-with their board, and settings with small messages. Only the board's own instance is visible. The page's script draws
-the boards (``app/page_script/mounting.py``), since Streamlit sends a component's script with each of its messages.
+component instance, so that a changed setting ("knob") of one panel sends only that panel. Pins, colour scales and texts
+are sent separately, so that a click costs a kilobyte instead of megabytes. Each instance costs every run a millisecond,
+so small matrices are sent with their board, and settings with small messages. Only the board's own instance is visible.
+The page's script draws the boards (``app/page_script/mounting.py``), since Streamlit sends a component's script with
+each of its messages.
 """
 
 import json
@@ -99,7 +100,7 @@ def mount(
     receiver(key=key, data=message, **callbacks)
     for name, part in (parts or {}).items():
         _PART(key=f"board_part.{key}.{name}", data=part)  # app/page_script/style.css hides elements with this prefix
-    # Sent as bytes: Streamlit would search a dictionary for tables.
+    # The settings are sent as bytes, because Streamlit would search a dictionary for tables.
     _SETTINGS(key=f"board_part.{key}", data=json.dumps({"board": key, **settings}).encode())
 
 

@@ -1,4 +1,4 @@
-"""The reasons why query–key pairs are allowed, as coloured categories on a board."""
+"""The reasons why a variant allows a query–key pair, such as its window or its global tokens, as colours on a board."""
 
 from collections.abc import Iterable, Mapping
 

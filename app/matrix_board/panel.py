@@ -1,4 +1,4 @@
-"""The contents of a board: its matrices, and the categories that their numbers may represent."""
+"""The contents of a board: one panel per matrix, and the categories that whole numbers in a panel may represent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

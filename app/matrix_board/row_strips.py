@@ -1,4 +1,4 @@
-"""The pinned row of a board as text: the tokens once per matrix, in the colours of the row's cells."""
+"""The pinned row of a board as text: all tokens, once for each matrix, in the colours of that matrix's row."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""Thumbnails of softmax for every head of a model, for choosing a head."""
+"""Small pictures of softmax's attention matrix in every head of a model, from which the visitor chooses a head."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from app.matrix_board.component import encode, mount
 from app.words.i18n import _
 
-_MASKED = np.uint8(255)  # the other bytes are positions on the colour ramp
+_MASKED = np.uint8(255)  # a masked cell; all smaller bytes are positions on the colour ramp
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A bundler that joins JavaScript modules into one script, since Streamlit's components accept only one."""
+"""A bundler that joins JavaScript modules into one script, because a Streamlit component accepts only one script."""
 
 import re
 from os.path import normpath

@@ -1,4 +1,4 @@
-"""Sends the script of every page: history, keyboard, forms, links, charts, glossary terms, and the boards."""
+"""Sends the JavaScript of every page: history, keyboard, forms, links, charts, glossary terms and matrix boards."""
 
 import json
 import zlib

@@ -1,4 +1,4 @@
-"""The browser component that shows a text as models read it: the loss of each token under the words."""
+"""The browser component that shows a text with bars under each token: the token's loss under several models."""
 
 from app.reading_board.reading import Reading, ReadingState, reading_board
 

@@ -1,4 +1,4 @@
-"""A browser component that shows the losses of a text under a model and a changed model, as two bars per token.
+"""A text with two bars under each token: the token's loss under a model, and under the model with replaced attention.
 
 All losses are sent in advance. Choosing another change or token needs no request, except for the page's text about it.
 """

@@ -1,6 +1,6 @@
 """Middleware that puts the app's styles and the server's address into the HTML page.
 
-Styles sent by a rerun arrive after the content that they move.
+Without it, the styles would arrive with the first rerun, after the content, and the content would jump.
 """
 
 from functools import cache
@@ -28,7 +28,7 @@ class FirstPaint:
         if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self.app(scope, receive, send)
             return
-        # Streamlit compresses its answers itself, and nothing can be added to a compressed page.
+        # Without this request header, Streamlit does not compress the page: nothing can be added to a compressed one.
         scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
         start: Message | None = None
         body = b""
@@ -50,7 +50,7 @@ class FirstPaint:
                 headers = MutableHeaders(raw=start["headers"])
                 if "content-length" in headers:
                     headers["content-length"] = str(len(body))
-                for name in ("etag", "last-modified"):  # These describe the unmodified file.
+                for name in ("etag", "last-modified"):  # Both describe the file without the styles that were added.
                     if name in headers:
                         del headers[name]
                 await send(start)

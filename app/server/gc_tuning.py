@@ -1,8 +1,8 @@
 """Garbage collector settings: rare collections that skip the objects that stay for the life of the process.
 
-Streamlit would collect everything after every run (``runner.postScriptGC``), and no visitor is served during a
-collection. Here Python's own generations decide instead. Imports, models and caches are excluded from them: they are
-most of all objects, and scanning them never frees anything.
+By default, Streamlit collects everything after every run (``runner.postScriptGC``), and no visitor is served during a
+collection. Here Python's own generations decide instead. Imports, models and caches are excluded from collections: they
+are most of all objects, and scanning them never frees anything.
 """
 
 import gc

@@ -25,7 +25,7 @@ def share() -> None:
     thread is not available to the next: after some thousand reruns a third of a process's own memory is such holes.
     """
     if sys.platform == "linux":
-        with suppress(AttributeError):  # The C library is not glibc.
+        with suppress(AttributeError):  # Only glibc has this function; other C libraries are left unchanged.
             for setting, value in {ARENAS: 1, TRIM: TOP, MAPPED: TOP // 2}.items():
                 ctypes.CDLL(None).mallopt(setting, value)
 

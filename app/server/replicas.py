@@ -1,8 +1,8 @@
-"""Several processes of the app behind one proxy: ``attention-lab --replicas 2``.
+"""Several processes of the app, the replicas, behind one proxy: ``attention-lab --replicas 2``.
 
-One process is one interpreter, which runs one visitor's page at a time. A parent imports and loads everything and then
-forks the replicas and the process that forks workers for all of them. The forks share the parent's memory, and a
-process that dies is restarted within seconds.
+One process has one Python interpreter, which runs one visitor's page at a time. A parent process imports and loads
+everything, and then forks the replicas and the process that forks workers for all of them. The forks share the parent's
+memory, and a process that dies is restarted within seconds.
 """
 
 import contextlib
@@ -108,18 +108,18 @@ def _free_ports(number: int) -> list[int]:
 
 def _warm_up() -> None:
     """Load everything that replicas share, with one torch thread, because OpenMP threads would not survive the fork."""
-    malloc.share()  # Before the threads that load models.
+    malloc.share()  # This must precede the threads that load models, because it affects new threads only.
     from transformers.utils.logging import disable_progress_bar
 
-    logging.disable(logging.WARNING)  # Hides the warning that caches are created outside a server.
+    logging.disable(logging.WARNING)  # Streamlit warns about caches that are created outside a server, as here.
     from app.server.warmup import read_presets, warm_up
     from attention_core.errors import LabError
     from attention_core.inputs import models
 
-    disable_progress_bar()  # The progress bar would start a thread.
+    disable_progress_bar()  # The progress bar would start a thread, which would not survive the fork.
     wanted = os.environ.get("ATTENTION_LAB_THREADS")
     os.environ["ATTENTION_LAB_THREADS"] = "1"
-    for model in models.BUILT_IN:  # Otherwise each replica and worker would load its own.
+    for model in models.BUILT_IN:  # Replicas and workers share what is loaded here; else each would load its own copy.
         with contextlib.suppress(LabError):
             models.load(model.key)
     warm_up()

@@ -29,7 +29,7 @@ def policy() -> str:
     page on a loopback address may too. ``ATTENTION_LAB_FRAME_ANCESTORS`` replaces this list. The default can be this
     wide because the app has no login, so a page that embeds it gains nothing from a visitor's clicks.
     """
-    from attention_core import limits  # Not at the top: the heap is configured before torch is loaded.
+    from attention_core import limits  # An import at the top would load torch before ``malloc`` configures the heap.
 
     framing = ANY_HTTPS if limits.current() is limits.HOSTED else f"{ANY_HTTPS} {LOOPBACK}"
     index = (Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")
@@ -65,7 +65,7 @@ class Safety:
         return {
             "Content-Security-Policy": policy(),
             "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "same-origin",  # An address contains the visitor's text.
+            "Referrer-Policy": "same-origin",  # Other sites must not get the address, which has the visitor's text.
             "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
         }
 

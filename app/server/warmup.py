@@ -1,4 +1,4 @@
-"""Functions that load what a process of the app needs before its first visitor."""
+"""Loads the modules and the default model before the first visitor, and computes what a first visit shows."""
 
 import contextlib
 import importlib
@@ -19,13 +19,13 @@ def warm_up() -> None:
     """Import what the pages need, load the default model and run it once."""
     use_threads()
     if workers := dispatch.workers():
-        workers.start()  # The workers have a low priority, so this process is warm first.
+        workers.start()  # This runs in parallel; workers have a low priority, so they do not delay this process.
     for module in pkgutil.walk_packages(app_package.__path__, "app."):
         if module.name not in ("app.main", "app.streamlit_app"):  # These modules run the app.
             importlib.import_module(module.name)
     page.discover()
     ac.all_variants()
-    with contextlib.suppress(ac.LabError):  # Without installed models, the pages show the error.
+    with contextlib.suppress(ac.LabError):  # If no model is installed, the pages show this error to the visitor.
         ac.inputs.from_text(presets.texts()["story"], model="minilm", layer=presets.LAYER)
     gc_tuning.freeze_objects("imports")
 

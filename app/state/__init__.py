@@ -1,1 +1,1 @@
-"""State that links carry: the options, the options shared by all pages, and reading and writing addresses."""
+"""The state that links carry: a page's own options, the options that all pages share, and addresses."""

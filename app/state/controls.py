@@ -1,6 +1,6 @@
-"""Declarative options: one line defines an option's field in links, its validation, its widget, its help and its type.
+"""Options of a page. One line declares an option's field in links, its validation, its widget, its help and its type.
 
-A page's options are a class of these, as ``Params`` are for a variant::
+A page's options are a class of such lines, as ``Params`` is for a variant::
 
     class EntropyOptions(Options, prefix="h_"):
         unit = choice({"nats": N_("nats"), "bits": N_("bits")}, N_("Entropy in"))

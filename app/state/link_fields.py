@@ -54,7 +54,7 @@ class Field:
         """Return whether the words are outside the field's own bounds, independent of what is on screen."""
         try:
             self.read(words)
-        except ac.LabError:  # A variant's setting is wrong.
+        except ac.LabError:  # The words name a variant with a wrong setting, which has a message of its own.
             return False
         except UNREADABLE:
             return True
@@ -114,7 +114,7 @@ def whole(default: int | None, low: int, high: int) -> Field:
 
     def read(given: list[str]) -> int:
         value = int(only(given))
-        # ``int`` also reads " 3" and "\N{ARABIC-INDIC DIGIT THREE}".
+        # ``int`` also accepts " 3" and "\N{ARABIC-INDIC DIGIT THREE}", which a link never contains.
         if value not in allowed or str(value) != only(given):
             raise ValueError
         return value

@@ -1,4 +1,4 @@
-"""The preset texts, written for this project, and the layer and head that a first visit opens with."""
+"""The preset texts, written for this project, and the layer and head that a first visit shows."""
 
 from functools import cache
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The notice about values of a link that were rejected."""
+"""The notice that lists the values of a link that were rejected, and what is shown instead."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapp
 def _instead(name: str, kind: Field, shown: object, words: Sequence[str]) -> str:
     parts = {"name": name, "shown": _shown(kind, shown), "word": _quoted(words)}
     if kind.describe_allowed and kind.is_out_of_bounds([*words]):
-        return _("{name} is {shown}, not {word}: it takes {takes}", **parts, takes=kind.describe_allowed())
+        return _("{name} is {shown}, not {word} (allowed: {takes})", **parts, takes=kind.describe_allowed())
     return _("{name} is {shown}, not {word}", **parts)
 
 

@@ -126,7 +126,7 @@ class SharedOptions(Options, shared=1):
             read_text,
             write_text,
             describe_allowed=lambda: _(
-                "a compressed text of up to {n:,} characters, or an example: {names}",
+                "a text of up to {n:,} characters in compressed form, or the name of an example: {names}",
                 n=current().text_characters,
                 names=", ".join(f"@{name}" for name in presets.texts()),
             ),
@@ -170,7 +170,7 @@ class SharedOptions(Options, shared=1):
             default_variants(),
             read_variants,
             lambda chosen: [attention.word for attention in chosen],
-            describe_allowed=lambda: _("up to {n}, each once", n=current().compared_variants),
+            describe_allowed=lambda: _("up to {n} variants, each once", n=current().compared_variants),
             opening=first_variants(),
         )
     )

@@ -126,7 +126,8 @@ def register_fields(fields: Mapping[str, Field]) -> None:
         if name not in state or (name in link.opened and _value(name, link) == link.opened[name]):
             state[name] = link.opened[name] = kind.opening_value()
         else:
-            # Streamlit drops the state of a widget that a run does not draw; writing the value keeps it.
+            # Streamlit deletes the state of a widget that a run does not draw, for example on another page. A value
+            # that the script itself writes in every run stays.
             state[name] = _value(name, link)
 
 
@@ -139,7 +140,7 @@ def _read_values(fields: Mapping[str, Field], given: Mapping[str, list[str]], li
         values |= {name: link.opened[name] for name in fields if name not in given}
     for name in set(values) - set(given):
         if name in state and not fields[name].write(value(name)):
-            del values[name]  # A value too long for an address is kept.
+            del values[name]  # No address can hold this value, so a link without it must not reset it.
     state.update(values)
     link.read |= {*fields}
     link.valid |= values
@@ -318,8 +319,8 @@ def current_query() -> dict[str, list[str]]:
     may change.
     """
     now, fields = values(), st.session_state[LINK].fields
-    # An address without parameters opens a first visit. A state of defaults only must therefore name the values that
-    # differ from a first visit.
+    # If all values are defaults, the address would be empty and would open the screen of a first visit, which is a
+    # different one. The address then names the values that differ from a first visit.
     return link_of(now, fields) or {
         name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.opening_value()
     }

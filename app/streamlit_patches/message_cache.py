@@ -27,7 +27,7 @@ class BrowserMessageCache:
 
     def __init__(self, oldest: int) -> None:
         self._oldest, self._runs = oldest, 0
-        self._held: dict[str, tuple[int, str]] = {}  # by hash: the run count at the last use, and the fragment
+        self._held: dict[str, tuple[int, str]] = {}  # hash: (run of the last use, fragment)
 
     def shortened(self, message: ForwardMsg) -> ForwardMsg:
         """Return what to send for a message: a reference to it if the browser has cached it, or the message."""

@@ -1,4 +1,4 @@
-"""Applies the replacements of Streamlit's private methods, on the one Streamlit version they are written for."""
+"""Applies all replacements of Streamlit's private methods, if the installed version is the one they are written for."""
 
 import logging
 from importlib import import_module

@@ -39,7 +39,7 @@ def remove_server_info() -> bool:
         for name in ABOUT:
             part = getattr(message.new_session.initialize, name)
             part.Clear()
-            part.SetInParent()  # the browser reads this part
+            part.SetInParent()  # the browser reads this part, so it must be present, although it is empty
         return message
 
     session._create_new_session_message = create_without_details

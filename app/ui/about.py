@@ -1,4 +1,4 @@
-"""The description of one variant: formula, cost on an input, source, code, and the link to its step-by-step view."""
+"""The description of one variant: formula, cost on an input, source, code, and a link to its step-by-step view."""
 
 import streamlit as st
 

@@ -1,4 +1,7 @@
-"""Animation of an option: it advances frame by frame until it is stopped, ends, or its page is closed."""
+"""Animation of an option: a timer advances its value frame by frame, for example along the tokens of a text.
+
+It ends at the last value, when the visitor stops it, or when they close the page.
+"""
 
 import time
 from dataclasses import dataclass
@@ -58,7 +61,9 @@ class Animation:
     def button(self, ticking: bool) -> None:
         """Draw the button that starts and stops the animation."""
         word, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
-        press = self._stop if ticking else self._start  # The press does what the button says, however late it arrives.
+        # The callback belongs to the button's label. If the animation ends before a late press arrives, the press still
+        # does what the label says.
+        press = self._stop if ticking else self._start
         st.button(word, icon=icon, key=f"{self.key}.play", width="stretch", on_click=press)
 
     def rerun_if_changed(self, ticking: bool) -> None:

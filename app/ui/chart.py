@@ -1,4 +1,4 @@
-"""Drawing of a figure on a page, with the button that saves it as a picture."""
+"""Draws a figure on a page, with a button that saves it as a picture."""
 
 import base64
 from functools import cache
@@ -44,7 +44,8 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
     st.plotly_chart(
         RawFigure(figure),
         key=key,
-        height=round(figure["layout"]["height"]),  # The chart's room stays the same while the browser loads its code.
+        # With a fixed height, the page does not move while the browser loads the code that draws charts.
+        height=round(figure["layout"]["height"]),
         config={"displaylogo": False, "displayModeBar": True, "modeBarButtons": [["toImage"]]},
         alt=alt,
     )
@@ -83,6 +84,6 @@ def _sent(part: Any) -> Any:  # noqa: ANN401 - any JSON
         return part
     if part.dtype.kind != "f" or not part.size:
         return part.tolist()
-    # Written as JSON digits, an array takes three times the space and time.
+    # Arrays are sent in base64, because JSON digits take three times the space and time.
     packed = {"dtype": f"f{part.itemsize}", "bdata": base64.b64encode(np.ascontiguousarray(part).data).decode()}
     return packed if part.ndim == 1 else {**packed, "shape": ", ".join(map(str, part.shape))}

@@ -1,4 +1,4 @@
-"""Exports of a view: its formula, its numbers as CSV and NPZ, and Python code that reproduces them."""
+"""Downloads of what a page shows: its formula, its numbers as CSV and NPZ, and Python code that reproduces them."""
 
 import io
 import mimetypes

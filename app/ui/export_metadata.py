@@ -1,4 +1,4 @@
-"""The origin of an exported file, stored in it: page, text, model, layer, head, settings, and a link to the screen."""
+"""The facts stored in every exported file: page, text, model, layer, head, settings, and a link to the screen."""
 
 import csv
 import io

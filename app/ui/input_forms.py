@@ -122,7 +122,7 @@ def _take_preset(key: str) -> None:
 
 
 def _take_model() -> None:
-    # Models that generate text from left to right mask the future; models that read in both directions do not.
+    # The causal switch follows the model: models that generate text hide later tokens, encoders do not.
     known = {info.key: info for info in ac.inputs.models.BUILT_IN}
     if SharedOptions.model.value in known:
         SharedOptions.causal.set(known[SharedOptions.model.value].causal)

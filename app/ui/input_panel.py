@@ -61,11 +61,12 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
         if SharedOptions.input.value == "text" or SharedOptions.model.value in [
             info.key for info in ac.inputs.models.BUILT_IN
         ]:
-            # Loads a model that is not built in.
+            # The number of layers bounds the layer. For a model that is not built in, this loads the model.
             SharedOptions.layer.restrict_to(range(ac.inputs.models.layer_count(SharedOptions.model.value)))
-        qkv = cached.record(source := form.source(SharedOptions.now()) or source)  # The layer may have changed.
+        # ``restrict_to`` may have changed the layer, so the source is made again.
+        qkv = cached.record(source := form.source(SharedOptions.now()) or source)
     except ac.LabError:
-        return  # The page shows the error, because it has room for a sentence.
+        return  # The page shows this error, because the sidebar has no room for a sentence.
     SharedOptions.head.restrict_to(range(AVERAGE, qkv.heads))
     drops = hides_special and not SharedOptions.special.value
     _head(source, qkv, special=not drops, open_heads=open_heads)
@@ -209,9 +210,9 @@ def future_share_message(share: float, head: int | None) -> str:
     """Return a sentence on the attention of a causal model to later tokens while its mask is off."""
     return _(
         "This model masks later tokens, but **Causal** is switched off. Later tokens now receive {share:.0%} of the "
-        "softmax weight{where}. Switch **Causal** on to see the model's own attention.",
+        "softmax weight {where}. Switch **Causal** on to see the model's own attention.",
         share=share,
-        where=_(", averaged over heads") if head is None else _(" in head {head}", head=head),
+        where=_("on average over heads") if head is None else _("in head {head}", head=head),
     )
 
 
@@ -231,9 +232,8 @@ def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Call
         )
     here = (SharedOptions.layer.value if layers > 1 else 0, SharedOptions.head.value)
     causal = SharedOptions.causal.value or source.positions == ALIBI
-    pictures = cached.head_miniatures(
-        source.at_layer(0), causal, special
-    )  # The pictures show all layers, so every choice shares them.
+    # The pictures show all layers. Layer 0 in their cache key makes all layers share one entry.
+    pictures = cached.head_miniatures(source.at_layer(0), causal, special)
     thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
     label = _("All heads")
     if open_heads:
@@ -246,9 +246,9 @@ def take_head(choice: tuple[int, int]) -> None:
     """Select another layer and head."""
     layer, head = choice
     SharedOptions.head.set(head)
-    with suppress(ac.LabError):  # The page shows the error.
+    with suppress(ac.LabError):  # The next run draws the page, which shows this error.
         source = forms()[SharedOptions.input.value].source(SharedOptions.now())
-        # Other inputs have one layer, and the layer chosen for the text stays.
+        # Synthetic data and uploads have a single layer. The layer chosen for the text is then kept for later.
         if source and source.layer_count > 1:
             SharedOptions.layer.set(layer)
 

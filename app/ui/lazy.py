@@ -1,4 +1,4 @@
-"""Forms and expanders whose content is built once they are open. Building all of it would take most of each rerun."""
+"""Popovers and expanders whose content is built only while they are open, because building all of it is slow."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def lazy_popover(label: str, draw: Callable[[], None], *, brief: str = "", key: 
         if in_markup(key) in st.session_state.get(OPENED, ()):
             draw()
         elif not brief:
-            st.empty()  # Streamlit disables a button without content.
+            st.empty()  # Streamlit would disable the popover's button if the popover had no content.
 
 
 def lazy_expander(

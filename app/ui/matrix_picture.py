@@ -1,4 +1,4 @@
-"""The picture of a variant's matrix on the same few random tokens for all variants."""
+"""A variant's attention matrix as a small picture, on the same few random tokens for all variants."""
 
 from functools import cache
 

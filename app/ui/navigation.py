@@ -59,7 +59,7 @@ def address(key: str) -> str:
 
 def _query(key: str, fields: Mapping[str, Sequence[str]], changes: Mapping[str, Any]) -> dict[str, list[str]]:
     query, shared = dict(fields), Options.shared()
-    if fields or changes or not url.untouched(shared):  # Else the page opens as from the menu.
+    if fields or changes or not url.untouched(shared):  # Otherwise the link needs no query, like an entry of the menu.
         query |= url.link_of(st.session_state, shared, **changes)
     if query and not fields and not changes:
         query |= _openings(key)

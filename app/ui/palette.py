@@ -1,4 +1,4 @@
-"""Colour, dash and mark of each variant, the same on every page and for every selection."""
+"""The colour, dash pattern and marker of each variant, the same on every page and for every selection of variants."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -1,4 +1,7 @@
-"""The scope of a view: which heads, tokens and variants its numbers come from, worded for subtitles and files."""
+"""The scope of a view: the heads, tokens and variants that its numbers come from, in words for subtitles and files.
+
+A view is one of the charts or tables that a page can show.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""A sweep on a page: its sentence and its line chart, which are drawn as the experiment's rows arrive."""
+"""Draws a sweep, a measurement over several lengths or settings: a sentence and a line chart, drawn as rows arrive."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar

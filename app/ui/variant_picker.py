@@ -1,4 +1,4 @@
-"""Widgets for choosing variants and their settings; each widget is built from the declaration of a setting."""
+"""The widgets that choose variants and change their settings. A setting's declaration determines its widget."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -91,7 +91,7 @@ def compute_for_each_variant(find: Callable[[ac.Attention], T]) -> dict[ac.Atten
     with cached.spinner(_("Computing the variants …")):
         for attention in SharedOptions.variants.value:
             try:
-                # ``find`` would refuse too, but only after waiting behind other visitors' long inputs.
+                # ``find`` raises this error too, but only after it has waited for other visitors' long inputs.
                 attention.check_causal(SharedOptions.causal.value)
             except ac.errors.NotCausalError as error:
                 refused.append(sentence(error))
@@ -146,7 +146,7 @@ def knobs(
 
 
 def _knob(attention: ac.Attention, setting: Setting, on_change: SettingCallback, key: str) -> None:
-    # The chosen variants are authoritative: a link or a reset may have changed them since the widget was drawn.
+    # The widget gets its value from the chosen variants, which a link or a reset may have changed since the last run.
     st.session_state[key] = getattr(attention.params, setting.name)
     title, help_ = readable(setting.name).capitalize(), _(setting.help)
     change = partial(_pass_on, setting.name, key, on_change)
@@ -195,7 +195,7 @@ def with_setting(attention: ac.Attention, name: str, value: Value) -> ac.Attenti
 
 
 def _pass_on(name: str, key: str, on_change: SettingCallback) -> None:
-    with suppress(ac.LabError):  # An outdated message may carry a value that is no longer valid.
+    with suppress(ac.LabError):  # A message that the browser sent before the last run may carry an invalid value.
         on_change(name, st.session_state[key])
 
 

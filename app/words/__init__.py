@@ -1,1 +1,1 @@
-"""Translation, isolation and naming of texts on screen."""
+"""Texts on screen: their translation, the names of variants and tokens, and the safe display of visitors' words."""

@@ -1,4 +1,4 @@
-"""Extraction of messages for translators, from the app's code, the core's records and errors, and the lessons."""
+"""Extraction of the messages to translate: from the app's code, from ``attention_core``, and from the lessons."""
 
 import ast
 import tomllib

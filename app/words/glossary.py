@@ -1,4 +1,4 @@
-"""Definitions of technical terms, which the page's script shows wherever a term appears."""
+"""Definitions of technical terms. The page's script shows a definition wherever its term appears."""
 
 from dataclasses import dataclass
 

@@ -45,7 +45,7 @@ def _catalogue_for_visitor() -> gettext.NullTranslations:
 
 def _(message: str, **values: object) -> str:
     """Return a message in the visitor's language, with its values filled in."""
-    # gettext returns the catalogue's header for the empty string.
+    # For an empty message, gettext would return the header of the catalogue.
     words = _catalogue_for_visitor().gettext(message) if message else ""
     return words.format(**_written(values)) if values else words
 
@@ -86,6 +86,6 @@ def sentence(message: LabError | Notice) -> str:
 
 def escape_markdown(words: str) -> str:
     """Return text that a visitor typed, isolated and escaped, so that Streamlit's Markdown shows it unchanged."""
-    # A backslash does not stop Markdown from linking an address; an invisible word joiner does.
+    # Markdown turns web addresses into links. A backslash does not prevent that, but an invisible word joiner does.
     words = ADDRESS.sub("\u2060\\g<0>", isolated(words))
     return "".join(f"\\{c}" if c in "\\`*_[]<>#|~$:&" else c for c in words)

@@ -1,4 +1,4 @@
-"""Isolation of a visitor's words inside a sentence, so that they do not reorder it or contain hidden characters."""
+"""Isolation of a visitor's words inside a sentence: they cannot reorder it or contain hidden characters."""
 
 import re
 

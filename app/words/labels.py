@@ -1,4 +1,4 @@
-"""Names on screen of variants, settings, references, tokens and families."""
+"""The names on screen of variants, their settings, their families, the references of their errors, and tokens."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -27,7 +27,7 @@ def tokens(labels: Sequence[str]) -> dict[str, Any]:
     """Return ``options`` and ``format_func`` for a widget that selects one of these tokens."""
 
     def name(i: int) -> str:
-        # An outdated value may belong to a longer text: Streamlit formats it before finding that it is not an option.
+        # The widget may still have an index from a longer text. Streamlit formats it before it rejects it.
         return f"{i}  {isolated(labels[i])}" if i < len(labels) else str(i)
 
     return {"options": range(len(labels)), "format_func": name}
@@ -66,9 +66,13 @@ def family_line(family: str) -> str:
             "cost is linear in n."
         ),
         "gated": _(
-            "Tokens are written into a state of constant size, which decays or is corrected. Queries read this state."
+            "The keys and values of all tokens are stored in one matrix of constant size, the state. The state decays "
+            "or is corrected, and queries read from it."
         ),
-        "low_rank": _("Landmarks, pools or projections represent many tokens, so the matrix has low rank."),
+        "low_rank": _(
+            "A small number of landmarks, pools or projections represent many tokens, so the attention "
+            "matrix has low rank."
+        ),
         "cache": _("Softmax with a smaller cache: keys and values are shared, compressed, quantised or evicted."),
         "mixed": _("Quadratic attention for nearby tokens, linear attention for distant ones."),
     }[family]

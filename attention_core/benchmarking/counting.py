@@ -1,4 +1,4 @@
-"""Counting of a computation's multiply-adds, peak memory and largest tensor.
+"""Counts the multiply-adds, the peak memory and the largest tensor of a computation.
 
 Counts do not depend on the machine or its load, so cost formulas are checked against them.
 
@@ -98,7 +98,8 @@ def _added_product_flops(into: Tensor, left: Tensor, right: Tensor, **_: object)
     return 2 * left.numel() * right.shape[-1]
 
 
-# torch's flop counter lacks the CPU attention kernels, sampled products, embedding bags and in-place products.
+# Formulas for operations that torch's flop counter does not know: the CPU attention kernels, matrix products at given
+# positions, embedding bags and in-place products.
 _ATEN = torch.ops.aten
 _FLOPS: dict[Any, Formula] = flop_registry | {
     _ATEN.baddbmm_: _added_product_flops,
@@ -139,7 +140,7 @@ class _Counter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # A guard against torch.compile, which is not used here, would import the compiler, which takes seconds.
+        # With True, torch would guard this mode against torch.compile and import the compiler, which takes seconds.
         return False
 
     def __torch_dispatch__(
@@ -167,7 +168,8 @@ class _Counter(TorchDispatchMode):
         size, key = storage.nbytes(), storage._cdata
         if key in self._alive:
             return
-        # A plain weak reference costs a third of ``weakref.finalize``, and operations make storages all the time.
+        # Nearly every operation makes a storage, and a plain weak reference takes a third of the time of
+        # ``weakref.finalize``.
         self._alive[key] = size, tuple(shape), weakref.ref(storage, lambda _: self._free(key))
         self._held += size
         self.peak = max(self.peak, self._held)

@@ -1,4 +1,4 @@
-"""The machine: its devices, its thread counts, and the stamp that is saved with each measurement."""
+"""A description of this machine: its devices, its thread counts, and the stamp that is saved with each measurement."""
 
 import os
 import platform
@@ -102,5 +102,5 @@ def use_threads() -> int:
             "ATTENTION_LAB_THREADS is {value!r}. Set a whole number from 1 to {cores}.", value=word[:40], cores=cores
         )
     torch.set_num_threads(int(word))
-    threadpool_limits(int(word), "blas")  # numpy's threads; the limit stays until the next call
+    threadpool_limits(int(word), "blas")  # the threads of numpy; this limit lasts until it is set again
     return int(word)

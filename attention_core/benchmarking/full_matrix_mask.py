@@ -1,4 +1,4 @@
-"""Full attention under a variant's mask, computing every pair: a baseline for timing the variant's own algorithm."""
+"""Full attention that computes every pair and then applies a variant's mask, to be timed against the variant itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

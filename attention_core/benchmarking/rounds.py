@@ -1,4 +1,4 @@
-"""Rounds of measurements: each round measures every subject once, and the next round goes in the opposite order.
+"""The order of timed calls: each round times every subject (a call to compare) once, the next round in reverse order.
 
 A temporary slowdown of the machine then affects all subjects equally.
 """

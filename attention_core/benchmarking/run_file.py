@@ -1,7 +1,7 @@
 """Timing runs as JSON files: saving, reading, and the recorded runs that are part of the package.
 
 The schema is ``Document`` with the records in it. Unknown fields are ignored, so that files of a later version can be
-read. A field added later needs a default, so that older files can still be read. A file that does not fit is refused
+read. A field added later needs a default, so that older files can still be read. Reading any other file raises an error
 with one sentence.
 """
 
@@ -56,11 +56,11 @@ def to_json(run: Run) -> bytes:
     head = {"format": FORMAT, "version": VERSION, "stamp": asdict(run.stamp), "spec": asdict(run.spec)}
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
     for name in ("points", "left_out"):
-        # Times are rounded to four digits, more than the precision of any clock.
         items = [asdict(item) for item in getattr(run, name)]
         for item in items:
             if item.get("most", ...) is None:
-                del item["most"]  # files written before this field existed do not have it
+                del item["most"]  # a field without a value is left out, as in files from before the field existed
+            # Times are rounded to four significant digits, which is more than the precision of any clock.
             item.update({"ms": [float(f"{ms:.4g}") for ms in item["ms"]]} if "ms" in item else {})
         lines.append(f"{json.dumps(name)}: [" + ",".join(f"\n{json.dumps(item)}" for item in items) + "\n]")
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
@@ -82,7 +82,7 @@ def from_json(data: bytes) -> Run:
         reason, _, place = str(error).replace("`", "").partition(" - at $.")
         if not place:
             raise InputError("The file is not a timing run: {reason}.", reason=reason) from None
-        raise InputError("The entry {place} of the file is not valid: {reason}.", place=place, reason=reason) from None
+        raise InputError("Entry {place} in the file is not valid: {reason}.", place=place, reason=reason) from None
     except (msgspec.DecodeError, ValueError, RecursionError):
         raise InputError(
             "The file is not JSON. Upload a file that was saved by this page or by the bench command."

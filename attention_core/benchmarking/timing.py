@@ -1,4 +1,4 @@
-"""The calls to time, on queries, keys and values of one size: forward, forward and backward, or one decode step."""
+"""The calls that a timing run measures: forward, forward and backward, or the decoding of one more token."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -95,7 +95,8 @@ class TimingSpec:
 def unsupported_reason(attention: Attention, *, mode: str, causal: bool) -> str | None:
     """Return one sentence on why a variant cannot be timed in this mode; None if it can."""
     if mode == "decode":
-        # A decode step of full attention is one query against a cache of keys and values.
+        # A recurrent variant decodes with its state. Softmax can decode as well: one query attends to a cache of keys
+        # and values.
         able = not isinstance(attention, Masked) and (
             attention.variant.decoder is not None or attention.key == "softmax"
         )
@@ -165,7 +166,8 @@ def _step(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> Callable[[],
     token = q[..., -1, :].clone(), k[..., -1, :].clone(), v[..., -1, :].clone()
     decoder, params = attention.variant.decoder, attention.params
     if decoder is not None:
-        # The size of the state and the cost of a step do not depend on how many tokens came before.
+        # The state after one token is enough for timing, because neither its size nor the cost of a step depends on the
+        # number of earlier tokens.
         _, state = decoder.step(decoder.init_state(token[0], token[2], params), *token, params)
         return lambda: decoder.step(state, *token, params)
     keys, values, query = k.clone(), v.clone(), token[0].unsqueeze(-2)

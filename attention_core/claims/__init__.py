@@ -1,7 +1,7 @@
-"""Check the claims of articles on an input; each file below ``checks`` defines one claim and is found automatically.
+"""Claims: statements from articles about attention, each checked on an input by an experiment and a rule.
 
-``claim`` defines the ``Claim`` class, ``model_experiments`` is shared by several claims, and ``survey`` counts the
-verdicts of all claims on many inputs.
+Each file below ``checks`` defines one claim and is found automatically. ``claim`` defines the ``Claim`` class,
+``model_experiments`` is shared by several claims, and ``survey`` counts the verdicts of all claims on many inputs.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The ``Claim`` class: a statement from an article, an experiment on the visitor's input, and a rule that judges it.
+"""The ``Claim`` class: a statement from an article, an experiment that tests it on an input, and a rule that judges it.
 
 The experiment returns rows, numbers are computed from the rows, and the verdict is computed from the numbers. No
 outcome is stored in advance.
@@ -73,7 +73,8 @@ class ExperimentInput:
             UntestableError: if the source is not a text.
             LabError: if the text is empty.
         """
-        text, whole = self.text, self.load(self.source, None).n  # another model may count differently
+        # The decoder's tokenizer may cut the text into another number of tokens than ``whole``.
+        text, whole = self.text, self.load(self.source, None).n
         return len(
             swap.text_tokens(
                 text, tokens=min(MAX_DECODER_TOKENS, self.longest) if self.longest < whole else MAX_DECODER_TOKENS

@@ -1,4 +1,4 @@
-"""The parts of a claim: its quantities, figure, link and conditional sentences."""
+"""The parts of a claim: its measured quantities, its figure, its link to a page, and its conditional sentences."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

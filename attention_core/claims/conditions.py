@@ -1,4 +1,4 @@
-"""Conditions under which claims cannot be judged, and numerical tolerances that several claims share."""
+"""Conditions under which a claim cannot be judged on an input, and numerical tolerances that several claims share."""
 
 from torch import Tensor
 

@@ -151,15 +151,15 @@ def copy_loss_percent(inputs: ExperimentInput, word: str, layers: tuple[int, ...
     first, second = _copying(ids, SOFTMAX, ())
     if first - second < SAVED:
         raise UntestableError(
-            "Copying saves the model too little on this text: {saved} nats per token. At least {least} nats are "
-            "needed. Choose a text with more different words.",
+            "On this text, copying lowers the model's loss by {saved} nats per token, which is too little. At least "
+            "{least} nats are needed. Choose a text with more different words.",
             saved=format_readable(first - second, 2),
             least=format_readable(SAVED, None),
         )
     return 100 * (_copying(ids, word, layers)[1] - second) / (first - second)
 
 
-# Several claims need the same results, and each cached entry is only a few numbers.
+# These results are cached because several claims need them. Each entry is only a few numbers.
 _reading = lru_cache(256)(swap.reading)
 _output_error = lru_cache(256)(swap.output_error)
 
@@ -185,14 +185,15 @@ def reread(inputs: ExperimentInput, keys: int) -> float:
 @lru_cache(16)
 def _reread(ids: tuple[int, ...], keys: int) -> float:
     loaded = models.load(swap.MODEL)
-    first = losses(loaded, ids[: keys + 1])  # at most ``keys`` tokens precede each of these
+    first = losses(loaded, ids[: keys + 1])  # no token here has more than ``keys`` predecessors, so one pass is enough
     last = [losses(loaded, ids[end - keys : end + 1])[-1:] for end in range(keys + 1, len(ids))]
     return perplexity(torch.cat([first, *last]))
 
 
 @lru_cache(256)
 def _kept_weight(text: str, tokens: int, word: str) -> float:
-    from attention_core.inputs.models.recorder import record  # imports transformers, which is loaded by now
+    # Not at the top: the recorder imports transformers, which takes seconds. The model needs it in any case.
+    from attention_core.inputs.models.recorder import record
 
     loaded = models.load(swap.MODEL)
     ids = swap.text_tokens(text, tokens=tokens).ids

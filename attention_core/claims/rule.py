@@ -1,4 +1,4 @@
-"""The rule that turns a claim's numbers into a verdict, and the margin to the threshold that decides it."""
+"""The rule that turns a claim's numbers into a verdict, and the distance of the decisive number from its threshold."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping

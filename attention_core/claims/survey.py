@@ -153,7 +153,7 @@ def run(
     tokens = []
     for number, surveyed in enumerate(inputs, start=1):
         on_input(number, surveyed)
-        read: Load = lru_cache(load)  # claims need the same few lengths
+        read: Load = lru_cache(load)  # cached per input, because all claims load it at the same few lengths
         tokens.append(claims.length(surveyed.source, read))
         for task in _tasks(surveyed, read, list(found)):
             found[task.key].extend(outcome.verdict for outcome in claims.run(task, load=read))

@@ -1,4 +1,4 @@
-"""The gradient of causal linear attention: by running sums, by autograd through all states, and through the matrix."""
+"""The gradient of causal linear attention in three ways: running sums, autograd through all states, the full matrix."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -140,7 +140,8 @@ def _differences(task: DifferenceTask, load: Load) -> tuple[DifferenceRow, ...]:
             found[way] = [torch.stack(parts) for parts in zip(*heads, strict=True)]
             check_finite(found[way])
         for way in WAYS[1:]:
-            # Divide by the largest entry of all three: one may be zero, for example if all values are equal.
+            # All differences are divided by the largest entry of the three gradients together. A single gradient may be
+            # zero, for example that of q if all values are equal.
             largest = nonzero(torch.stack([x.abs().amax() for x in found[way]]).amax())
             rows += [
                 DifferenceRow(

@@ -1,4 +1,4 @@
-"""Compare the outputs and the costs of a variant's causal algorithms on an input.
+"""Compares the algorithms for a variant's causal output: their results on an input, and their costs.
 
 The algorithms are the choices of a variant's ``mode``, in addition to the explicit n x n matrix.
 """
@@ -194,7 +194,8 @@ def _repeated(x: Tensor, n: int) -> Tensor:
 
 def _cost(task: CostTask) -> CostRow:
     counts = count(_call(task), unit=torch.uint8)
-    # cumsum's elementwise products are as many as its counted ones: each entry of each state once.
+    # The counter does not count elementwise products. The algorithm "cumsum" needs one for each entry of each state, as
+    # many as its counted multiply-adds, so its count is doubled.
     adds = counts.multiply_adds * (2 if task.way == "cumsum" else 1)
     return CostRow(
         variant=task.word, way=task.way, n=task.n, d=task.d, multiply_adds=adds, peak_bytes=counts.peak_elements

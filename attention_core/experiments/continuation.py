@@ -1,6 +1,7 @@
-"""Let a decoder continue a text, unchanged and with a variant in its layers, by greedy decoding or by sampling.
+"""Texts continued by a language model (a decoder), unchanged and with a variant in place of softmax in some layers.
 
-Continuations that the Model page opens with are recorded in one JSON file, so that visitors need not wait for them.
+The next token is the most probable one (greedy), or sampled. The continuations that the Model page shows first are
+recorded in one JSON file, so that visitors need not wait for them.
 """
 
 import time
@@ -190,7 +191,7 @@ def cache_bytes(loaded: Loaded, word: str, layers: Sequence[int], n: int) -> int
     """Return the bytes that a float32 model needs after n tokens to continue, summed over its layers."""
     config, info = loaded.model.config.get_text_config(), loaded.info
     groups = getattr(config, "num_key_value_heads", None) or info.heads
-    token = 2 * groups * info.head_size * 4  # a key and a value in every group
+    token = 2 * groups * info.head_size * 4  # bytes of a key and a value in every group of heads, in float32
     return (info.layers - len(layers)) * n * token + len(layers) * _kept(word, info.heads, info.head_size, n, token)
 
 

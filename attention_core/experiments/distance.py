@@ -213,9 +213,10 @@ def _bound(q: Tensor, k: Tensor, distance: int, base: float, *, causal: bool) ->
     left, right = (torch.view_as_complex(x[:, : 2 * pairs].unflatten(-1, (pairs, 2)).contiguous()) for x in (q, k))
     for i, j in _ends(len(q), distance, causal=causal):
         products = torch.view_as_real(left[i] * right[j].conj())
-        # Two zeros instead of one, because a head of size one has no pairs.
+        # The bound needs h_{d/2} = 0 after the products of all pairs. A head of size one has no pair, and ``diff``
+        # needs two entries, so two zeros are appended. Their difference is zero and does not change the maximum.
         steps = F.pad(products, (0, 0, 0, 2)).diff(dim=-2).norm(dim=-1).amax(-1)
-        # An odd last coordinate is not rotated, so its product is added unchanged.
+        # If d is odd, the last coordinate belongs to no pair and is not rotated, so the size of its product is added.
         rest = (q[i] * k[j])[:, 2 * pairs :].abs().sum(-1)
         means.append(float((steps * total + rest).mean()))
     return sum(means) / len(means) / d**0.5

@@ -1,4 +1,7 @@
-"""The effect of a variant in an encoder on sentence embeddings, and on which sentences are most similar to a query."""
+"""The effect of a variant in an encoder: changes of sentence embeddings, and of the ranking of sentences by similarity.
+
+The similarity is that to one sentence, the query.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The entropy of every variant's rows against the number of tokens: whether attention dilutes as the text grows."""
+"""The entropy of every variant's rows over the number of tokens: whether attention spreads out as the text grows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -128,8 +128,8 @@ def _by_head(attention: Attention, qkv: QKV, *, causal: bool) -> Iterator[Tensor
     most = int(current().sweep_tokens / qkv.heads**0.5)
     if qkv.n > most:
         raise InputError(
-            "The {heads} heads of {title} depend on each other, so all their matrices must be in memory. They fit "
-            "up to {most} tokens, not {n}.",
+            "The {heads} heads of {title} depend on each other, so all their matrices must be in memory. These "
+            "matrices fit up to {most} tokens, not {n}.",
             title=attention.title,
             heads=qkv.heads,
             most=most,

@@ -1,4 +1,4 @@
-"""The approximation error of each variant against its budget, and against length.
+"""The approximation error of each variant over its budget (the setting that trades cost for accuracy) or over length.
 
 The reference is softmax on the same queries, keys and values, or the variant's own ``reference`` if its record has one.
 """
@@ -219,8 +219,8 @@ def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
     budget, n, d = None if task.uniform else attention.variant.budget, qkv.n, qkv.q.shape[-1]
     candidates = [attention] if task.uniform else draws(attention)
     matrices = [None if task.uniform else _every_head(one, qkv, task.causal) for one in candidates]
-    # The mean of the values adds n values in every column, and a running mean adds no more. Heads that are computed
-    # together share their cost equally.
+    # Uniform attention (the mean of the values, or a causal running mean) adds n values in each of d columns. The cost
+    # of a variant is that of all heads, of which each head gets an equal share.
     whole = attention.cost(n, d, causal=task.causal, heads=qkv.heads).multiply_adds
     spent = n * d if task.uniform else whole // qkv.heads
     found = []

@@ -1,4 +1,4 @@
-"""The time of every point of the error experiment, measured with one clock in rounds."""
+"""The measured time of every point of the error experiment, that is, of each variant at each of its budgets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The cost of text generation: a growing key-value cache compared with smaller caches and constant states."""
+"""The cost of text generation: the key-value cache of softmax, which grows, and the states or caches of variants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""The likeliest next tokens before and after a swap, and the attention row that changed most."""
+"""The most probable next tokens before and after a variant replaces softmax, and the attention row that changes most.
+
+Only one token of a text is predicted.
+"""
 
 from dataclasses import dataclass
 
@@ -85,7 +88,7 @@ def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
     old, before = _look(loaded, ids, registry.get(SOFTMAX), task.layers)
     with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
         new, after = _look(loaded, ids, attends, task.layers)
-    moved = (after - before).abs().sum(-1) / 2  # [L, H], the total variation if both rows sum to one
+    moved = (after - before).abs().sum(-1) / 2  # [L, H]; total variation of the rows if both sum to one
     layer, head = divmod(int(moved.argmax()), moved.shape[1])
     target = told.ids[task.token]
     return (
@@ -107,7 +110,8 @@ def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
 
 def _look(loaded: Loaded, ids: tuple[int, ...], attends: Attends, layers: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """Return the next token's probabilities ``[words]``, and the last token's weights per layer, ``[L, H, n]``."""
-    from attention_core.inputs.models.recorder import record  # imports transformers, which is loaded by now
+    # Not at the top: the recorder imports transformers, which takes seconds. The model needs it in any case.
+    from attention_core.inputs.models.recorder import record
 
     with torch.no_grad():
         hidden = loaded.model(input_ids=torch.tensor([ids])).last_hidden_state[0, -1]

@@ -1,4 +1,4 @@
-"""The effect of a temperature: the entropy of each variant when all logits are multiplied by one factor."""
+"""The entropy of each variant's weights when all logits are multiplied by one factor, an inverse temperature."""
 
 from dataclasses import dataclass
 

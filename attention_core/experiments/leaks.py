@@ -1,4 +1,7 @@
-"""The outputs that change when one of n tokens is replaced: ``analysis.matrix.influence`` of several variants."""
+"""Finds leaks: replaces each token in turn and measures which outputs change, for one variant per task.
+
+A change before the replaced token means that the variant is not causal.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""How the rows and outputs of squared ReLU change with n under each normalizer, relative to the length of training.
+"""How the rows and outputs of squared ReLU change with length under each normalizer, the number that divides a row.
 
-A constant factor is compensated by training, but a model cannot compensate a divisor that changes with n. So the
-meaningful quantity is a row's total, or an output's size, divided by its value at the length of training.
+Training compensates a constant factor, but a model cannot compensate a divisor that changes with n. So the meaningful
+quantity is a row's total, or an output's size, divided by its value at the length of training.
 """
 
 from collections.abc import Iterable
@@ -56,7 +56,8 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
     plain = registry.get("relu2", normalizer="fixed", base_length=1)
     rows: list[DriftRow] = []
     for head, (q, k, v) in enumerate(zip(*qkv.tensors, strict=True)):
-        # With a column of ones next to the values, one pass gives outputs and totals for all divisors.
+        # A column of ones next to the values makes the last column of the output the row's total. The results for all
+        # divisors follow from one pass.
         values = torch.cat([v, torch.ones_like(v[:, :1])], -1)
         squares, full = (
             attention.attend(q, k, values, causal=task.causal).double()

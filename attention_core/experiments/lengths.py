@@ -1,4 +1,4 @@
-"""The lengths measured by experiments over sequence length."""
+"""The sequence lengths at which experiments measure."""
 
 SHORTEST = 16
 """Shortest length in tokens, if the input has enough."""

@@ -1,4 +1,4 @@
-"""The row totals of softmax and squared ReLU, by which a row would have to be divided, against the number of tokens."""
+"""The sum of a row's weights before division (Z), for softmax and squared ReLU, over the number of tokens."""
 
 import math
 from collections.abc import Callable, Iterable

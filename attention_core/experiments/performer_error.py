@@ -1,4 +1,4 @@
-"""The error of Performer against its number of random features, for each way to draw the features."""
+"""The error of Performer over its number of random features, for each of several ways to draw the features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

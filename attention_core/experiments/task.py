@@ -1,4 +1,4 @@
-"""Types shared by all experiments: tasks, rows, and the function that loads a source."""
+"""The types that all experiments share: tasks, rows (results), and the function that loads the data of a source."""
 
 from collections.abc import Hashable, Iterable
 from typing import Protocol, TypeVar

@@ -1,4 +1,4 @@
-"""Time and memory of every variant against the number of tokens.
+"""Measured time and memory of every variant over the number of tokens.
 
 Every round visits all lengths and, at each length, all variants, with the order reversed each round. A temporary
 slowdown of the machine then affects all variants equally, and the first round already covers the whole chart.
@@ -162,7 +162,8 @@ def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> t
     try:
         call = prepare(attention, *inputs(spec, task.n), mode=spec.mode, causal=spec.causal)
         if first is None:
-            # Counting the operations also warms the call up, so a long call's first time is its first sample.
+            # Counting the operations runs the call once, which warms it up. A long call is therefore not repeated: its
+            # first time below is its first sample.
             counts, peak = clock.costs(call)
             first = Sample(
                 variant=task.variant,
@@ -201,7 +202,8 @@ def _too_much(
 ) -> tuple[str, float] | tuple[None, None]:
     """Return why a variant is not measured at n, predicted from shorter lengths or from its size, and the limit."""
     large, long = BOUNDED
-    # The mask has n² entries and is built in the host's memory for every device. Check whether the first one fits.
+    # A mask has n² entries and is built in the host's memory, also for other devices. This check needs no measurement
+    # at a shorter length, so it also covers the first length.
     if isinstance(attention, Masked) and attention.bytes(n, spec.heads, spec.element) > most_bytes:
         return large, most_bytes / MIB
     if spec.mode == "decode" or not shorter:

@@ -1,4 +1,4 @@
-"""Readable labels for tokens, and the detection of tokens that are pieces of one character."""
+"""Readable labels for tokens, also for tokens that are only a part of one character."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def label_pieces(
     """
     labels: list[str] = []
     groups: list[int] = []
-    covered = 0  # end of the text that earlier labels contain
+    covered = 0  # position in the text up to which earlier labels cover it
     for (start, end), token in zip(offsets, tokens, strict=True):
         continues = start < min(covered, end)
         groups.append(groups[-1] if continues else len(labels))

@@ -27,7 +27,8 @@ NAME_CHARACTERS = 40
 """Maximum number of characters of each name in a message."""
 
 _DIRECTORY_ENTRY = b"PK\x01\x02"
-# Errors of zipfile on malicious bytes, and (by its documentation) of the literal parser that numpy's reader uses.
+# The errors that malicious bytes can cause: ``_ZIP_ERRORS`` in zipfile, and ``_HEADER_ERRORS`` in the parser of Python
+# literals that numpy's reader uses, according to that parser's documentation.
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -79,7 +80,8 @@ class Npz:
             )
         if not data.startswith(b"PK"):
             raise InputError("{file} is not an .npz file. Save with np.savez(file, q=q, k=k, v=v).", file=file)
-        # Counted in the raw bytes, because opening a zip already builds an object for each entry of its directory.
+        # The members are counted in the raw bytes, before the file is opened: opening a zip already builds an object
+        # for each entry of its directory.
         most = current().upload_members
         if (count := data.count(_DIRECTORY_ENTRY)) > most:
             message = "{file} contains {count:,} arrays, more than {most}. Save only q, k and v."

@@ -84,7 +84,7 @@ def with_positions(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
     if (wanted == ROPE) == (own is not None):
         return replace(qkv, notices=(*qkv.notices, HAS_IT if own else HAS_NONE))
     rope = own or Rope()
-    # In float64, so that rotating there and back restores float32 to the last digit.
+    # The rotation is computed in float64, so that rotating back restores the float32 numbers exactly.
     q, k = (rope.turn(x.double(), back=wanted == NONE).to(x) for x in (qkv.q, qkv.k))
     d = qkv.q.shape[-1]
     odd = Notice(

@@ -1,4 +1,4 @@
-"""The record to which every input is converted: queries, keys and values of one layer, with token labels."""
+"""``QKV``, the record to which every input is converted: queries, keys and values of one layer, with token labels."""
 
 from dataclasses import dataclass, replace
 

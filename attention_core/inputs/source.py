@@ -1,6 +1,6 @@
-"""Sources of queries, keys and values: frozen descriptions that can be compared, hashed and loaded as a record.
+"""Sources of queries, keys and values: immutable descriptions of an input that can be compared, hashed and loaded.
 
-Each kind of source is a class; code outside this module does not ask for the kind.
+Each kind of source is a class. Code outside this module uses its methods and does not ask for the kind.
 """
 
 import hashlib
@@ -38,10 +38,11 @@ class Source(ABC):
     made: ClassVar[bool] = False
     trained: ClassVar[bool] = True
     written: ClassVar[bool] = False
-    layer = 0  # not a dataclass field, because TextSource has its own field
+    layer = 0  # a plain attribute without annotation is not a dataclass field; only TextSource has a field for it
 
     def __repr__(self) -> str:
-        # Own positions are omitted, so that addresses, cache keys and code from before this choice stay the same.
+        # The repr of a source with its own positions does not mention them. Addresses, cache keys and code from before
+        # positions could be chosen thus stay the same.
         parts = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and not f.kw_only]
         return f"{type(self).__name__}({', '.join(parts)}{self._positions_code})"
 
@@ -285,12 +286,13 @@ class SyntheticSource(Source):
     def _own_notice(self) -> Notice:
         """Return a notice that holds for all synthetic sequences."""
         return Notice(
-            "Both forms have the same queries and keys before RoPE, whether RoPE is on for this input or not."
+            "Both forms start from the same queries and keys without RoPE. This does not depend on whether RoPE is on "
+            "for this input."
         )
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice that holds for all synthetic sequences."""
-        return Notice("Each length is a new sequence of the same kind and seed.")
+        return Notice("For each length, a new sequence is generated with the same kind and the same seed.")
 
     @property
     def code(self) -> str:

@@ -116,4 +116,4 @@ def _to_unit_logits(q: Tensor, k: Tensor) -> Tensor:
     n, d = q.shape[-2:]
     k = k - k.mean(-2, keepdim=True)
     variance = ((q.mT @ q) * (k.mT @ k)).sum((-2, -1), keepdim=True) / (n * n * d)
-    return torch.where(variance > 0, variance.rsqrt(), 1.0)  # a single key has no variance
+    return torch.where(variance > 0, variance.rsqrt(), 1.0)  # with a single key, the variance is 0

@@ -134,7 +134,8 @@ def read(
     for layer in layers:
         _check_layer(layer, info.layers, info.title)
 
-    from attention_core.inputs.models.recorder import record  # transformers has been imported by now
+    # The recorder imports transformers, which takes seconds. Here, ``models.load`` has already imported it.
+    from attention_core.inputs.models.recorder import record
 
     found = tokenise(text, model=model, max_tokens=max_tokens)
     return Reading(

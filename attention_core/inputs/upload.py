@@ -241,7 +241,8 @@ def _numbers(npz: Npz, member: Member) -> Tensor:
 
 def _labels(npz: Npz, member: Member) -> tuple[str, ...]:
     labels = npz.array(member)
-    # Checked as numbers first: numpy raises no clean error for code points beyond Unicode or lone surrogates.
+    # The characters are checked as numbers first, because numpy raises no clear error for code points that are not
+    # characters: those beyond Unicode, and lone surrogates.
     points = labels.view(np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder))
     if (points > 0x10FFFF).any() or ((points >= 0xD800) & (points < 0xE000)).any():
         raise InputError(

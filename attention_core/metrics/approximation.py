@@ -58,7 +58,8 @@ def kl_of(p: Tensor, r: Tensor, entropy: Tensor | None = None) -> Tensor:
         r: the reference, ``[..., n, n]``.
         entropy: entropy of the rows of p, ``[..., n]``, if already known.
     """
-    # A term with p = 0 is 0 for every r. Rounding may leave a sum slightly below zero.
+    # A term p log r with p = 0 is 0 for every r, also for r = 0, whose logarithm is infinite. The divergence is clamped
+    # because rounding may leave it slightly below zero.
     terms = r.log().masked_fill_((p == 0) & ~r.isnan(), 0.0).mul_(p)
     divergence = (-terms.sum(-1) - (entropy_of(p) if entropy is None else entropy)).clamp_min(0.0)
     lost = (p.sum(-1) == 0) & (r.sum(-1) > 0)
@@ -131,7 +132,7 @@ def _heaviest(weights: Tensor, k: int) -> Tensor:
     known = weights.detach().cpu()
     if known.dtype.itemsize < torch.float32.itemsize:
         known = known.float()  # numpy has no bfloat16
-    # np.partition does not sort the rest, and takes a fifth of the time of topk.
+    # The k-th largest entry is found by np.partition, which sorts nothing else and takes a fifth of topk's time.
     least = np.partition(known.numpy(), -k, -1)[..., -k, None]
     return (weights >= torch.from_numpy(least).to(weights)) & (weights > 0)
 

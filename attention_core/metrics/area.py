@@ -35,7 +35,7 @@ def _segments(
         if left * right >= 0:
             mean = (left + right) / 2
             yield end - start, max(mean, 0.0), max(-mean, 0.0)
-        else:  # The curves cross, so that there are two triangles.
+        else:  # The curves cross within the segment, so the area between them consists of two triangles.
             total = abs(left) + abs(right)
             parts = left * abs(left) / total / 2, right * abs(right) / total / 2
             yield end - start, max(*parts), -min(*parts)

@@ -60,7 +60,8 @@ def fit_power(x: Sequence[float], y: Sequence[float]) -> PowerFit:
     du, dw = u - u.mean(), w - w.mean()
     exponent = float(du @ dw / (du @ du))
     left, spread = float(((dw - exponent * du) ** 2).sum()), float(dw @ dw)
-    # Equal values differ at most by rounding errors; their variance needs no explanation, so r2 is 1.
+    # ``flat`` means that all values are equal up to rounding errors. There is then no variance for the fit to explain,
+    # and r2 is 1.
     flat = spread <= len(u) * (4 * np.finfo(np.float64).eps * max(1.0, float(abs(w).max()))) ** 2
     return PowerFit(
         exponent=exponent,

@@ -1,4 +1,4 @@
-"""The lower bound on the error of an approximation: the error of the best matrix of the same rank or sparsity."""
+"""The floor of an error: the lowest error that any matrix of the same rank or with as many nonzero entries can have."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -49,7 +49,8 @@ def floor_beneath(weights: Tensor, reference: Tensor) -> Floor:
         rank = int(rank_of(values, weights.dtype))
         if rank < n:
             tails = tails_of(singular_values(reference))
-            # The singular values beyond the numerical rank are small but not zero, so the bound is lower by their norm.
+            # The matrix has small singular values beyond its numerical rank. A matrix that uses them can be better than
+            # the best one of that rank by at most their norm, which is therefore subtracted from the bound.
             by_rank = max(float(tails[rank] - tails_of(values)[rank]), 0.0) / (float(tails[0]) or 1.0)
     return Floor(
         error=max(by_rank, by_keys),

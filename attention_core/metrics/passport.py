@@ -1,4 +1,4 @@
-"""The passport of an attention matrix: the numbers shown below its picture, such as row sums, density and errors."""
+"""The passport of an attention matrix: the numbers that describe it, such as row sums, density and errors."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Rank statistics that compare the orders in which two measures put the same things."""
+"""Rank statistics: how far two measures agree on the order of the same items."""
 
 from collections.abc import Sequence
 

@@ -22,7 +22,7 @@ WORD = 64
 
 def product(later: Tensor, earlier: Tensor) -> Tensor:
     """Return which tokens reach which queries through two layers, ``bool [n, n]``."""
-    # A float matrix product counts the paths; counts up to n are exact, and only whether they are zero matters.
+    # The float matrix product counts the paths between two tokens. Only whether a count is zero matters.
     return (later.float() @ earlier.float()) > 0
 
 

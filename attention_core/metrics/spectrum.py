@@ -37,7 +37,7 @@ def rank(weights: Tensor) -> Tensor:
 
 def rank_of(values: Tensor, dtype: torch.dtype) -> Tensor:
     """Compute the numerical rank, ``[...]``, from singular values ``[..., n]`` and the type of the matrix."""
-    # In bfloat16 n ε exceeds one, which would give every matrix the rank zero.
+    # The usual tolerance n ε exceeds one in bfloat16, which would give every matrix the rank zero, so it is bounded.
     tolerance = min(values.shape[-1] * torch.finfo(dtype).eps, 0.1)
     count = (values > tolerance * values[..., :1]).sum(-1).double()
     return count.masked_fill(values[..., 0].isnan(), torch.nan)
@@ -75,5 +75,5 @@ def truncated_svd_error(reference: Tensor, m: int) -> Tensor:
 
 def tails_of(values: Tensor) -> Tensor:
     """Compute the norm of all singular values ``[..., n]`` except the m largest, for m = 0 .. n, ``[..., n + 1]``."""
-    # The smallest values are added first, so that the large ones do not absorb a small tail.
+    # The sums start at the smallest value. Starting at the largest, rounding would lose the small ones.
     return F.pad(values.square().flip(-1).cumsum(-1), (1, 0)).flip(-1).sqrt()

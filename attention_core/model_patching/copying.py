@@ -1,4 +1,4 @@
-"""The copy test: random tokens, repeated once; only a model that can look up earlier tokens predicts the repetition.
+"""The copy test: a model reads random tokens twice; only one that can look up earlier tokens predicts the second half.
 
 Source: Olsson and others, "In-context Learning and Induction Heads", 2022, arXiv 2209.11895.
 """

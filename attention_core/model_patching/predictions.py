@@ -1,4 +1,4 @@
-"""The predictions of a decoder: the loss of each token of a text, and its perplexity."""
+"""A decoder's loss for each token of a text, given the tokens before it, and the perplexity of the whole text."""
 
 import math
 from collections.abc import Sequence

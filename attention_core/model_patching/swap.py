@@ -1,4 +1,4 @@
-"""Replacement of the attention in a model's layers, for the calling context only.
+"""Replaces the attention in some layers of a model, for the calling thread only and until a block ends.
 
 The model's weights, configuration and code stay unchanged. The function that it attends through
 (``inputs.models.recorder``) reads the replacement of a layer from a context variable. Threads have separate contexts,
@@ -99,7 +99,8 @@ class _Swap:
 
     def __init__(self, replacements: Mapping[nn.Module, Attends]) -> None:
         self.replacements = replacements
-        self._past: dict[nn.Module, Tensor] = {}  # earlier queries, if a text is read token by token
+        # A model that reads a text token by token passes only the new queries, so each module's queries are kept here.
+        self._past: dict[nn.Module, Tensor] = {}
 
     def __call__(
         self,

@@ -1,7 +1,8 @@
-"""Attention among tokens with similar hashes: buckets, chunks, and the union over several rounds.
+"""Attention among tokens with similar hashes (locality-sensitive hashing), in buckets and chunks, over several rounds.
 
-Each round gives every token a code, the number of its chunk. Query i attends to key j if ``0 <= code_i - code_j <= 1``,
-that is, to its own chunk and the previous one. The functions find these pairs without testing all n² pairs.
+Each round gives every token a code, the number of its chunk. Query i attends to key j if ``0 <= code_i - code_j <= 1``
+in some round, that is, to its own chunk and the previous one. The functions find these pairs without testing all n²
+pairs.
 """
 
 import math
@@ -54,7 +55,8 @@ def hash_buckets(x: Tensor, sizes: Sequence[int], seed: int, number: int) -> Ten
     near = x @ normal((x.shape[-1], sum(halves)), seed, x, number)
     bucket = torch.zeros(x.shape[:-1], dtype=torch.int64, device=x.device)
     for half, part in zip(halves, near.split(halves, -1), strict=True):
-        # The largest entry of [y; -y] is the largest |y|, in the first half if y is positive, else in the second.
+        # The argmax of [y; -y] is computed without making [y; -y]: it is the place of the largest |y|, in the first
+        # half if that entry is positive, otherwise in the second.
         best = part.abs().argmax(-1, keepdim=True)
         bucket = bucket * 2 * half + (best + half * (part.gather(-1, best) < 0)).squeeze(-1)
     return bucket
@@ -105,7 +107,8 @@ def bucket_chunks(bucket: Tensor, buckets: int, size: int) -> Chunks:
     chunks = (count + size - 1) // size
     rank = _place(order(bucket)) - (count.cumsum(-1) - count).gather(-1, bucket)
     slot = (chunks.cumsum(-1) - chunks).gather(-1, bucket) * size + rank
-    # Adding the bucket leaves a gap between the codes of two buckets, even if their chunks are neighbours.
+    # Tokens pair if their codes differ by 0 or 1. Adding the bucket's number to the code makes the last chunk of one
+    # bucket and the first chunk of the next differ by at least 2, so that they do not pair.
     return Chunks((slot // size + bucket).int(), slot, rows, size)
 
 
@@ -153,14 +156,16 @@ def lsh_attention(q: Tensor, k: Tensor, v: Tensor, *, rounds: Sequence[Chunks], 
     out, lse = torch.zeros_like(tokens[2]), torch.full_like(tokens[0][:, :1], -torch.inf)
     codes: list[Tensor] = []
     for chunks in rounds:
-        # All heads form one long row of chunks, with a gap between the codes of different heads.
+        # All heads are computed as one long row of chunks. Codes of different heads differ by at least 2, so that no
+        # tokens of different heads pair.
         codes.append(chunks.code.flatten() + head.int() * (chunks.code.max() + 2))
         slot = chunks.slot.flatten() + head * chunks.rows * chunks.size
         rows = len(head) // n * chunks.rows
         new_out, new_lse = _round(tokens, codes, slot, rows, chunks.size, causal=causal)
         both = torch.logaddexp(lse, new_lse)
         out, lse = torch.lerp(out, new_out, (new_lse - both).exp()), both
-    # For a token without any pair, the log-sum-exp is that of hidden pairs.
+    # Hidden pairs have the lowest finite logit. A log-sum-exp near that number means that a token has no other pair; it
+    # then attends to itself, and its output is its own value.
     lonely = lse < torch.finfo(q.dtype).min / 4
     return torch.where(lonely, tokens[2], out).reshape(v.shape)
 
@@ -184,7 +189,7 @@ def _round(tokens: list[Tensor], codes: list[Tensor], slot: Tensor, rows: int, s
     def keys(x: Tensor) -> tuple[Tensor, ...]:
         return x.unfold(0, 2 * size, size).split(step)
 
-    # The first chunk is empty, so that every chunk has a previous one.
+    # An empty chunk comes first, so that every chunk has a previous one.
     held = slot.new_zeros((rows + 1) * size)
     held.scatter_(0, slot + size, torch.arange(len(slot), device=slot.device))
     here = codes[-1].new_full(held.shape, NOWHERE).scatter_(0, slot + size, codes[-1])

@@ -11,7 +11,8 @@ TILE = 64
 
 def generator(seed: int, *stream: int) -> torch.Generator:
     """Return a new CPU generator for a seed and a stream; the global generator is not used."""
-    # torch uses 32 bits of a CPU seed, and visitors choose neighbouring seeds: a hash spreads (seed, stream) over them.
+    # torch uses only 32 bits of a seed on the CPU, and visitors choose neighbouring seeds such as 0 and 1. A hash turns
+    # every (seed, stream) into 32 well-mixed bits.
     digest = hashlib.blake2b(repr((seed, *stream)).encode(), digest_size=4).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest, "little"))
 

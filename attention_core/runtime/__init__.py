@@ -1,1 +1,1 @@
-"""Running of tasks in a process: cache, progress and execution."""
+"""Parts that a process needs to run tasks: a cache of results, reports of progress, and the execution of one task."""

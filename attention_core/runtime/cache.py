@@ -71,7 +71,8 @@ class ByteLRUCache(Generic[T]):
         try:
             return future.result()
         finally:
-            # A raised error refers to this frame. A future kept here would refer to the error, and keep all its frames.
+            # If ``result`` raises, the error refers to this frame by its traceback. The frame must not refer to the
+            # future, which refers to the error: the cycle would keep all frames of the traceback in memory.
             del future
 
     def _is_made(self, key: Hashable, future: Future[T]) -> bool:
@@ -143,7 +144,7 @@ def _bytes(value: object, counted: set[int]) -> int:
         parts.extend(value.values())
     elif is_dataclass(value):
         parts.extend(getattr(value, field.name) for field in fields(value))
-    # In a dataclass without slots, ``sys.getsizeof`` does not count the field pointers.
+    # ``sys.getsizeof`` of a dataclass without slots leaves out the pointers to its fields, 8 bytes each.
     places = 8 * len(parts) if is_dataclass(value) and not hasattr(type(value), "__slots__") else 0
     return sys.getsizeof(value) + places + sum(_bytes(part, counted) for part in parts)
 

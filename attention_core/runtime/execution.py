@@ -1,4 +1,4 @@
-"""Execution of a single task of any experiment, in the app's process, in a worker or on another machine."""
+"""Runs one task of any experiment, in the app's process, in a worker or on another machine."""
 
 import importlib
 from functools import cache
@@ -31,7 +31,8 @@ class Records:
 
     def load(self, source: Source, tokens: int | None = None) -> QKV:
         """Return the record of a source, as ``source.load``. Concurrent callers wait for one read."""
-        # The key hashes the repr of a source. For an upload, it contains a digest of the bytes, so this stays cheap.
+        # The cache key hashes the repr of the source. This is cheap for an upload too, since its repr contains a digest
+        # instead of the bytes.
         with unwatched():
             return self.kept.get((digest(source), tokens), lambda: source.load(tokens))
 

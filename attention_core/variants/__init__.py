@@ -1,1 +1,1 @@
-"""One file per variant, one folder per family. A new file here is a new variant everywhere."""
+"""The attention variants: one file per variant, one folder per family. A new file is found automatically."""

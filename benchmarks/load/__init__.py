@@ -1,1 +1,1 @@
-"""A load test: simulated visitors who use Streamlit's websocket protocol, and the response times of a server."""
+"""The load test: simulated visitors use Streamlit's websocket protocol, and measure the server's response times."""

@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--report", type=Path, default=HERE.parent / "LOAD.md", help="what is written from it")
     given = parser.parse_args(arguments)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each visitor has one to three connections
+    # Each visitor has one to three connections, so the limit on open files is raised to its maximum.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     record = Record.load(given.out)
     try:
         for server in given.url or ():

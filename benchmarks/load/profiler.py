@@ -1,4 +1,7 @@
-"""A profile of a server: py-spy samples the stacks of threads that hold the interpreter lock, summed by part."""
+"""A profile of a running server: which parts of the code its threads spend their time in.
+
+py-spy samples the stacks of threads that hold Python's interpreter lock; samples are summed by part of the code.
+"""
 
 import asyncio
 import re

@@ -1,4 +1,7 @@
-"""The results of a load test in one JSON file: the machine, each scenario's numbers, and the cost of a move."""
+"""The results of a load test in one JSON file: the machine, each scenario's numbers, and the cost of a move.
+
+A move is one change of a widget by a visitor.
+"""
 
 import math
 from collections.abc import Sequence

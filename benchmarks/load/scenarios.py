@@ -1,4 +1,4 @@
-"""The scenarios of the load test, and the code that runs one against a server."""
+"""The scenarios of the load test (a number of visitors for a duration), and the code that runs one against a server."""
 
 import asyncio
 import random
@@ -186,7 +186,8 @@ async def run(
 async def _look(watch: Watch, every: float) -> None:
     while True:
         await asyncio.sleep(every)
-        await asyncio.to_thread(watch.look)  # in a thread, as the kernel walks a gigabyte of memory pages
+        # In a thread, because this takes a while: the kernel walks a gigabyte of memory pages.
+        await asyncio.to_thread(watch.look)
 
 
 async def _pace(found: list[float]) -> None:
@@ -204,7 +205,7 @@ async def _check(server: str, found: list[float], log: Log) -> None:
                 (await client.get(f"{server}/_stcore/health")).raise_for_status()
             except (httpx2.HTTPError, OSError) as error:
                 log.errors[f"the health check fails: {type(error).__name__}"] += 1
-            finally:  # a request without an answer at the end of the run counts too
+            finally:  # also when the run ends: a request that still has no answer counts with its wait so far
                 found.append(time.monotonic() - began)
             await asyncio.sleep(max(0.0, 1.0 - found[-1]))
 
@@ -222,7 +223,7 @@ async def cost(server: str, roots: Sequence[int], *, moves: int = 48, seed: int 
         LostError: if the server closes the connection, or a page shows an exception.
     """
     for page in COSTED:
-        await _opened(server, page)  # fills the caches that later visitors find
+        await _opened(server, page)  # fills the server's caches, so that the costs below do not include that work
         openings = [await _spent(roots, _opened(server, page)) for _ in range(OPENINGS)]
         first, second = (Tab(server, page) for _ in range(2))
         new, again = [await _moved(tab, random.Random(f"{seed} {page}"), moves, roots) for tab in (first, second)]

@@ -228,7 +228,8 @@ class Screen:
             if cached is None:
                 self.errors.append("a message was named by a hash that is not cached")
             else:
-                self._cached[message.ref_hash] = cached._replace(run=self._runs)  # a used message stays cached
+                # The browser evicts messages that were not used for some runs, so the run of the last use is stored.
+                self._cached[message.ref_hash] = cached._replace(run=self._runs)
                 self._place(message, cached.widget, cached.fragment)
         elif kind == "new_session":
             self._begin(message)
@@ -254,7 +255,7 @@ class Screen:
     def _draw(self, message: ForwardMsg) -> None:
         delta = message.delta
         what = delta.WhichOneof("type")
-        if what == "new_transient":  # a spinner over the existing content
+        if what == "new_transient":  # a spinner, which is drawn over the existing content and does not replace it
             return
         widget = _widget(delta.new_element if what == "new_element" else delta.add_block)
         if widget and widget.kind == "exception":
@@ -369,7 +370,8 @@ class Screen:
             The request and its fragment.
         """
         widget, fragment = self.nodes[path].widget, self.nodes[path].fragment
-        if widget.kind == FORM and (script := self._script()):  # the script reports a form wherever the form is
+        # The page's script reports every opened form to the server, on whichever part of the page the form is.
+        if widget.kind == FORM and (script := self._script()):
             self._form, fragment = widget.id, script.fragment
             self.values[script.widget.id] = "json_value", json.dumps({"form": in_markup(widget.key)})
             self._sent.add(script.widget.id)

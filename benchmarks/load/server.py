@@ -93,7 +93,8 @@ def clocks(roots: Iterable[int]) -> dict[int, float]:
     found = {}
     for pid in descendants(roots):
         with suppress(OSError):
-            found[pid] = time.clock_gettime(~pid << 3 | 2)  # the clock's id, as clock_getcpuclockid(3) returns it
+            # The id of a process's CPU clock on Linux, as clock_getcpuclockid(3) returns it.
+            found[pid] = time.clock_gettime(~pid << 3 | 2)
     return found
 
 
@@ -130,7 +131,8 @@ class Watch:
                 pss = _pss(pid)
                 files += len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 - only their number
                 spent = _own(pid)
-                # The time that a process used before the first measurement is not caused by visitors.
+                # CPU time from before the first measurement is not caused by visitors, so it is subtracted later. A
+                # process that appears in a later measurement started during the run, and all its time counts.
                 self._first.setdefault(pid, 0.0 if self.over_time else spent)
                 self._last[pid] = spent
                 held[name].append(pss)

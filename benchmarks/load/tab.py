@@ -1,4 +1,4 @@
-"""The connection of a browser tab: the page's address, cookies, the websocket, requests and their answers."""
+"""The connection of a simulated browser tab: the page's address, cookies, the websocket, requests and their answers."""
 
 import asyncio
 import random
@@ -169,7 +169,7 @@ class Tab:
 
     async def _load(self) -> None:
         address = self.screen.url + (f"?{self.screen.query}" if self.screen.query else "")
-        # Loopback addresses need no certificates; loading these takes 20 ms.
+        # ``verify=False``, because loading certificates takes 20 ms, and a loopback address needs none.
         async with httpx2.AsyncClient(verify=False, timeout=None, trust_env=False, headers=HEAD) as client:
             page = await client.get(address)
             page.raise_for_status()
@@ -185,7 +185,8 @@ class Tab:
         return "; ".join(f"{name}={value}" for name, value in self._cookies.items())
 
     async def _connect(self) -> None:
-        # The browser sends its token and session in the list of subprotocols; the first entry is the real one.
+        # Like a browser, the tab sends its token and session in the list of subprotocols. Only the first entry is a
+        # real subprotocol.
         token = self._cookies.get("_streamlit_xsrf", "PLACEHOLDER_AUTH_TOKEN")
         protocols = ["streamlit", token, *([self.screen.session] if self.screen.session else [])]
         try:

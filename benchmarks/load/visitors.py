@@ -1,4 +1,4 @@
-"""The simulated visitors: those who read pages and change settings, and those who start long runs."""
+"""The simulated visitors of the load test: those who read pages and change settings, and those who start long runs."""
 
 import asyncio
 import random
@@ -76,7 +76,7 @@ class Visitor:
             came = True
         except TimeoutError:
             self._log.errors[f"no answer within {PATIENCE.get(kind, IMPATIENT):.0f} s ({kind})"] += 1
-        finally:  # also records the wait of a visitor whose task is cancelled at the end of the run
+        finally:  # also when the run ends and cancels the visitor's task, so that the wait so far is recorded
             self._log.waits.append(Wait(kind, time.monotonic() - began, came))
             self._log.errors.update(self.tab.screen.errors)
             self.tab.screen.errors.clear()

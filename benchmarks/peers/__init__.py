@@ -1,4 +1,4 @@
-"""The peers by name: other projects' implementations of attention."""
+"""The peers, other projects' implementations of attention that the benchmark compares with, by name."""
 
 from benchmarks.peers import compiled, gated, hugging_face, libraries, xformers_parts
 from benchmarks.peers.adaptor import Peer
@@ -42,7 +42,8 @@ PEERS: dict[str, Peer] = {
         Peer("transformers Longformer", "transformers", hugging_face.longformer),
         Peer("transformers BigBird", "transformers", hugging_face.bigbird),
         Peer("transformers Reformer", "transformers", hugging_face.reformer, check_settings=ALL_SEEN),
-        # The search for empty blocks needs n x n numbers, and counting would disable compilation.
+        # ``longest``, because the search for empty blocks needs n x n numbers. ``counted=False``, because counting
+        # would disable compilation.
         Peer("flex_attention", "torch", compiled.flex, counted=False, longest=8192, compiles=True),
     )
 }

@@ -1,4 +1,4 @@
-"""The adaptor for peers: other projects' attention without its projections, applied to this library's q, k and v."""
+"""The adaptor for peers, other projects' implementations: runs them without their projections on given q, k and v."""
 
 import contextlib
 import importlib.util

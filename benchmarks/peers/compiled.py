@@ -1,4 +1,7 @@
-"""torch's own flex_attention, compiled: the pattern is a function of two positions, and empty blocks are skipped."""
+"""The peer ``flex_attention`` of torch, compiled: a function of two positions gives the pattern.
+
+Empty blocks are skipped.
+"""
 
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,8 @@
-"""Peers from packages on PyPI. Each docstring says what its output should be if it differs from ours, and why.
+"""Peers (other implementations of attention) from packages on PyPI.
 
-Modules with projections get q, k and v through ``FixedProjection``. Those with a packed layout ``[B, n, H d]`` read
-heads as strided views and return a packed copy of n H d numbers, which counts in their time.
+Each docstring says what a peer's output should be if it differs from ours, and why. Modules with projections get q, k
+and v through ``FixedProjection``. Those with a packed layout ``[B, n, H d]`` read heads as strided views and return a
+packed copy of n H d numbers, which counts in their time.
 """
 
 from functools import partial
@@ -45,7 +46,7 @@ def performer(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, causal: bool = Fa
         similarity = f_q @ f_k.mT
         if not causal:
             return (similarity / similarity.sum(-1, keepdim=True)).to(v.dtype) @ v
-        # The causal form adds 1e-6 to every sum of key features.
+        # The library's causal form adds 1e-6 to every sum of key features, which changes the totals by 1e-6 Σ f_q.
         total = similarity.tril().sum(-1, keepdim=True) + 1e-6 * f_q.sum(-1, keepdim=True)
         return (similarity.tril() / total).to(v.dtype) @ v
 
@@ -161,7 +162,7 @@ def flash(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
     module.norm, module.to_qk, module.to_out = nn.Identity(), nn.Identity(), nn.Identity()
     module.to_hidden = FixedProjection(torch.cat([folded(v), torch.ones_like(folded(v))], -1))
     module.qk_offset_scale = FixedProjection(folded(q) * (chunk / d) ** 0.5, folded(q) * d**-0.5, folded(k), folded(k))
-    # The module always adds its position bias; a scalar zero is the cheapest.
+    # The module always adds a position bias, so it gets the cheapest one, a scalar zero.
     module.rel_pos_bias = FixedProjection(torch.zeros(()))
     x = torch.zeros_like(folded(v))
     return Built(lambda: module(x))

@@ -1,4 +1,4 @@
-"""Charts of a cost against the length in the Training chapter."""
+"""Charts of an algorithm's cost over the sequence length, in the Training chapter of the Causal page."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The Decay chapter: the attention weight of an early token in later rows.
+"""The Decay chapter of the Causal page: how much weight later tokens still give to an early token.
 
 It compares linear attention, with and without decay or gates, and softmax attention.
 """
@@ -50,7 +50,7 @@ class FadingOptions(Options, prefix="c_"):
         [0.8, 0.95],
         N_("Retention γ"),
         help=N_(
-            "Share of a token's weight that remains after each later token. A share of 1 would be linear attention."
+            "Share of a token's weight that remains after each later token. A share of 1 would give linear attention."
         ),
     )
     feature_map = choice(
@@ -76,7 +76,9 @@ def show(chosen: ChosenInput) -> None:
     st.markdown("## " + _("Weight of token {token} “{name}” in later rows", token=token, name=name), anchors=False)
     _weights(lines, token, log=options.log)
     st.markdown("## " + _("Weight of the first quarter of the tokens"), anchors=False)
-    st.caption(_("A falling line means that the beginning of the text counts less and less."))
+    st.caption(
+        _("A falling line means that the beginning of the text receives a smaller and smaller share of the weight.")
+    )
     _quarters(lines)
     if gate is not None and n > 1:
         st.markdown("## " + _("Untrained gate"), anchors=False)
@@ -229,7 +231,10 @@ def _table(lines: Sequence[Line]) -> None:
         ),
         (
             _("power of i"),
-            _("For linear attention, the fitted exponent of (i + 1). An even share has the exponent −1."),
+            _(
+                "For linear attention, the exponent of a power of (i + 1) fitted to the weight in row i. If all "
+                "weights of a row are equal, the exponent is −1."
+            ),
             lambda line: _digits(line.found.power if line.law == "power" else None, 2),
         ),
         (
@@ -261,14 +266,13 @@ def _explain() -> None:
         r"\varphi(k_j)}{\sum_{l \le i} \gamma^{i-l}\, \varphi(q_i)^\top \varphi(k_l)}"
         r"\;\sim\; (1-\gamma)\,\gamma^{i-j}",
         _(
-            "- **Linear** attention adds every token to one sum, so each new token dilutes all earlier tokens "
-            "equally. In row i, the average weight is 1 / (i + 1).\n"
-            "- With a **decay**, a token's weight is multiplied by γ at each later token. Half of it remains "
-            "after log 2 / log (1 / γ) tokens. The state covers about 1 / (1 − γ) recent tokens.\n"
-            "- With a **gate**, γ depends on the token. In row i, the weight of token j has been multiplied by "
-            "the gates of tokens j + 1 to i.\n"
-            "- With **softmax**, an early token can receive a large weight again whenever a query matches its "
-            "key.\n"
+            "- **Linear** attention adds every token to one sum, the state. Each new token therefore dilutes all "
+            "earlier tokens equally. In row i, the average weight is 1 / (i + 1).\n"
+            "- With a **decay**, a token's weight is multiplied by γ at each later token. Half of it remains after "
+            "log 2 / log (1 / γ) tokens. The state then covers about the last 1 / (1 − γ) tokens.\n"
+            "- With a **gate**, every token has its own γ. In row i, the weight of token j has been multiplied by the "
+            "γ of each token from j + 1 to i.\n"
+            "- With **softmax**, an early token can receive a large weight again whenever a query matches its key.\n"
             "- Weights are computed in float64. The logarithmic axis ends at 10⁻⁸."
         ),
         key="causal.method",
@@ -278,7 +282,7 @@ def _explain() -> None:
 def _export(lines: Sequence[Line], token: int, chosen: ChosenInput, further: str) -> None:
     options = FadingOptions.now()
     own = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
-    # Lists, because a view of one column would keep all [n, n] weights in memory.
+    # The weights are copied into lists: an array of one column would be a view that keeps all [n, n] weights in memory.
     followed = [(line.word, line.found.weights.tolist()) for line in lines]
     header = (_("variant"), "j", "i", _("weight"))
 

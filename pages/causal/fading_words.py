@@ -1,4 +1,4 @@
-"""The lines of the Decay chapter, and the sentences about them."""
+"""The curves of the Decay chapter of the Causal page, and the sentences about them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -73,13 +73,17 @@ def laws(lines: Iterable[Line]) -> str:
     for line in known:
         if line.law == "factor" and line.found.factor is not None:
             return _(
-                "With linear attention, the weight of this token in row i falls as i to the power {power}. With "
-                "{name}, its weight is multiplied by {factor:.2f} per token.",
+                "With linear attention, the weight of this token in row i is approximately proportional to i to the "
+                "power {power}. With {name}, its weight is multiplied by {factor:.2f} per token.",
                 power=text,
                 name=line.name,
                 factor=line.found.factor,
             )
-    return _("With linear attention, the weight of this token in row i falls as i to the power {power}.", power=text)
+    return _(
+        "With linear attention, the weight of this token in row i is approximately proportional to i to the "
+        "power {power}.",
+        power=text,
+    )
 
 
 def percent(weight: float) -> str:

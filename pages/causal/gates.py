@@ -1,4 +1,7 @@
-"""The gate of the Decay chapter: a data-dependent decay per token, with its options, sentence, chart and code."""
+"""The gate in the Decay chapter of the Causal page: for each token, it decides how much of the past is kept.
+
+This module has the gate's options, its names and its chart.
+"""
 
 import numpy as np
 import streamlit as st
@@ -38,8 +41,8 @@ class GateOptions(Options, prefix="c_"):
         N_("Gate γ"),
         form="{:g}",
         help=N_(
-            "Gate for a key that is orthogonal to the reference direction: the mean of earlier keys (by surprise) or "
-            "a random direction (random)."
+            "Share of the state that is kept at a key orthogonal to the reference direction. This direction is the "
+            "mean of earlier keys (by surprise) or a random direction (random)."
         ),
     )
     gate_seed = whole(0, 0, 99, N_("Seed"), layout={"width": 110})
@@ -50,7 +53,8 @@ def chosen() -> Gate | None:
     options = GateOptions.now()
     if options.gate == NONE:
         return None
-    # The seed affects only the drawn gate. A fixed 0 for the other kind keeps it a single cache entry.
+    # The seed affects only the gate with random weights. The other kind always gets the seed 0, so that its result is
+    # cached once, not once per seed.
     return Gate(kind=options.gate, decay=options.gate_decay, seed=options.gate_seed if options.gate == DRAWN else 0)
 
 
@@ -113,7 +117,7 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
                 least=least,
                 name=escape_markdown(labels[least]),
             ),
-            _("On average, the state decays as with a fixed γ of {mean:.3g}.", mean=found.mean),
+            _("On average, the state decays as quickly as with a fixed γ of {mean:.3g}.", mean=found.mean),
         )
     last = _(
         "In the last row, token {token} has {gated} of the weight with the gate and {even} with the fixed decay.",

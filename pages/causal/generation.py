@@ -1,4 +1,7 @@
-"""The Generation chapter: memory and time per new token, with a key-value cache and with constant recurrent states."""
+"""The Generation chapter of the Causal page: memory and time per new token.
+
+It compares a key-value cache, which grows with the text, with recurrent states of constant size.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -58,7 +61,7 @@ def show(chosen: ChosenInput) -> None:
     )
     st.markdown(sentence(rows, heads, d))
     st.markdown("## " + _("Memory of constant states"), anchors=False)
-    st.caption(_("Each state stays below the key-value cache to the right of its marker."))
+    st.caption(_("To the right of its marker, each state is smaller than the key-value cache."))
     _memory_chart(chosen, states, "causal.generation.bytes")
     st.markdown("## " + _("Memory of smaller caches"), anchors=False)
     st.caption(_("These caches grow more slowly than the key-value cache, or not at all."))
@@ -184,7 +187,7 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
     for group in group_by_size(rows):
         row, name = _first(group), name_of_group(group)
         colour = place(row.variant.partition("~")[0])
-        # On two logarithmic axes a rising line is bent, so it needs a point at each length.
+        # On two logarithmic axes, a constant plus a multiple of n is a bent curve, so it needs a point at each length.
         along = ends if row.grown_bytes else [ends[0], ends[-1]]
         sizes = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
         lines.append(Curve(name, along, sizes, colour=colour, marks=False))
@@ -249,17 +252,16 @@ def _method(chosen: ChosenInput) -> None:
         )
         st.markdown(
             _(
-                "- n is the number of tokens, and H is the number of heads. A key has d entries, and a value "
-                "has $d_v$ entries.\n"
-                "- **C** is the number of features. It is d for linear attention and the number of random "
-                "features for Performer. For the second-order Taylor series, it is 1 + d + d (d + 1) / 2, here "
-                "{wide:,}.\n"
+                "- n is the number of tokens, and H is the number of heads. A key has d entries, and a value has "
+                "$d_v$ entries.\n"
+                "- **C** is the number of features. It is d for linear attention and the number of random features "
+                "for Performer. For the second-order Taylor series, it is 1 + d + d (d + 1) / 2, here {wide:,}.\n"
                 "- **Memory** is the size of the tensors that a decoder keeps after one step, in float32.\n"
-                "- **Smaller caches**: the size depends on the variant's settings. The cache holds one key and "
-                "one value per group of heads, one latent per token, or running sums for each code. Here, "
-                "latents and codes are fitted to the whole text.\n"
-                "- **Time** is measured for one step from a state, or for one query against a cache of n keys "
-                "and values. There are {heads} heads of size {d}, and values have the same size as keys.",
+                "- **Smaller caches** hold one key and one value per token and group of heads, one latent per token, "
+                "or running sums for each code. Their size depends on the variant's settings. Here, latents and codes "
+                "are fitted to the whole text.\n"
+                "- **Time** is measured for one step from a state, or for one query against a cache of n keys and "
+                "values. There are {heads} heads of size {d}, and values have the same size as keys.",
                 wide=1 + (d := chosen.qkv.q.shape[-1]) + d * (d + 1) // 2,
                 heads=chosen.qkv.heads,
                 d=d,

@@ -1,4 +1,4 @@
-"""The gradient of linear attention in the Training chapter: the memory of three ways to compute it."""
+"""The memory needed for the gradient of linear attention in three ways, in the Training chapter of the Causal page."""
 
 from collections.abc import Sequence
 
@@ -68,7 +68,10 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
     sums, states, matrix = ({row.n: row.peak_bytes for row in counted if row.way == way} for way in WAYS)
     n = max((n for n in matrix if n <= REPORTED), default=None)
     same = (
-        _("The gradients differ by at most {most} of the largest gradient.", most=at_most(single))
+        _(
+            "The gradients from running sums and from autograd differ by at most {most} of the largest gradient.",
+            most=at_most(single),
+        )
         if single is not None
         else ""
     )

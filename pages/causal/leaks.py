@@ -1,4 +1,7 @@
-"""The Leaks view: the outputs that change when one token is replaced, which shows whether a variant is causal."""
+"""The Leaks view of the Causal page: which outputs change when one token is replaced.
+
+A variant leaks if an output before the replaced token changes: it uses later tokens and cannot generate text.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -222,7 +225,9 @@ def notes(shown: int, n: int, *, every_head: bool) -> str:
             "by the root mean square (RMS) of all outputs. If a variant has a causal form, this form is used."
         ),
         _("The outputs of all heads are concatenated.") if every_head else "",
-        _("Only the first {shown} of {n} tokens are replaced.", shown=shown, n=n) if n > shown else "",
+        _("Only the first {shown} of {n} tokens are replaced by random vectors, one at a time.", shown=shown, n=n)
+        if n > shown
+        else "",
     )
 
 

@@ -1,4 +1,4 @@
-"""The numbers of the Causal page that a lesson can ask about: which variants leak, and how much."""
+"""The numbers of the Causal page that a lesson can ask about: how many variants leak, and how many outputs change."""
 
 import attention_core as ac
 from app.jobs import dispatch

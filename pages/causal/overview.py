@@ -1,4 +1,7 @@
-"""The Overview: which variants can generate text, the memory that they need, and when they are cheaper than softmax."""
+"""The Overview chapter of the Causal page: which variants can generate text, and with how much memory.
+
+It also shows the length from which a variant is cheaper than softmax.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -47,7 +50,7 @@ def show(chosen: ChosenInput) -> None:
                 max_value=max(line[bar] for line in found),
                 help=_("Size of the state, or of the cached keys and values, for all heads of one layer in float32."),
             ),
-            _("Memory"): column.TextColumn(width=220, help=_("Constant part of the memory, and the part per token.")),
+            _("Memory"): column.TextColumn(width=220, help=_("Constant memory, and the memory that each token adds.")),
             _("Cheaper than softmax from"): column.TextColumn(
                 width=200,
                 help=_(

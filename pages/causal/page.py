@@ -87,7 +87,7 @@ def _chapter() -> None:
             required=True,
             label_visibility="collapsed",
         )
-        # A lesson has its own “Next” button; a second one would leave the lesson.
+        # In a lesson this button is left out: the lesson has its own “Next” button, and this one would leave it.
         if (after := following(now)) and LessonOptions.lesson.value is None:
             st.button(
                 _("Next: {chapter}", chapter=_(CHAPTERS[after][0])),

@@ -1,4 +1,4 @@
-"""Parts that the chapters of the Causal page share: variants with the visitor's settings, line charts, and exports."""
+"""Code that the chapters of the Causal page share: variants with the visitor's settings, line charts, and downloads."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The State view: the recurrent state of a variant as it grows token by token."""
+"""The State view of the Causal page: the numbers that a recurrent variant keeps, updated token by token."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -59,9 +59,9 @@ def show(chosen: ChosenInput) -> None:
     StateOptions.last.restrict_to(range(len(labels)))
     if words := notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)
-    # While the animation plays, only this fragment reruns at each picture.
     last = len(labels) - 1
     play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
+    # While the animation plays, only this fragment reruns for each of its pictures.
     st.fragment(_draw, run_every=play.tick_interval)(play, again, labels, _(attention.title), play.is_running)
     _explain(attention, grown)
     header = ("i", *_sizes(grown), _("difference from the matrix"), _("distance from softmax"))
@@ -156,7 +156,9 @@ def _draw(
     """
     grown = again()
     i, last = play.step(ticking), play.last
-    place = st.container()  # An empty placeholder would be blank until the sentence is known: the page would jump.
+    # A container keeps its old content until the new sentence is known. A placeholder would be emptied first, and the
+    # page would jump.
+    place = st.container()
     if last:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container(width=120):
@@ -213,7 +215,7 @@ def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
 
 def _states(grown: StateHistory, token: str, i: int) -> Iterator[Panel]:
     """Yield the panels of the state after a token, and of the changes that the token makes."""
-    top = float(abs(grown.sums).max())  # One scale for all tokens makes growth visible.
+    top = float(abs(grown.sums).max())  # All tokens share one colour scale, so that the growth of the state is visible.
     yield Panel("state", _("State S"), _("sum over {count} tokens", count=i + 1), grown.sums[i], top=top)
     if grown.changes is None:
         yield Panel("added", _("Added: φ(k) vᵀ"), _("by “{token}”", token=token), grown.added[i], top=top)

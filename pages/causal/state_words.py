@@ -1,4 +1,4 @@
-"""Sentences and formulas of the State view."""
+"""Sentences and formulas of the State view, which shows the numbers that a recurrent variant keeps between tokens."""
 
 from collections.abc import Sequence
 
@@ -14,14 +14,14 @@ SUMS = (
     r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i}",
     N_(
         "- φ is the feature map, S is the state, and z is the sum of the key features.\n"
-        "- γ is 1 for all variants except retention. The state of retention decays, so it stops growing after "
-        "about 1 / (1 − γ) tokens.\n"
-        "- The variant's own decoder computes the state in float64. If a decoder stores exponentials relative "
-        "to a reference, its state is rescaled to match the formula.\n"
-        "- The decoder and the n × n matrix give the same output. The error of the variant is its distance from "
-        "softmax.\n"
-        "- All tokens share one colour scale, which follows the square root. The axis of z is also the same for "
-        "all tokens."
+        "- γ is 1 for all variants except retention. The state of retention decays, so it stops growing after about 1 "
+        "/ (1 − γ) tokens.\n"
+        "- The variant's own decoder computes the state in float64. If a decoder stores exponentials relative to a "
+        "reference, its state is rescaled to match the formula.\n"
+        "- The decoder and the n × n matrix give the same output. The error of the variant is the distance between "
+        "this output and the output of softmax.\n"
+        "- All tokens share one colour scale, which is proportional to the square root of the entries. The axis of z "
+        "is also the same for all tokens."
     ),
 )
 """Formula of variants that keep running sums, and the notes on their pictures."""
@@ -31,16 +31,16 @@ FAST_WEIGHTS = (
     N_(
         "- S is the state. Each entry of the keys is a channel and corresponds to one row of S.\n"
         "- Before a token is written, a share 1 − α of each channel decays. Without a gate, α is 1.\n"
-        "- β is the strength of writing, and ε is the strength of erasing. If a rule erases nothing, ε is 0. "
-        "PaTH erases along its own directions w instead of the keys k.\n"
-        "- The new state is the sum of the previous state and the decayed, erased and written parts. Each part "
-        "is shown with its sign.\n"
-        "- Softmax as delta rule subtracts the running means from keys and values. It stores these means in "
-        "addition to S and adds the mean value to its output.\n"
-        "- The variant's own decoder computes the state in float64. The decoder and the n × n matrix give the "
-        "same output. The error of the variant is its distance from softmax.\n"
-        "- All tokens share one colour scale, which follows the square root. The axis of the channel norms is "
-        "also the same for all tokens."
+        "- β is the strength of writing, and ε is the strength of erasing. If a rule erases nothing, ε is 0. PaTH "
+        "erases along its own directions w instead of the keys k.\n"
+        "- The new state is the sum of the previous state and the decayed, erased and written parts. Each part is "
+        "shown with its sign.\n"
+        "- Softmax as delta rule subtracts the running means from keys and values. It stores these means in addition "
+        "to S and adds the mean value to its output.\n"
+        "- The variant's own decoder computes the state in float64. The decoder and the n × n matrix give the same "
+        "output. The error of the variant is the distance between this output and the output of softmax.\n"
+        "- All tokens share one colour scale, which is proportional to the square root of the entries. The axis of "
+        "the channel norms is also the same for all tokens."
     ),
 )
 """Formula of variants with fast weights, and the notes on their pictures."""
@@ -82,7 +82,7 @@ def change(grown: StateHistory, i: int) -> str:
         return ""
     written = _length(grown.added[i])
     if not i:
-        return _("The first token writes a change of norm {written} into an empty state.", written=written)
+        return _("The first token adds a matrix of norm {written} to an empty state.", written=written)
     before, now = (_length(state) for state in (grown.before(i), grown.sums[i]))
     taken = ""
     if grown.changes.erases is not None:
@@ -103,7 +103,8 @@ def change(grown: StateHistory, i: int) -> str:
         fading(grown.changes.fades[i]),
         taken,
         _(
-            "The token writes a change of norm {written}. The norm of the state, ‖S‖, goes from {before} to {now}.",
+            "The token adds a matrix of norm {written} to the state. The norm of the state, ‖S‖, changes from "
+            "{before} to {now}.",
             written=written,
             before=before,
             now=now,

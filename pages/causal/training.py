@@ -1,4 +1,4 @@
-"""The Training chapter: three causal algorithms with one answer, what they cost, and what their gradient keeps."""
+"""The Training chapter of the Causal page: three algorithms for the same causal output, and the cost of each."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -138,15 +138,17 @@ def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
     if at is None:
         last = max(row.n for row in costs)
         pays = _(
-            "For {name}, storing all states (cumsum) takes more memory than the explicit matrix up to n = "
-            "{last:,} tokens. For comparison, d² is {square:,}.",
+            "For {name}, storing all states (cumsum) takes more memory than the explicit matrix up to n = {last:,} "
+            "tokens. With d features and values of size d, cumsum would take less memory for more than about d² = "
+            "{square:,} tokens.",
             last=last,
             **values,
         )
     else:
         pays = _(
-            "For {name}, storing all states (cumsum) takes less memory than the explicit matrix for more than "
-            "**n ≈ {at}** tokens. For comparison, d² is {square:,}.",
+            "For {name}, storing all states (cumsum) takes less memory than the explicit matrix for more than **n ≈ "
+            "{at}** tokens. With d features and values of size d, cumsum would take less memory for more than about "
+            "d² = {square:,} tokens.",
             at=format_interpolated(at[0]),
             **values,
         )

@@ -1,4 +1,7 @@
-"""The board of all claims by article: verdict, finding and a small figure on each card, drawn as results arrive."""
+"""The board of the Claims page: one card per claim, grouped by article, with verdict, finding and a small figure.
+
+Cards are drawn as results arrive.
+"""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,11 +10,11 @@ from dataclasses import dataclass, field
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from app.figures.small_figure import small_figure
 from app.figures.theme import COLOURS, SERIES
 from app.jobs import cached, dispatch, runs
 from app.ui import export
 from app.ui.input_panel import ChosenInput
-from app.ui.small_figure import small_figure
 from app.words.i18n import _, escape_markdown
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
@@ -154,7 +157,7 @@ def show(chosen: ChosenInput) -> None:
     waiting = {task.key: task for task in every if task not in known and not is_requested(task)}
     tasks = tuple(task for task in every if task.key not in waiting)
     top = st.container(key="claims-summary")
-    top.empty()  # Streamlit would not reserve the place of a container without elements.
+    top.empty()  # Streamlit reserves a container's place on the page only if it has an element.
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="claims-controls"
     ):
@@ -216,7 +219,7 @@ def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
     rows = [row for row in outcome.rows if (y := getattr(row, figure.y)) is not None and y == y]
     places = list(dict.fromkeys(getattr(row, figure.x) for row in rows))
     found: dict[str, list[tuple[float, float]]] = {}
-    # Not with pandas, which would take most of the page's time: each run draws about twenty cards.
+    # Each run draws about twenty cards. Grouping with pandas instead of this loop would take most of the page's time.
     for row in rows:
         x = getattr(row, figure.x)
         at = places.index(x) if figure.kind == "bars" else x

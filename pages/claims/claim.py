@@ -1,4 +1,4 @@
-"""The panel of one claim on the board: its source, finding, numbers, rule and figure."""
+"""The details of one claim, opened from its card on the Claims page: source, finding, numbers, rule and figure."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, fields

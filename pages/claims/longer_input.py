@@ -1,4 +1,4 @@
-"""The button that replaces an input too short for a claim by a longer one."""
+"""The button that replaces the input by a longer one if a claim cannot be judged on so few tokens."""
 
 from collections.abc import Callable
 from functools import partial

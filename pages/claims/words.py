@@ -1,4 +1,4 @@
-"""The texts of the Claims page: verdicts, findings, rules and the summary of all outcomes."""
+"""The texts of the Claims page: verdicts, findings, and how far a number is from the bound that decides the verdict."""
 
 from collections import Counter
 from collections.abc import Sequence

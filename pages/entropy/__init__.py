@@ -1,1 +1,1 @@
-"""The Entropy page: the entropy and the totals of attention rows, and the effects of length, RoPE and temperature."""
+"""The Entropy page: how evenly a query spreads its attention over the keys, and how length, RoPE and scaling matter."""

@@ -1,4 +1,7 @@
-"""The Distance and RoPE view: softmax's weights and logits by distance, with RoPE, with ALiBi or with neither."""
+"""The Distance and RoPE view: softmax's weights and logits by the distance between query and key.
+
+It compares them with RoPE, with ALiBi and without either.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -236,18 +239,20 @@ def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, obj
 def notes(question: Question) -> str:
     """Return the effect of RoPE on a dot product, and the meaning of the bound."""
     text = _(
-        "- RoPE groups the d coordinates of every query and key into pairs. It rotates pair p by the token's "
-        "position times $\\theta_p$. The vectors keep their lengths.\n"
+        "- RoPE groups the d coordinates of every query and key into pairs. It rotates pair p by the token's position "
+        "times $\\theta_p$. The vectors keep their lengths.\n"
         "- $h_p$ is pair p of the query times the conjugate of pair p of the key, as complex numbers and before the "
         "rotation. Beyond the last pair, $h_p$ is 0.\n"
-        "- [The article](https://kexue.fm/archives/8265) shows that the mean of $|S_p|$ over p falls with distance. "
-        "This lowers only the upper **bound** on the dot product. For random queries and keys, the dot products have "
-        "mean 0 at every distance.\n"
+        "- $S_p$ is the sum of the rotations $e^{\\mathrm{i}(i-j)\\theta_r}$ of the first p pairs. The upper bound on "
+        "the dot product is the sum of all $|S_p|$, multiplied by a factor that does not depend on the distance.\n"
+        "- [The article](https://kexue.fm/archives/8265) shows that the mean of $|S_p|$ over p falls with distance, "
+        "so the **bound** falls. The dot product itself need not fall. For random queries and keys, it has mean 0 at "
+        "every distance.\n"
         "- n is the number of tokens. A head's value at a distance is the mean over all allowed query–key pairs at "
         "this distance, up to three quarters of n.\n"
         "- Lines show the median or mean over heads and seeds, and bands show the quartiles.\n"
-        "- *Adjacent* means a distance of one token. *Beyond n / 2* is the mean over the measured distances above n "
-        "/ 2."
+        "- *Adjacent* means a distance of one token. *Beyond n / 2* is the mean over the measured distances above n / "
+        "2."
     )
     return f"{text}\n- {origin(question.source)}"
 

@@ -1,4 +1,7 @@
-"""The Length transfer view: how squared ReLU's rows and outputs change at lengths other than a reference length."""
+"""The Length transfer view: how row sums and output sizes change at lengths other than a reference length.
+
+It compares squared ReLU under several divisors ("normalisers") with softmax. The visitor chooses the reference length.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -81,7 +84,7 @@ def least(ends: Mapping[str, float]) -> str:
     """Return the fixed divisor with the smallest change; doubling and halving count as equal changes."""
     sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in ends.items()}
     first, second = sorted(sizes.values())[:2]
-    if second - first < 0.01:  # One per cent of the value is less than the width of the curves.
+    if second - first < 0.01:  # The best two differ by 1 %, less than the width of a curve on the chart.
         return _("No divisor clearly gives the smallest change.")
     return _("The change is smallest with **{divisor}**.", divisor=divisors()[min(sizes, key=sizes.__getitem__)])
 
@@ -112,7 +115,7 @@ def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object
         for measure, word in columns.items():
             each = found[measure][name]
             for i in (0, -1) if each.x else ():
-                if each.x[i] != base:  # The ratio at the reference length is 1 by definition.
+                if each.x[i] != base:  # At the reference length itself, the ratio is 1 by definition and says nothing.
                     line[_("{measure} at {n:g}", measure=word, n=each.x[i])] = number(each.middle[i], 3)
             law = fit_growth(each.x, each.middle) if min(each.middle, default=0) > 0 else None
             line[_("{measure}, exponent", measure=word)] = law and law.exponent
@@ -124,14 +127,14 @@ def notes(question: Question) -> str:
     """Return how the change is defined, and why a constant factor does not count."""
     return _(
         "- Every curve shows a head's value divided by the same head's value at the reference length. Training at "
-        "that length can compensate for a constant factor, so the factor does not matter. Dividing by any constant "
-        "gives the same curve.\n"
-        "- **Row sum**: the sum of a row's weights, averaged over queries. A row without a positive logit has the "
-        "sum 0.\n"
+        "that length can compensate for any constant factor, so only the shape of the curve matters.\n"
+        "- **Row sum**: the sum of a row's weights, averaged over queries. A row with no positive logit has a sum of "
+        "0.\n"
         "- **Output size**: the root mean square of the lengths of the output vectors, over all queries. It can "
-        "shrink even if the row sums stay the same, because averaging more different values gives a shorter vector.\n"
-        "- **Exponent** a: the curve is fitted with a multiple of nᵃ by least squares on logarithms. If a is 0, the "
-        "value does not change with n.\n"
+        "shrink even if the row sums stay the same, because averaging a larger number of different value vectors "
+        "gives a shorter vector.\n"
+        "- **Exponent** a: the exponent of the power law c·nᵃ that best fits the curve, by least squares on "
+        "logarithms. If a is 0, the value does not change with n.\n"
         "- Queries, keys and values come from the input, not from a model trained with squared ReLU."
     )
 

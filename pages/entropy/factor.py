@@ -1,4 +1,4 @@
-"""The view of the factor λ on the logits: a factor on all logits changes softmax's entropy, but not squared ReLU's."""
+"""The view that multiplies all logits by a factor λ, which changes softmax's entropy but not squared ReLU's."""
 
 from collections.abc import Sequence
 from typing import Any

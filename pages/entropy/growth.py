@@ -1,4 +1,4 @@
-"""The Entropy H view: the entropy of each variant's rows against length, and what a lesson can ask about it."""
+"""The Entropy H view: the entropy of each variant's rows over the sequence length, and the numbers for lessons."""
 
 import math
 from collections.abc import Sequence
@@ -164,10 +164,10 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
         )
     share = percent(own.exponent / alike.exponent)
     if steered is None:
-        relative = _("its slope is {share} of that of uniform attention", share=share)
+        relative = _("its slope is {share} of the slope of uniform attention", share=share)
     else:
         relative = _(
-            "its slope is {share} of that of uniform attention ({steered} with log n scaling)",
+            "its slope is {share} of the slope of uniform attention ({steered} with log n scaling)",
             share=share,
             steered=percent(steered.exponent / alike.exponent),
         )
@@ -181,7 +181,7 @@ def _bend(softmax: Spread, *, per_nat: float, causal: bool) -> str:
     if tail is None or alike is None:
         return ""
     return _(
-        "The curve bends: from {a:,} to {b:,} tokens, its slope is {share} of that of uniform attention.",
+        "The curve bends: from {a:,} to {b:,} tokens, its slope is {share} of the slope of uniform attention.",
         a=int(last[0]),
         b=int(last[-1]),
         share=percent(tail.exponent / alike.exponent),

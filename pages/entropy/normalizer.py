@@ -1,4 +1,4 @@
-"""The Normaliser Z view: the row sums of softmax and squared ReLU before division, with fitted exponents."""
+"""The Normaliser Z view: a row's sum of weights before division, for softmax and squared ReLU, as the text grows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -38,6 +38,11 @@ def names() -> dict[str, str]:
     return {"softmax": _("softmax: Σ exp(x)"), "relu2": _("squared ReLU: Σ relu(x)²")}
 
 
+def labels() -> dict[str, str]:
+    """Return the shorter names of the totals, for the ends of their lines."""
+    return {"softmax": _("softmax"), "relu2": _("squared ReLU")}
+
+
 def totals(rows: Sequence[NormalizerRow], question: Question) -> dict[str, Spread]:
     """Return each total by length, relative to its value at each head's shortest length."""
     return {name: spread(growth(rows, name), mean=question.mean) for name in TOTALS}
@@ -50,7 +55,7 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
     for name, each in found.items():
         colour = palette.place(name)
         curve = each.curve(names()[name], colour, band=question.options.band)
-        drawn.append(replace(curve, label=curve.name.partition(":")[0]))
+        drawn.append(replace(curve, label=labels()[name]))
         if law := fit_growth(each.x, each.middle):
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
             end = _("fit: n^{a:.2f}", a=law.exponent)

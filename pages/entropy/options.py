@@ -1,4 +1,4 @@
-"""The options of the Entropy page, and the measurement that they describe."""
+"""The options of the Entropy page, and the ``Question``: the measurement that the options describe on one input."""
 
 import math
 from collections.abc import Sequence
@@ -51,8 +51,8 @@ class EntropyOptions(Options, prefix="h_"):
         {"entropy": N_("entropy H"), "normalised": N_("normalised H / log n"), "sparsity": N_("evenness S")},
         N_("Measure"),
         help=N_(
-            "H is the entropy of a row of weights a. The evenness S is the mean of |a| divided by the root mean square "
-            "of a: 1 if all n weights are equal, 1/√n if only one is not zero."
+            "H is the entropy of a row of weights a. The evenness S is the mean of |a| divided by the root mean "
+            "square of a. S is 1 if all n weights are equal, and 1/√n if only one weight is not zero."
         ),
     )
     scales = several(

@@ -1,4 +1,7 @@
-"""The parts that all views of the Entropy page share: the sweep, its sentence, chart, table, definition and export."""
+"""The class of all views of the Entropy page. A view measures several lengths or settings and shows the results.
+
+Results are shown as a sentence, a chart, a table, definitions and downloads.
+"""
 
 import pprint
 from collections.abc import Callable, Mapping, Sequence
@@ -107,7 +110,8 @@ class View(Generic[RowT]):
             key=f"entropy.{self.name}",
             name=EntropyOptions.view.value,
             height=HEIGHT,
-            effort=lambda task: task.n**2 + 10_000 if self.sweeps else 1.0,  # Pairs of tokens, and a constant part.
+            # The work grows with the pairs of tokens; 10,000 is the part of a task's work that does not depend on n.
+            effort=lambda task: task.n**2 + 10_000 if self.sweeps else 1.0,
         )
         if rows:
             lines = self.table(question.of_heads(rows), question)

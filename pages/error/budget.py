@@ -1,4 +1,7 @@
-"""The view of the error against the budget: each variant over its own setting, with its lower bound (floor)."""
+"""The view of the error over each variant's budget, the setting that trades cost for accuracy.
+
+Each line comes with its floor, the lowest error that any matrix of the same rank or sparsity can have.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -70,8 +73,8 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
         sentences.append(
             _(
                 "Dashed lines are floors: lower bounds on a variant's matrix error. A floor is the higher of two "
-                "errors: that of the best matrix with as many keys per row as the variant, and that of the best "
-                "matrix with the variant's rank."
+                "errors. The first is the smallest possible error of a matrix with as many keys per row as the "
+                "variant. The second is the smallest possible error of a matrix with the variant's rank."
             )
         )
     if any(cheaper_upwards(own) for attention, own in shown.items() if attention.variant.budget is not None):

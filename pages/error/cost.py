@@ -1,4 +1,4 @@
-"""The view of the error against the cost, counted in multiply-adds or measured as time on this machine."""
+"""The view of the error over the cost, counted in multiply-adds or measured as time on this machine."""
 
 import statistics
 from collections.abc import Mapping, Sequence

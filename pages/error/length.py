@@ -1,4 +1,4 @@
-"""The view of the error against the sequence length: every variant with its chosen settings."""
+"""The view of the error over the sequence length, with each variant at its chosen settings."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from pages.error.sweep import View, curve, uniform
 
 def lengths(source: Source, n: int) -> tuple[int, ...]:
     """Return the sequence lengths at which an input of n tokens is measured, ascending."""
-    # A generated sequence can be longer than the chosen one; a text or a file cannot.
+    # A synthetic sequence can be generated at lengths beyond the chosen one; a text or a file cannot grow.
     return error.lengths_to(max(n, current().matrix_tokens) if source.made else n)
 
 

@@ -1,4 +1,4 @@
-"""The error of a variant that a lesson can ask about: at its chosen settings, and as a curve over its budget."""
+"""The errors that a lesson can ask about: a variant's error at its chosen settings, and its curve over the budget."""
 
 from dataclasses import replace
 

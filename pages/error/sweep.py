@@ -1,4 +1,8 @@
-"""The sweep behind each view, drawn while it runs, with its summary and download, and what the views' lines share."""
+"""The class of all views of the Error page. A view measures the error of each variant over one quantity.
+
+The quantity is the cost, the budget or the length. The chart is drawn while the measurement runs; a summary and
+downloads follow. The functions draw the parts that all views share: axis ends, ticks and curves.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -148,7 +152,8 @@ def curve(
         name,
         xs,
         [drawable(p.middle) for p in own],
-        # The edge of a band may be infinite where its middle is finite: the band then has no width there.
+        # The upper edge of the band may be infinite at a point with a finite middle. The band has no width there,
+        # because a chart cannot draw infinity.
         low=[p.low if math.isfinite(p.high) else p.middle for p in own] if spread else None,
         high=[p.high if math.isfinite(p.high) else p.middle for p in own] if spread else None,
         colour=palette.place(attention.key),

@@ -1,4 +1,4 @@
-"""The Error page in words: the sentence about the chosen axis, and notes on reading the chart."""
+"""Sentences of the Error page: a summary of the chart, and notes on how to read it."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +16,8 @@ from pages.error.options import Question
 SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
 CHEAPER = {
-    1 / 4: N_("Within ¼ of softmax's cost, the closest variant is {name} (error {error:.2g})."),
-    1 / 8: N_("Within ⅛, it is {name} (error {error:.2g})."),
+    1 / 4: N_("With at most ¼ of softmax's cost, the closest variant is {name} (error {error:.2g})."),
+    1 / 8: N_("With at most ⅛ of softmax's cost, it is {name} (error {error:.2g})."),
 }
 """Sentences about smaller shares of softmax's cost."""
 
@@ -125,8 +125,8 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         if reached:
             sentences.append(
                 _(
-                    "Compared with {reference}, these settings have an error of at most {half:.2g}, half that of the "
-                    "mean-of-values baseline: {names}.",
+                    "Compared with {reference}, these settings have an error of at most {half:.2g}, half the error of "
+                    "the mean-of-values baseline: {names}.",
                     **values,
                 )
             )
@@ -141,7 +141,7 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         else:
             sentences.append(
                 _(
-                    "Compared with {reference}, no setting reduces the error to {half:.2g}, half that of the "
+                    "Compared with {reference}, no setting reduces the error to {half:.2g}, half the error of the "
                     "mean-of-values baseline.",
                     **values,
                 )
@@ -247,10 +247,10 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     if endless := sum(not math.isfinite(p.middle) for own in shown.values() for p in own):
         sentences.append(
             _n(
-                "{n} point is not drawn because its error is infinite. The variant has weight where the reference "
-                "has none, or rows without any weight.",
-                "{n} points are not drawn because their errors are infinite. The variants have weight where the "
-                "reference has none, or rows without any weight.",
+                "{n} point is not drawn because its error is infinite. The variant gives weight to keys to which the "
+                "reference gives none, or it has rows without any weight.",
+                "{n} points are not drawn because their errors are infinite. The variants give weight to keys to "
+                "which the reference gives none, or they have rows without any weight.",
                 n=endless,
             )
         )

@@ -1,4 +1,4 @@
-"""The gallery on the Home page: the variants by family. A family is drawn once it is opened, as one element."""
+"""The gallery on the Home page: all variants by family. A family's rows are drawn only while the family is open."""
 
 import html
 from collections.abc import Mapping, Sequence

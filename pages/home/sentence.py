@@ -1,4 +1,7 @@
-"""The live sentence on the Home page: what one word attends to under softmax and cheaper variants, at every budget."""
+"""The live sentence on the Home page: which words one word attends to, under softmax and under cheaper variants.
+
+A slider changes each variant's budget, the setting that trades cost for accuracy.
+"""
 
 from functools import partial
 
@@ -137,7 +140,7 @@ def _take(found: Budgets, turned: SentenceState) -> None:
 
 
 def _take_sentence() -> None:
-    HomeOptions.word.set(None)  # The index refers to a word of the old sentence.
+    HomeOptions.word.set(None)  # The chosen word is stored by its index, which is wrong for a new sentence.
 
 
 def _way(text: str) -> str:

@@ -1,1 +1,1 @@
-"""The "Inside" page: walks through one attention variant step by step, with its real intermediates on the input."""
+"""The Inside page: explains one attention variant step by step, with its intermediate results on the current input."""

@@ -1,4 +1,4 @@
-"""Options of the Inside page: the variant, the current step, and the choices that single steps offer."""
+"""Options of the Inside page: the variant, the current step, and the choices within single steps."""
 
 import streamlit as st
 
@@ -24,7 +24,7 @@ class InsideOptions(HashOptions):
     attention = link_only_option(lambda: variant_field(lambda variant: variant.key in discover(), FIRST), link="inside")
     step = link_only_option(lambda: link_fields.whole(1, 1, MOST_STEPS), N_("Step"), widget=st.segmented_control)
     query = place(lambda: current().matrix_tokens, N_("Query"))
-    # A feature map has at most two features for each entry of a key.
+    # Upper bound: a feature map has at most two features for each entry of a key.
     feature = place(lambda: 2 * current().head_size, N_("Feature"))
     feature_error = choice({"kernel": N_("similarities"), "matrix": N_("matrix")}, N_("Error of"))
     logits = choice(

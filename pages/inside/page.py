@@ -1,4 +1,4 @@
-"""Definition of the Inside page: its options, scope, header and body."""
+"""The Inside page: its declaration, its options, the choice of the variant, and the scope of its numbers."""
 
 from dataclasses import replace
 

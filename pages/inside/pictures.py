@@ -1,4 +1,4 @@
-"""Figures shared by the stories: matrices on the board, curves, scatter plots, bars, and the colours of symbols."""
+"""Figures for the Inside page: matrices on a board, curves, scatter plots and bars, and the colours of symbols."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,6 +1,6 @@
-"""Steps shared by the variants that mix (pool) tokens.
+"""Steps that several explanations on the Inside page share, for variants that average neighbouring tokens (pooling).
 
-The steps show which tokens are mixed, how much accuracy mixing costs, and how it leaks information from later tokens.
+The steps show which tokens are averaged, how much accuracy that costs, and how later tokens leak into earlier outputs.
 """
 
 from collections.abc import Sequence
@@ -102,8 +102,8 @@ def cover(seen: Seen) -> Step:
         formula=rf"\tilde K = {symbol(0, 'P')} K,\qquad \tilde V = {symbol(0, 'P')} V",
         shapes={"P": (m, n), r"\tilde K": (m, seen.qkv.k.shape[-1])},
         findings=_(
-            "{n} tokens become **{m} keys**. On average, a key combines the equivalent of {size:.1f} equally "
-            "weighted tokens. The widest key combines {pool}.",
+            "{n} tokens become **{m} keys**. On average, the weights in a key are about as spread out as in a plain "
+            "average of {size:.1f} tokens. The widest key combines {pool}.",
             n=n,
             m=m,
             pool=described(seen, widest(pools)),
@@ -240,9 +240,9 @@ def leak(seen: Seen, extra: str = "") -> Step:
         worst = int(shares.argmax())
         words = _(
             "Through the pool of tokens {first} to {last}, query **“{query}”** receives information from "
-            "**“{token}”**, which comes {distance} tokens later. If only pools that begin after the query are "
-            "masked, an average of {mean:.0%} of a query's weight is still on later tokens. For query “{worst}” "
-            "(token {i}), it is {most:.0%}.",
+            "**“{token}”**, which comes {distance} tokens later. If only pools that begin after the query are masked, "
+            "an average of {mean:.0%} of a query's weight is still on later tokens. For query “{worst}” (token {i}), "
+            "this share is {most:.0%}.",
             first=first,
             last=last,
             query=seen.token(first),

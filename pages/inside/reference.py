@@ -1,4 +1,4 @@
-"""Last step of every story: compares the variant's matrix with the matrix that its errors are measured against."""
+"""The last step of every explanation on the Inside page: the variant's matrix next to its reference, often softmax."""
 
 from functools import partial
 

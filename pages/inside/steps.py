@@ -1,4 +1,4 @@
-"""Step navigation of the Inside page, and the drawing of the current step."""
+"""The tabs of the steps on the Inside page, and the drawing of the current step."""
 
 from collections.abc import Sequence
 
@@ -66,7 +66,7 @@ def show(chosen: ChosenInput) -> None:
         steps = discover()[attention.key](seen)
         index = _pick([step.title for step in steps], link_numbers(attention.key, len(steps)))
         step = steps[index]
-        findings = step.findings  # Building a step may take long, so it happens inside `computing`.
+        findings = step.findings  # This builds the step, which may take long, while `computing` shows a spinner.
     _draw(step, findings, f"inside.{attention.key}.{index + 1}")
     take_away.show(seen, chosen)
 
@@ -127,7 +127,8 @@ def _draw(step: Step | Later, findings: str, key: str) -> None:
     sizes = "  \n".join(rf"${symbol} = [{', '.join(map(str, shape))}]$" for symbol, shape in step.shapes.items())
     with st.container(gap=None):
         st.markdown(step.mechanism, help=_("Sizes: {sizes}", sizes=f"  \n{sizes}"))
-        # The page clips formulas at their box, but a numerator can extend above it. An invisible strut makes room.
+        # The page clips a formula at its box, but a fraction can extend above the box. The invisible rule of 1.5 em
+        # makes the box high enough.
         st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}")
     step.draw(key)
     if findings:

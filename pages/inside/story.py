@@ -1,4 +1,4 @@
-"""Types of a story: a computed variant on one head, and the steps that explain it."""
+"""The types of a story, the step-by-step explanation of a variant: the variant computed on one head, and the steps."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -97,8 +97,7 @@ class Later:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a step's own
         """Return an attribute of the step, building the step at the first access."""
-        # Before Python 3.12, cached_property holds one lock for all sessions while the step is built, so it is not
-        # used.
+        # This is not a cached_property: before Python 3.12, that holds one lock for all sessions while a step is built.
         if self._built is None:
             self._built = self._build()
         return getattr(self._built, name)

@@ -1,4 +1,4 @@
-"""Formula, code and downloads of the shown variant, and the Python snippet that reproduces its intermediates."""
+"""The end of the Inside page: the variant's formula and code, downloads, and Python code for the same numbers."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""HTML pictures made of words: coloured tokens of a text, and pools of neighbouring tokens as a strip."""
+"""Tokens as HTML: a text with a colour per token, and pools of neighbouring tokens as strips."""
 
 import html
 from collections.abc import Collection, Sequence

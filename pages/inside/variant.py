@@ -1,4 +1,4 @@
-"""Variant menu of the Inside page, and the settings of the chosen variant."""
+"""The menu of variants on the Inside page, and the settings of the chosen variant."""
 
 from functools import partial
 
@@ -58,7 +58,7 @@ def _settings_label(attention: ac.Attention) -> str:
 
 def _take_variant() -> None:
     key = st.session_state[MENU]
-    if key in discover():  # An outdated message may carry a variant that is not on the menu.
+    if key in discover():  # A message that the browser sent before the last run may name a variant not on the menu.
         InsideOptions.attention.set(ac.get(key))
         InsideOptions.step.set(1)
         if opens_causal(ac.variant(key)):

@@ -1,4 +1,4 @@
-"""The lesson editor: the steps in order, the text and question of each step, and the lesson's file and link."""
+"""The lesson editor: the list of steps, the text and question of one step, and the lesson's file and link."""
 
 import re
 from dataclasses import replace
@@ -172,7 +172,8 @@ def _take_kind(step: Step, place: int) -> None:
     elif kind == "draw":
         changes["draw"] = f"{next(iter(discover()[step.page].curves))} {_keys(step)[0]}"
     elif kind in ("least", "most"):
-        changes["answer"] = kind  # No number is preselected: it would answer a question that the author did not ask.
+        # The author has yet to choose the number that the question is about. A default could be overlooked.
+        changes["answer"] = kind
     draft.update_step(place, **changes)
 
 

@@ -1,4 +1,4 @@
-"""The board of the Masks page: the pattern of each variant, and the reach of the stack."""
+"""The board of the Masks page: the pairs that each variant allows, and the pairs that a stack of layers connects."""
 
 import numpy as np
 import streamlit as st

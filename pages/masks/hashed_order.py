@@ -1,4 +1,4 @@
-"""The view of how a hash sorts the tokens of a sequence, round by round."""
+"""The view that shows the tokens in the order into which a hash sorts them, round by round (Reformer)."""
 
 import numpy as np
 import streamlit as st
@@ -48,7 +48,7 @@ def sorting(missed: int, *, head: int) -> str:
         )
         if missed
         else _("In head {head}, every pair in the same bucket in this hashing round is allowed.", head=head),
-        _("In sorted order, allowed pairs far from the diagonal come from other rounds."),
+        _("In sorted order, allowed pairs far from the diagonal come from other hashing rounds."),
     )
 
 

@@ -1,4 +1,4 @@
-"""The numbers of the Masks page that a lesson can ask about: of a variant's pattern, and of the reach of the stack."""
+"""The numbers of the Masks page that a lesson can ask about: of one variant's pairs, and of a stack of layers."""
 
 import attention_core as ac
 from app.jobs import cached
@@ -59,7 +59,6 @@ MEASURES = {
         low=1,
         high=_tokens,
         tolerance=1,
-        in_table=True,
         missing_message=N_("Some pairs are never connected, even with more layers of this variant."),
     ),
     "connected": PageMeasure(

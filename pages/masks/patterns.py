@@ -1,4 +1,4 @@
-"""The patterns on the Masks page: which pairs each chosen variant allows, and by which primitive."""
+"""The pairs of tokens that each chosen variant allows on the Masks page, and which of its rules allows each pair."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,5 +68,5 @@ def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
         _("**{name}** allows {share:.1%} of pairs.", **fields)
         if len(drawn) == 1
         else _("Sparsest: **{name}**, {share:.1%} of pairs.", **fields),
-        _("Never connects all pairs alone: **{names}**.", names=never) if never else "",
+        _("Variants that never connect all pairs by themselves: **{names}**.", names=never) if never else "",
     )

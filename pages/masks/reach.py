@@ -1,4 +1,7 @@
-"""The reach of a stack of patterns: the layer that first connects each pair, and how one token's reach grows."""
+"""How far information travels through a stack of layers: the layer that first connects each pair of tokens.
+
+A chart shows how many tokens one token can reach after each layer.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,7 +61,8 @@ def compute_reach(found: Found) -> StackReach:
     refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in refused]
     with cached.spinner(_("Computing the reach of the stack …")):
-        # The reach of the deepest possible stack is computed, so that the slider only selects how much of it is shown.
+        # This computes the reach up to the largest depth of the slider. A move of the slider then only selects how much
+        # of the result is shown.
         whole = cached.reach(found.view, tuple(stack), current().stack_layers) if stack else None
     return StackReach(found, stack, refused, whole)
 
@@ -131,7 +135,7 @@ def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
             stack=words,
             share=percent(reached.shares[depth]),
         ),
-        _("It never connects all pairs, even if the stack is repeated.")
+        _("It never connects all pairs, however often the stack is repeated.")
         if reached.complete is None
         else _("It connects all pairs after {n} layers.", n=reached.complete),
     )
@@ -154,7 +158,7 @@ def _curves(found: Found, stack: Reach) -> None:
         curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), form=".1f", height=360),
         key="reach.curves",
         name="reach",
-        alt=_("Share of pairs connected against the number of layers"),
+        alt=_("Share of token pairs where one token can influence the other, by number of layers"),
     )
 
 

@@ -1,4 +1,4 @@
-"""The editor for a stack of layers from variants with patterns: presets, and adding and removing layers."""
+"""The editor of the stack of layers on the Masks page: presets, and adding and removing layers."""
 
 from functools import partial
 
@@ -80,7 +80,7 @@ def _take_preset() -> None:
 
 
 def _append(key: str) -> None:
-    # Two presses in quick succession may exceed the limit; the second is dropped.
+    # The stack is cut to its limit, because two quick presses of the button may exceed it before the page is redrawn.
     MasksOptions.stack.set((*MasksOptions.stack.value, key)[: current().stack_layers])
 
 

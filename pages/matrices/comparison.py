@@ -1,4 +1,4 @@
-"""The comparison of the chosen variants' matrices, on the same queries, keys and values, on one board."""
+"""The comparison on the Matrices page: the chosen variants' matrices for the same input, side by side on one board."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -117,7 +117,7 @@ def show(found: Found) -> None:
         pinned=found.row,
         on_pin=_pin,
         on_turn=_turn,
-        # Each visitor's session keeps this callback while the page is open, so it holds the view but no matrices.
+        # Every session keeps this callback while the page is open, so it refers to the settings, not to the matrices.
         redraw=partial(_redraw, found.view, n, hidden=hidden, difference=difference),
         diverging=difference,
         ceiling=found.most_of_reference,

@@ -1,4 +1,4 @@
-"""The head explorer: softmax's matrix of every layer and head on this input, and scores of what each attends to."""
+"""The head explorer of the Matrices page: softmax's matrix in every layer and head, and scores that describe it."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""The table of each variant's metrics on the input."""
+"""The table of the Matrices page: metrics of each variant's matrix and output on the input."""
 
 from itertools import chain
 

@@ -39,7 +39,8 @@ class MatricesOptions(Options):
         {"linear": N_("linear"), "sqrt": N_("square root"), "log": N_("log")}, N_("Colour"), default="sqrt"
     )
     row: Control[int | None] = link_only_option(_row, N_("Pinned query"), link=PINNED)
-    coloured = link_only_option(_one_variant)  # The variant whose strip shows the whole text.
+    # The pinned query is shown as one strip of text per variant. Only this variant's strip shows the whole text.
+    coloured = link_only_option(_one_variant)
     below = choice(
         {
             "numbers": N_("Numbers"),

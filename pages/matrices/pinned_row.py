@@ -1,4 +1,4 @@
-"""The pinned query: the text coloured by its attention weights in each variant, and its largest changes."""
+"""The pinned query: the text, coloured by one query's attention weights in each variant, and the largest changes."""
 
 import streamlit as st
 

@@ -13,7 +13,7 @@ from pages.matrices.comparison import Found
 
 def show(found: Found) -> None:
     """Draw the download buttons and the code."""
-    # The callbacks do not capture `found`, which would keep the matrices in memory as long as the buttons exist.
+    # The buttons' callbacks below use only these parts. With `found`, they would keep all matrices in memory.
     view, labels, difference = found.view, found.labels, found.difference
     every, drawn = tuple(found.matrices), found.drawn
     header = (_("variant"), _("query"), _("query token"), _("key"), _("key token"), found.unit)

@@ -1,4 +1,4 @@
-"""Sentences on how the matrices differ, each computed only from the numbers on screen."""
+"""Sentences on how far the matrices are from their references, computed only from the numbers on screen."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -57,8 +57,7 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
             return paragraph(_("**{name}** gives the same weights as {reference}.", **fields), output)
         return paragraph(
             _(
-                "With **{name}**, {wrong:.0%} of a row's weight on average falls on different keys than with "
-                "{reference}.",
+                "On average, **{name}** places {wrong:.0%} of a row's weight on different keys from {reference}.",
                 **fields,
             ),
             output,
@@ -254,7 +253,7 @@ def attends_to(most: Sequence[Share], labels: Sequence[str]) -> str:
 def changed(lost: Sequence[Share], gained: Sequence[Share], labels: Sequence[str], against: str) -> str:
     """Return the keys whose weight for a query decreased or increased most in a variant, compared with a reference."""
     if not (lost or gained):
-        return _("every weight is within {least} of the weight in {against}", least=SEEN, against=against)
+        return _("every weight is within {least} of its value in {against}", least=SEEN, against=against)
     words = _("largest changes: {keys}", keys=_keys([*lost, *gained], labels, "+.2f"))
     return words if against == _(REFERENCE) else _("{words} (compared with {against})", against=against, words=words)
 
@@ -283,8 +282,8 @@ def leading(ranking: Sequence[HeadScores], by: str) -> str:
     value = getattr(first, by)
     if math.isnan(value) and by == "induction":
         return _(
-            "No token repeats in this input, so induction cannot be measured. In the preset “Repeated sequence” every "
-            "word occurs twice."
+            "No token repeats in this input, so induction cannot be measured. In the preset “Repeated sequence”, "
+            "every word occurs twice."
         )
     if math.isnan(value):
         return _("The score “{score}” needs at least two tokens.", score=_(score))

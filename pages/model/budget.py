@@ -1,4 +1,4 @@
-"""The Budget view: perplexity and copying against each variant's budget, and the loss against the text position."""
+"""The Budget view: perplexity and copying over each variant's budget, the setting that trades cost for accuracy."""
 
 from collections.abc import Sequence
 
@@ -103,12 +103,12 @@ def _preserved(word: str, reads: float | None, copies: float | None) -> str:
     assert attention.variant.budget is not None
     values = {"setting": readable(attention.variant.budget.name), "reads": reads, "copies": copies}
     perplexity = (
-        _("perplexity is preserved at no tested value of {setting}.", **values)
+        _("no tested value of {setting} preserves the perplexity.", **values)
         if reads is None
         else _("perplexity is preserved for {setting} ≥ {reads:g}.", **values)
     )
     copying = (
-        _("Copying is preserved at no tested value of {setting}.", **values)
+        _("No tested value of {setting} preserves copying.", **values)
         if copies is None
         else _("Copying is preserved for {setting} ≥ {copies:g}.", **values)
     )

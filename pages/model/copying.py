@@ -1,4 +1,4 @@
-"""The Copying view: the loss of each repeated token, when a sequence of random tokens is read twice."""
+"""The Copying view: the loss of each token when a model reads random tokens twice and can copy them the second time."""
 
 from collections.abc import Sequence
 from statistics import mean

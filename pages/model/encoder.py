@@ -1,4 +1,4 @@
-"""The Embeddings view: the drift of an encoder's sentence embeddings, and the ranking of sentences by similarity."""
+"""The Embeddings view: how a replacement changes an encoder's sentence embeddings and the ranking by similarity."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,7 @@ def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
     st.caption(
         _("The table ranks the sentences by cosine similarity with the query sentence. Rank 1 is the most similar.")
     )
-    st.table(ranking(rows), hide_index=True)  # Unlike a data frame, it wraps the sentences on a narrow screen.
+    st.table(ranking(rows), hide_index=True)  # Unlike ``st.dataframe``, it wraps sentences on a narrow screen.
 
 
 def _notes(question: Question, _rows: Sequence[EmbeddingRow]) -> str:

@@ -1,4 +1,4 @@
-"""The details next to the text: the tokens with the largest increase in loss, or one selected token's predictions."""
+"""The details next to the text on the Model page: the largest increases in loss, or one token's predictions."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The numbers of the Model page that a lesson can ask about: those of the chosen line, and the rank correlation."""
+"""The numbers of the Model page that a lesson can ask about: perplexity, copying loss, and a rank correlation."""
 
 from collections.abc import Sequence
 from typing import cast

@@ -1,4 +1,4 @@
-"""The options and controls of the Model page, and the measurement that they describe."""
+"""The options and widgets of the Model page, and the ``Question``: the measurement that the options describe."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def words_of(first: tuple[str, ...], *, causal: bool) -> Control[tuple[str, ...]
             first,
             partial(read_words, causal=causal),
             lambda words: list(words) or ["none"],
-            describe_allowed=lambda: _("up to {n}, each once", n=current().swap_variants),
+            describe_allowed=lambda: _("up to {n} variants, each once", n=current().swap_variants),
         )
     )
 
@@ -208,7 +208,7 @@ def scope() -> Scope:
         return Scope(variants=tuple(now.encoders), causal=False, facts=values)
     found = question()
     values = {"text": shortened(found.text), "model": model_title(swap.MODEL)}
-    if now.view != "layers":  # It varies the layers, which its rows name.
+    if now.view != "layers":  # The Layers view varies the layers, so each of its rows names its own.
         values["layers"] = f"{found.layers[0]}-{found.layers[-1]}"
     return Scope(variants=tuple(found.words), causal=True, facts=values)
 

@@ -1,4 +1,4 @@
-"""The variants that replace softmax: a button with settings for each, and a form that adds more."""
+"""The variants that replace softmax on the Model page: a button with settings for each, and a form that adds more."""
 
 from contextlib import suppress
 from functools import partial
@@ -88,17 +88,24 @@ def _settings(control: Words, place: int, word: str) -> None:
 def _turn(control: Words, place: int, key: str, name: str, value: Value) -> None:
     words = list(control.value)
     if place >= len(words) or (attention := registry.from_word(words[place])).key != key:
-        return  # The variant was removed before the change arrived.
+        return  # The visitor has removed the variant in the meantime.
     turned = variant_picker.with_setting(attention, name, value).word
-    if turned not in words:  # A duplicate is not added.
+    if turned not in words:  # Otherwise the same variant with the same settings would be listed twice.
         words[place] = turned
-        control.set(tuple(words))
+        _set(control, tuple(words))
 
 
 def _remove(control: Words, word: str) -> None:
-    control.set(tuple(other for other in control.value if other != word))
+    _set(control, tuple(other for other in control.value if other != word))
     ModelOptions.shown.set(0)
     _open(None)
+
+
+def _set(control: Words, words: tuple[str, ...]) -> None:
+    if control is ModelOptions.encoders:
+        ModelOptions.encoders.set(words)
+    else:
+        ModelOptions.words.set(words)
 
 
 def _menu(control: Words, causal: bool) -> None:
@@ -123,7 +130,7 @@ def _menu(control: Words, causal: bool) -> None:
 
 
 def _add_any(control: Words) -> None:
-    with suppress(ac.LabError):  # The browser may send an unknown word.
+    with suppress(ac.LabError):  # A message from the browser may name an unknown variant.
         if chosen := st.session_state[ANY]:
             _add(control, ac.get(chosen).word)
     st.session_state[ANY] = None
@@ -132,5 +139,5 @@ def _add_any(control: Words) -> None:
 def _add(control: Words, word: str) -> None:
     words = control.value
     if word not in words and len(words) < current().swap_variants:
-        control.set((*words, word))
+        _set(control, (*words, word))
         ModelOptions.shown.set(len(words))

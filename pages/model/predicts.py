@@ -1,4 +1,4 @@
-"""The Forecast view: whether a variant's mean output error predicts its perplexity and its copying loss."""
+"""The Forecast view: whether the error of a variant's outputs predicts its perplexity and its copying loss."""
 
 import math
 from collections.abc import Sequence
@@ -47,9 +47,9 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
-            "Each point is one variant with one budget, and a line connects the points of one variant. The output "
-            "error is measured on the original model's queries, keys and values. It is averaged over heads and "
-            "replaced layers."
+            "Each point is one variant with one budget, such as a window size, and a line connects the points of one "
+            "variant. The output error is measured on the original model's queries, keys and values. It is averaged "
+            "over heads and replaced layers."
         ),
         words.origin(rows),
     )

@@ -56,7 +56,8 @@ def outcome(question: Question, rows: Sequence[SwapRow], in_words: Callable[[Sco
         return _("Choose a replacement for softmax above.")
     original, changed = scores(question, rows)
     known = [in_words(original, each) for each in changed if original.complete and each.complete]
-    refused = bool(rows) and not isinstance(rows[0], ReadingRow)  # The text is read first.
+    # The first task reads the text. If the first row is of another kind, that task has failed.
+    refused = bool(rows) and not isinstance(rows[0], ReadingRow)
     return "  \n".join(known) or ("" if refused else _("Reading the text …"))
 
 

@@ -1,4 +1,4 @@
-"""Charts of perplexity and copying against a swept quantity, side by side."""
+"""Two charts side by side, perplexity and copying loss, over a quantity such as the budget or the replaced layers."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The parts that all views of the Model page share: the tasks, which may be recorded, the notes and the export."""
+"""The class of all views of the Model page. A view has tasks, which may be recorded, notes on them, and downloads."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The options and controls of the Timing page, and the specification of the run that they describe."""
+"""The options and widgets of the Timing page, and the specification of the timing run that they describe."""
 
 import streamlit as st
 

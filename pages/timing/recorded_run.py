@@ -1,4 +1,4 @@
-"""The choice of the run that is compared with the live run: one that ships with the lab, one from a file, or none."""
+"""The choice of a second run to compare with the run on this machine: one in the app, one from a file, or none."""
 
 from collections.abc import Mapping
 
@@ -36,8 +36,8 @@ def show(spec: TimingSpec) -> Run | None:
             help=None
             if fitting
             else _(
-                "No recorded run matches the chosen mode and causal setting. Run it on this machine, or load a run "
-                "from a file."
+                "No recorded run matches the chosen mode and causal setting. Start a run on this machine, or load a "
+                "run from a file."
             ),
         )
         _files()
@@ -65,7 +65,7 @@ def _files() -> None:
     state = st.session_state
     live = measured()
     if live is None:
-        st.caption(_("After a run on this machine, you can save it here."))
+        st.caption(_("After a run on this machine, you can save its results here."))
     else:
         export.download(_("Save the live run (JSON)"), lambda: to_json(live), "timing.json")
     st.file_uploader(
@@ -91,7 +91,8 @@ def _load() -> None:
     except ac.LabError as error:
         state["timing.refused"] = sentence(error)
         return
-    # The loaded run is selected, with its mode and causality, because the visitor wants to see it.
+    # A loaded file is selected immediately. The page also takes over its mode and causality, since it offers only runs
+    # that match these options.
     state[FILE] = run
     TimingOptions.recorded.set(LOADED)
     TimingOptions.mode.set(run.spec.mode)

@@ -1,4 +1,4 @@
-"""The results of the runs: the sentence, the charts, the table and the download."""
+"""The results of timing runs: sentence, charts, table and download."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -103,7 +103,8 @@ def series(run: Run, *, live: bool) -> list[Series]:
                     run=run,
                     word=word,
                     name=name(own),
-                    colour=palette.place(attention.variant.key),  # A mask has its variant's colour.
+                    # Full attention under a variant's mask has the colour of that variant.
+                    colour=palette.place(attention.variant.key),
                     live=live,
                     points=points,
                     masked=own if isinstance(own, Masked) else None,
@@ -167,7 +168,8 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], fou
     """Return a variant's curve: dashed and hollow if recorded, dotted for a mask, banded if it hides no other band."""
     solid = {other.name for other in found if other.live}
     x, low, middle, high = zip(*values, strict=True)
-    banded = low != high and (line.live or not solid)  # If two runs are drawn, only the live one has bands.
+    # If two runs are drawn, only the one on this machine ("live") has bands, since bands of two runs would overlap.
+    banded = low != high and (line.live or not solid)
     dash = ("dot", "dashdot") if line.masked else ("solid", "dash")
     return Curve(
         line.name,

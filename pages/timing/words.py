@@ -69,7 +69,7 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
     """
     if masked.high < 1:
         effect = _("**Masking alone saves time.**")
-    elif masked.low < 1:  # The quartiles lie on both sides of 1.
+    elif masked.low < 1:  # The quartiles lie on both sides of 1, which is softmax's own time.
         effect = _("**Masking alone has no clear effect.**")
     else:
         effect = _("**Masking alone saves no time.**")
@@ -105,9 +105,9 @@ def show_method() -> None:
                 "need too much memory are skipped.\n\n"
                 "**Growth.** The exponent is the slope of a line fitted to the {tail} longest lengths on log-log "
                 "axes. R² is the quality of that fit, at most 1. *Faster from* is the interpolated length from which "
-                "every measured ratio to softmax is below 1. In *between a and b*, the ratio's lower quartile is at "
-                "least 1 at length a, and its upper quartile is below 1 from length b on. *No clear difference* means "
-                "that the quartiles of the ratio at the longest length lie on both sides of 1.\n\n"
+                "every measured ratio to softmax is below 1. *Between a and b* means that the ratio's lower quartile "
+                "is at least 1 at length a, and that its upper quartile is below 1 from length b on. *No clear "
+                "difference* means that the quartiles of the ratio at the longest length lie on both sides of 1.\n\n"
                 "**Memory.** The peak is the largest number of bytes allocated at the same time, without the inputs. "
                 "On the CPU, only tensors are counted, not buffers inside a kernel. On CUDA, the allocator's peak is "
                 "used.\n\n"

@@ -45,7 +45,7 @@ def test_a_mask_that_is_off_is_named_with_its_head():
         "later tokens, but **Causal** is switched off. Later tokens now receive 64% of the softmax weight in head 3."
         in future_share_message(0.64, 3)
     )
-    assert "Later tokens now receive 64% of the softmax weight, averaged over heads." in future_share_message(
+    assert "Later tokens now receive 64% of the softmax weight on average over heads." in future_share_message(
         0.64, None
     )
     assert all("Switch **Causal** on" in future_share_message(0.1, head) for head in (None, 0))

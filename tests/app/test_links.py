@@ -129,7 +129,7 @@ def test_a_text_written_into_an_address_as_it_is_is_told_what_a_link_holds(word)
     fields = Options.shared()
     values, refused = url.read_link({"text": [word]}, fields)
     told = refusals.refusal(values, fields, {name: [word] for name in refused})
-    assert "a compressed text of up to 20,000 characters, or an example: " in told
+    assert "a text of up to 20,000 characters in compressed form, or the name of an example: " in told
     assert "@story" in told
     assert url.read_link({"text": session.write_text(word)}, fields) == ({**values, "text": word}, ())
 

@@ -438,11 +438,11 @@ def slow(monkeypatch, **standing):
         ({"ahead": 2, "held": False, "timed": False}, "2 visitors are ahead of you in the queue"),
         (
             {"ahead": None, "held": True, "timed": True},
-            "Waiting for other computations to end: a timing run needs the machine to itself",
+            "Waiting for other computations to end, because a timing run needs the machine to itself",
         ),
         (
             {"ahead": None, "held": True, "timed": False},
-            "Waiting for a timing run to end: it needs the machine to itself",
+            "Waiting for a timing run to end, because a timing run needs the machine to itself",
         ),
     ],
 )

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from app.figures.small_figure import EDGE, HEIGHT, WIDTH, small_figure
 from app.figures.theme import COLOURS, GREY, SERIES
-from app.ui.small_figure import EDGE, HEIGHT, WIDTH, small_figure
 
 
 def svg(address):

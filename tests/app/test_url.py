@@ -185,14 +185,14 @@ def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
 @pytest.mark.parametrize(
     ("kind", "word", "told"),
     [
-        (link_fields.whole(3, 1, 2048), "2049", "a is “3”, not “2049”: it takes 1 to 2,048."),
+        (link_fields.whole(3, 1, 2048), "2049", "a is “3”, not “2049” (allowed: 1 to 2,048)."),
         (link_fields.whole(3, 1, 2048), "2048", "a is “3”, not “2048”."),  # the current input has fewer
-        (link_fields.number(3.0, 0.5, 16.0), "16.5", "a is “3”, not “16.5”: it takes 0.5 to 16."),
+        (link_fields.number(3.0, 0.5, 16.0), "16.5", "a is “3”, not “16.5” (allowed: 0.5 to 16)."),
         (link_fields.number(3.0, 0.5, 16.0), "16", "a is “3”, not “16”."),
         (
             link_fields.one_of(3, range(1, link_fields.LISTED)),
             "0",
-            "not “0”: it takes 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11.",
+            "not “0” (allowed: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11).",
         ),
         (link_fields.one_of(3, range(link_fields.LISTED + 1)), "-1", "a is “3”, not “-1”."),
     ],
@@ -205,7 +205,7 @@ def test_only_too_many_variants_are_told_how_many_it_takes():
     kind = SharedOptions.variants.field()
     for words, told in (
         (["nystrom~landmarks~0"], "landmarks\\~0”."),
-        (["softmax", "local", "local"], "not “softmax, local, local”: it takes up to 16, each once."),
+        (["softmax", "local", "local"], "not “softmax, local, local” (allowed: up to 16 variants, each once)."),
     ):
         assert refusals.refusal({"a": kind.default}, {"a": kind}, {"a": words}).endswith(told)
 

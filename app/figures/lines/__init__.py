@@ -1,1 +1,1 @@
-"""Line charts: curves with bands, their names, and summaries of repeated measurements."""
+"""Line charts, the names at the ends of their lines, and the summary of repeated measurements as a line with a band."""

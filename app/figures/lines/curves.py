@@ -1,4 +1,4 @@
-"""Line charts, with bands for spread and dashed lines for baselines.
+"""Line charts. A band around a line shows the spread of repeated measurements; dashed lines are baselines.
 
 Each line has its name at its end. Bands are hidden unless a figure has only one: ``app/page_script/charts/lines.js``
 shows the band of the line under the pointer and greys out the other lines.
@@ -113,7 +113,7 @@ def curves(
         xaxis |= {"tickvals": list(x_ticks), "ticktext": [f"{x:g}" for x in x_ticks]}
     yaxis = axis(y_title, type="log" if log_y else "linear")
     if top is not None and not log_y:
-        yaxis["range"] = [-0.03 * top, top]  # A line at zero keeps its full width.
+        yaxis["range"] = [-0.03 * top, top]  # With an axis from 0, half the width of a line at zero would be cut off.
     figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=NEAR)
     if link_prefix:
         figure["layout"]["meta"] = {"way": link_prefix}
@@ -152,7 +152,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
     look, group = style(line.colour), line.group or line.name
     if line.low is not None and line.high is not None:
         edges = [*line.high, *reversed(line.low)]
-        if log_y:  # The band ends at the smallest value that the axis can show.
+        if log_y:  # A logarithmic axis cannot show zero, so the band ends at the smallest positive value.
             least = min((y for y in (*edges, *line.y) if y is not None and y > 0), default=1.0)
             edges = [max(y, least) for y in edges]
         yield {

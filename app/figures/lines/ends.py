@@ -1,4 +1,4 @@
-"""Names at the ends of lines, placed as near to the ends as possible without overlap."""
+"""The names of a chart's lines, written at the ends of the lines and moved apart until no two names overlap."""
 
 import re
 import textwrap
@@ -68,7 +68,7 @@ def spread_positions(wanted: Sequence[float], sizes: Sequence[float], low: float
     for i in order:
         offsets.append(taken + sizes[i] / 2)
         taken += sizes[i]
-    pools: list[tuple[float, int]] = []  # Sum of the wanted positions, and number of items.
+    pools: list[tuple[float, int]] = []  # Per group of touching items: sum of the wanted positions, number of items.
     for i, offset in zip(order, offsets, strict=True):
         total, count = wanted[i] - offset, 1
         while pools and pools[-1][0] * count >= total * pools[-1][1]:
@@ -130,7 +130,7 @@ def labels(
                 "x1": 10**x1 if log_x else x1,
                 "y0": 10**y0 if log_y else y0,
                 "y1": 10**y1 if log_y else y1,
-                # A solid line would look like data.
+                # The line from a name to its curve is dotted, because a solid line would look like data.
                 "line": {"color": style(end.colour).colour, "width": 1, "dash": "dot"},
                 "opacity": 0.6,
             }
@@ -163,8 +163,9 @@ def with_legend_below(figure: Figure) -> Figure:
     if len(kept["annotations"]) == len(layout.get("annotations", ())):
         return figure
     more = LEGEND * -(-sum(trace.get("showlegend", True) for trace in figure["data"]) // 2)
-    margin = {**layout["margin"], "r": 8, "t": SAVE + 8}  # The button is above the lines, which now end below it.
-    if margin["b"] > 8:  # Content below the axis moves above the legend.
+    # The lines now use the full width, so the button that saves the picture needs room above them.
+    margin = {**layout["margin"], "r": 8, "t": SAVE + 8}
+    if margin["b"] > 8:  # The figure has text below its axis, which needs the legend's height as additional margin.
         margin["b"] += more
     below = {
         **layout,

@@ -1,4 +1,4 @@
-"""The part that only timing charts have: a stamp with the machines' names below the chart."""
+"""The small lines of text below a timing chart that name the machines on which the times were measured."""
 
 import html
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def add_machine_stamp(figure: Figure, lines: Sequence[str]) -> Figure:
     place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -50, "align": "left"}
     stamp = annotation(text, 0, 0, font={"size": 11, "color": SERIES[GREY]}, **place)
     below = {
-        "xaxis": {**layout["xaxis"], "tickangle": 0},  # Tilted labels would push the axis title into the stamp.
+        "xaxis": {**layout["xaxis"], "tickangle": 0},  # Tilted tick labels would push the axis title into these lines.
         "annotations": [*layout.get("annotations", ()), stamp],
         "margin": {**layout["margin"], "b": 62 + room},
         "height": layout["height"] + room,

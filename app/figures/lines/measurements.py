@@ -1,4 +1,4 @@
-"""Charts of an experiment's rows, as lines or bars; repeated measurements become a median with quartiles."""
+"""Charts of measured rows, as lines or bars. Repeated measurements become their median with two quartiles."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Repeated measurements at each position, summarised as a line (median or mean) with a band (quartiles)."""
+"""The summary of repeated measurements at each position: their median or mean as a line, their quartiles as a band."""
 
 import math
 from collections.abc import Iterable, Sequence

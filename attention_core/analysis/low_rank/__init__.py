@@ -1,1 +1,1 @@
-"""Analyses of low-rank factors, chosen columns and rows, and feature maps."""
+"""Analyses of how few numbers describe attention: low-rank factors, chosen rows and columns, and feature maps."""

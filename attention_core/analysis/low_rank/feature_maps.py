@@ -1,4 +1,4 @@
-"""Values of linear attention's feature maps, for comparison with the exponential that they replace."""
+"""Values of linear attention's feature maps, to compare them with the exponential that they replace."""
 
 import numpy as np
 import torch

@@ -1,1 +1,1 @@
-"""Analyses of the allowed pairs of tokens, and of how far information travels through layers."""
+"""Analyses of masks: which pairs of tokens may attend, and how far information travels through several layers."""

@@ -1,4 +1,4 @@
-"""The assignment of tokens to landmarks, and how much it loses."""
+"""How much of each token a landmark (a mean of some tokens) contains, and how much information landmarks lose."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""The query-key pairs that a variant allows on an input, and the part of its mask or pattern that allows each pair."""
+"""The query-key pairs that a variant allows on an input, and the variant's rule (primitive) that allows each pair."""
 
 from functools import reduce
 from operator import or_
@@ -71,14 +71,14 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
     Raises:
         NotCausalError: if ``causal`` is set and the variant cannot be causal.
     """
-    attention.mask(qkv.n, causal=causal)  # raises NotCausalError
-    if head is not None and not attention.variant.couples_heads:  # avoids computing the other heads
+    attention.mask(qkv.n, causal=causal)  # called only because it raises NotCausalError
+    if head is not None and not attention.variant.couples_heads:  # one head then does not depend on the others
         qkv, head = qkv.of_head(head), 0
     n, every = qkv.n, slice(None) if head is None else slice(head, head + 1)
     found: dict[str, Tensor] = {}
     if attention.variant.primitives is None:
         seen = visible(qkv, attention, causal=causal)[every]
-    else:  # the union of the primitives is the pattern, so it is not computed again
+    else:  # the pattern is the union of its primitives, so it needs no computation of its own
         found = attention.variant.primitives(qkv.q, qkv.k, attention.params, causal=causal)
         seen = reduce(or_, found.values()).expand(qkv.heads, n, n)[every]
     allowed = seen.any(0)
@@ -115,7 +115,8 @@ def hashed(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bo
     seen = visible(qkv, attention, causal=causal)[head]
     rounds = found["order"].shape[-2]
     order, bucket, chunk = (found[name][head, min(number, rounds - 1)] for name in ("order", "buckets", "chunks"))
-    code = chunk + bucket if causal else chunk  # when causal, chunks of different buckets do not attend to each other
+    # If causal, chunks of different buckets do not attend to each other: adding the bucket keeps their codes apart.
+    code = chunk + bucket if causal else chunk
     behind = code[:, None] - code
     itself = torch.eye(qkv.n, dtype=torch.bool)
     same = (bucket[:, None] == bucket) & ~itself

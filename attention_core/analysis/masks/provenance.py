@@ -1,7 +1,7 @@
-"""Effects of mixing tokens before attention: how many tokens each mixture blends, and how future tokens leak.
+"""Effects of averaging tokens before attention: how many tokens each mixture combines, and how future tokens leak.
 
-A mixture is a pooled key or a shared query. A provenance ``[m, n]`` holds the share of each token in each mixture. All
-functions take numpy arrays of one head.
+A mixture is a pooled key or a query that several tokens share. A provenance ``[m, n]`` holds the share of each token in
+each mixture. All functions take numpy arrays of one head.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""How far information travels through a stack of masked attention layers."""
+"""How far information travels through a stack of masked attention layers: the pairs of tokens that it connects."""
 
 from collections.abc import Sequence
 

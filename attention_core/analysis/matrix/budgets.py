@@ -1,4 +1,7 @@
-"""The effect of the budget: variants on one head of a short input, each at every setting of its budget."""
+"""Variants on one head of a short input, each measured at every setting of its budget.
+
+A budget is the setting that trades cost for accuracy, such as the width of a window.
+"""
 
 from operator import truediv
 

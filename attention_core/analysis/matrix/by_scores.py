@@ -1,4 +1,7 @@
-"""Test whether a variant's weights depend on its scores only, so that a term added to the scores acts as a bias."""
+"""A numerical test of whether a variant's weights depend only on its scores ``q kᵀ / √d``, not on q and k themselves.
+
+If so, a term added to the scores acts as a bias.
+"""
 
 from functools import cache
 
@@ -24,7 +27,7 @@ def by_scores(attention: Attention) -> bool:
     """
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 2, TOKENS, SIZE, generator=generator, dtype=torch.float64)
-    # Close to the identity, so that the basis is well conditioned.
+    # Changing the basis of q and k leaves all scores unchanged. A basis close to the identity is well conditioned.
     basis = torch.eye(SIZE + MORE, dtype=torch.float64)
     basis += 0.2 * torch.randn(basis.shape, generator=generator, dtype=torch.float64)
     wider_q = torch.nn.functional.pad(q * ((SIZE + MORE) / SIZE) ** 0.5, (0, MORE)) @ basis

@@ -1,4 +1,4 @@
-"""Comparison of one variant's attention matrix with its reference, on one record."""
+"""Comparison of a variant's attention matrix with its reference, usually softmax, on one input's q, k and v."""
 
 import math
 
@@ -45,7 +45,7 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     Raises:
         NotCausalError: if ``causal`` is set and the variant cannot be causal.
     """
-    if head is not None and not attention.variant.couples_heads:  # avoids computing the other heads
+    if head is not None and not attention.variant.couples_heads:  # one head then does not depend on the others
         qkv, head = qkv.of_head(head), 0
     kept = shown(qkv, special=special)
     every = slice(None) if head is None else slice(head, head + 1)
@@ -74,7 +74,9 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
 
 def ranks(found: Compared) -> Ranks:
     """Compute the ranks of a compared matrix; NaN if an allowed pair has a weight that is NaN."""
-    broken = math.isnan(found.passport.row_sum_max)  # otherwise only the pairs that are not allowed are NaN
+    # The weights are NaN for pairs that are not allowed; these count as zero. A row sum that is NaN means that allowed
+    # pairs are NaN as well.
+    broken = math.isnan(found.passport.row_sum_max)
     return Ranks.of(torch.tensor(found.weights if broken else np.nan_to_num(found.weights)))
 
 
@@ -104,7 +106,7 @@ def keep_tokens(weights: Tensor, kept: Tensor) -> Tensor:
     """
     if kept.all():
         return weights
-    # Ranges of adjacent tokens are copied as slices, in a tenth of the time of selecting single columns.
+    # Neighbouring tokens are copied together as a slice. Selecting single columns takes ten times as long.
     ends = torch.diff(kept.int(), prepend=torch.zeros(1, dtype=torch.int32), append=torch.zeros(1, dtype=torch.int32))
     stretches = ends.nonzero().view(-1, 2).tolist()
     rows = torch.cat([weights[..., first:last, :] for first, last in stretches], -2)

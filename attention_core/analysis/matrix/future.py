@@ -1,4 +1,4 @@
-"""The share of a head's full softmax on future keys, which a causal model hides."""
+"""The share of softmax's weight that a head puts on later tokens if no causal mask hides them."""
 
 import torch
 

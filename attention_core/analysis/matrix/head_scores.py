@@ -1,4 +1,4 @@
-"""Scores of attention heads: five numbers that describe the softmax of every layer and head on one input."""
+"""Five numbers for each attention head of a model that describe what its softmax attends to on one input."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Intermediate results of a variant on one head, with its matrix and its reference."""
+"""The intermediate results of a variant on one head, such as features or landmarks, its matrix and its reference."""
 
 import numpy as np
 from torch import Tensor

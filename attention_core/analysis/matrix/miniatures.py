@@ -1,4 +1,4 @@
-"""Miniatures of softmax's matrix of every head, small enough to show all heads together."""
+"""Small versions of softmax's attention matrix for every head of a model, so that one screen shows all heads."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Numerical check of a special case: the difference of two variants that should be equal at some settings."""
+"""A numerical check that one variant equals another at some settings: the largest difference of their weights."""
 
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention

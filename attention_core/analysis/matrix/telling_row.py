@@ -1,4 +1,7 @@
-"""Selection of a query row that shows attention well, and the keys with the largest weights or changes in a row."""
+"""The choice of a query whose row of weights shows attention well, and the keys with the largest weights in that row.
+
+A row can also be compared with another one; the keys are then those whose weights change most.
+"""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Entmax's threshold and number of kept keys, as α goes from nearly softmax to sparsemax."""
+"""Entmax's threshold and the number of keys above it, as the setting α goes from nearly softmax to sparsemax."""
 
 from collections.abc import Sequence
 

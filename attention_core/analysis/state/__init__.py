@@ -1,1 +1,1 @@
-"""Analyses of the states of recurrent variants, token by token."""
+"""Analyses of recurrent variants, which read a text token by token and keep a state of constant size."""

@@ -1,7 +1,8 @@
-"""Linear attention with a data-dependent decay: a gate per token shrinks the sums; compared with a fixed decay.
+"""Linear attention in which every token shrinks the sums over the past by a factor, its gate, computed from its key.
 
-Trained models learn the gate. Here nothing is trained: one gate is a rule without parameters, the other has random
-weights in the form that models learn. Sources: Katsch 2023, arXiv 2311.01927; Yang et al. 2023, arXiv 2312.06635.
+It is compared with a fixed factor. Trained models learn the gate. Here nothing is trained: one gate is a rule without
+parameters, the other has random weights in the form that models learn. Sources: Katsch 2023, arXiv 2311.01927; Yang et
+al. 2023, arXiv 2312.06635.
 """
 
 import math
@@ -113,7 +114,7 @@ def gated_weights(q: Tensor, k: Tensor, logs: Tensor, feature_map: str) -> Tenso
         feature_map: a feature map of ``retention``.
     """
     passed = -logs.cumsum(0)[:, None]
-    if feature_map == "exp":  # factors per row cancel, so the gates can be added to the logarithms of the keys
+    if feature_map == "exp":  # e^k times a gate is e^(k + log gate); what remains is a factor per row, which cancels
         f = exponential_features(q, k + passed, causal=True)
     else:
         f = Features(MAPS[feature_map](q), MAPS[feature_map](k), passed)

@@ -92,7 +92,7 @@ def analyse_unit(qkv: QKV, attention: Attention, *, causal: bool, seed: int = 0)
     passed = unit_pass(x, draw(x.shape[-1], seed), attention, causal=causal)
     softmax = registry.get("softmax")
     mean = torch.zeros(qkv.n, qkv.n)
-    for q, k in zip(qkv.q, qkv.k, strict=True):  # one by one: many heads together would take a GiB
+    for q, k in zip(qkv.q, qkv.k, strict=True):  # one head at a time, because many heads together would take a GiB
         mean += softmax.weights(q, k, causal=causal) / qkv.heads
     apart, kept = 0.0, []
     for head, (q, k) in enumerate(zip(qkv.q, qkv.k, strict=True)):

@@ -1,4 +1,4 @@
-"""The state of a recurrent variant after each token, computed by the variant's own decoder."""
+"""The numbers that a recurrent variant keeps after each token (its state), computed by the variant's own decoder."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -130,7 +130,7 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
     for token in zip(q, k, v, strict=True):
         if decoder.tokens is not None:
             taken.append(decoder.tokens(memory, *token[:2], p))
-        # The addition of a token is the state that it makes from an empty state at the same position.
+        # To find what this token adds to the state, the decoder takes the token from a state whose sums are zero.
         alone.append(_state(decoder.step(_emptied(memory), *token, p)[1]))
         out, memory = decoder.step(memory, *token, p)
         outputs.append(out)

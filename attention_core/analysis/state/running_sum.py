@@ -1,4 +1,4 @@
-"""The sums over keys and values that one query of linear attention reads."""
+"""The sums over keys and values that linear attention computes once and that a query reads."""
 
 import numpy as np
 
@@ -41,7 +41,8 @@ def sum_for(qkv: QKV, attention: Attention, query: int, *, head: int, causal: bo
         causal: whether future keys are hidden.
     """
     inputs = [x[head, : query + 1 if causal else None].double() for x in qkv.tensors]
-    # With only the allowed keys, all features of exp share one reference, which summing them requires.
+    # The inputs end at the query, so the anatomy needs no causal mask. Without a mask, the feature map ``exp`` uses one
+    # reference for all keys, and only then can the keys' features be summed.
     found = attention.anatomy(*inputs)
     keys = found["key_features"].numpy()
     feature = found["query_features"][query].numpy()

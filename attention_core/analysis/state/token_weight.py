@@ -1,4 +1,4 @@
-"""The weight of an early token in later rows: linear attention without and with decay, and softmax as the reference."""
+"""The weight that later tokens give to one early token: in softmax, and in linear attention with and without decay."""
 
 import math
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def causal_weights(qkv: QKV, attention: Attention, *, head: int | None) -> np.nd
     """
     looked_at = qkv.of_head(head)
     weights = torch.zeros(qkv.n, qkv.n, dtype=torch.float64)
-    for q, k in zip(looked_at.q, looked_at.k, strict=True):  # one by one: twelve heads together would take a GiB
+    for q, k in zip(looked_at.q, looked_at.k, strict=True):  # one head at a time: twelve together would take a GiB
         weights += attention.weights(q.double(), k.double(), causal=True)
     return (weights / looked_at.heads).numpy()
 

@@ -1,1 +1,1 @@
-"""Kernel benchmarks: warm-up, a flushed cache, single calls, and a comparison with the limits of the device."""
+"""Benchmarks of single calls of variants and other attention kernels, and their comparison with the device's limits."""

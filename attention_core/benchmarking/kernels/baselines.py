@@ -1,4 +1,4 @@
-"""Baselines for timing variants: torch's fused kernels, compiled masks, and third-party kernels."""
+"""Other kernels that variants are timed against: torch's fused attention, compiled masks, and third-party kernels."""
 
 import importlib.util
 from collections.abc import Callable, Mapping
@@ -72,7 +72,8 @@ def compiled(attention: Attention) -> Baseline | None:
     def build(n: int, device: torch.device, causal: bool) -> Attend:
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention  # imports the compiler: seconds
 
-        # The backward alone runs repeatedly on what its forward saved. torch does not guarantee that the option exists.
+        # The benchmark runs one backward pass several times on what its forward pass has saved. With donated buffers,
+        # compiled code would overwrite these tensors. torch does not guarantee that the option exists.
         if hasattr(config := getattr(torch._functorch, "config", None), "donated_buffer"):
             config.donated_buffer = False  # type: ignore[union-attr]
         mask = attention.mask(n, causal=causal)

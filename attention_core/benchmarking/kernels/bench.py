@@ -1,7 +1,7 @@
-"""The kernel benchmark: it checks every subject, warms it up at all shapes and then times it call by call.
+"""The benchmark of attention kernels. A subject is a variant or a baseline; each is checked, warmed up and then timed.
 
-Before any timing, each subject is compared on few tokens with float64 on the CPU; a wrong subject is not timed. If a
-subject runs out of memory, or a baseline does not support a shape, its row contains the reason.
+Before any timing, each subject's result on few tokens is compared with a float64 result on the CPU; a wrong subject is
+not timed. If a subject runs out of memory, or a baseline does not support a shape, its row contains the reason.
 """
 
 import json
@@ -166,7 +166,7 @@ def _tried(
     except torch.OutOfMemoryError:
         reason = OUT_OF_MEMORY
     except Exception as failure:
-        # Third-party kernels may refuse types, shapes and devices; our variants must not.
+        # Third-party kernels may not support a type, shape or device, which is a result. In our variants it is a bug.
         if isinstance(subject, Attention):
             raise
         reason = f"It does not run here: {type(failure).__name__}."
@@ -183,11 +183,12 @@ def _timed(
     device_name: str,
     error: float | None,
 ) -> Row:
-    # The peak is that of forward and backward together, because a backward needs what its forward has saved.
     timed = call.alone() if plan.mode == ALONE and isinstance(call, Backward) else call
     seconds = clock.each(timed, plan.repeats, flush=plan.flush)
     low, middle, high = (float(x) for x in np.quantile(seconds, (0.2, 0.5, 0.8)))
-    # The counter does not see tensors made by compiled code; the allocator of a CUDA device does.
+    # The peak is measured on ``call``, forward and backward together, because a backward needs what its forward has
+    # saved. On a CPU, memory is counted tensor by tensor, which misses tensors inside compiled code: such a subject has
+    # ``counted=False`` and no peak. The allocator of a CUDA device sees all tensors.
     peak = clock.peak(call) if plan.device == "cuda" or isinstance(subject, Attention) or subject.counted else None
     if isinstance(subject, Attention):
         adds = count(timed).multiply_adds
@@ -233,7 +234,8 @@ def _call(subject: Subject, plan: Plan, x: tuple[Tensor, Tensor, Tensor]) -> tup
         call = Backward(attend, *x) if plan.mode in BACKWARD_COST_RATIO else lambda: attend(*x)
     if plan.mode == "decode":
         found = call()
-        # A recurrent state is read and written; a cache of keys and values is only read.
+        # The bytes of a decoding step: a recurrent state is read and written, so it counts twice. Softmax reads a cache
+        # of keys and values, of the same size as x[0] each.
         state = [] if isinstance(found, Tensor) else tree_leaves(found[1])
         return call, 2 * sum(y.numel() * y.element_size() for y in state if isinstance(y, Tensor)) or 2 * size
     return call, TENSORS_MOVED[plan.mode] * size

@@ -1,4 +1,4 @@
-"""The limits of devices in arithmetic and memory bandwidth, from the manufacturers' data sheets."""
+"""The limits of devices (arithmetic per second, memory bandwidth), from the manufacturers' data sheets."""
 
 import re
 from dataclasses import dataclass

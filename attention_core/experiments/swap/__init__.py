@@ -1,7 +1,7 @@
-"""The effect of a variant in a decoder: its losses on a text, its copying, and the error of its outputs.
+"""The effect of a swap: without training, a variant replaces softmax in some layers of a language model (a decoder).
 
-Without training, a variant replaces softmax in some layers of a decoder. Perplexity and copying measure different
-abilities, so both are measured together.
+Measured are the model's losses on a text, its copying of repeated tokens, and the error of the variant's outputs.
+Perplexity and copying measure different abilities, so both are measured together.
 """
 
 import time
@@ -149,7 +149,8 @@ def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model:
         layers: the layers compared; the error is the mean over their heads, 0 for no layer.
         model: key of a decoder, or ``owner/name``.
     """
-    from attention_core.inputs.models.recorder import record  # imports transformers, which is loaded by now
+    # Not at the top: the recorder imports transformers, which takes seconds. The model needs it in any case.
+    from attention_core.inputs.models.recorder import record
 
     loaded, attends, exact = models.load(model), from_word(word), registry.get(SOFTMAX)
     found = []

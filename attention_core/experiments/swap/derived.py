@@ -1,4 +1,4 @@
-"""Numbers derived from the rows of a swap: scores, curves over a swept quantity, and how far a change goes."""
+"""Numbers computed from the rows of the swap experiment: scores of a model, and curves over budgets or layers."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Recorded results of swaps, so that visitors need not wait for them: rows by their tasks, in one JSON file.
+"""Recorded results of the swap experiment in one JSON file, so that visitors need not wait for them.
 
 The tokens of a text are stored once. A task is stored as a key, and a row as the list of its numbers.
 """

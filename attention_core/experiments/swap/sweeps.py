@@ -1,6 +1,7 @@
-"""Ordered lists of tasks that replace the attention of a model.
+"""Ordered lists of tasks, each of which replaces the attention in some layers of a model by a variant.
 
-The layers are given, grow in number, or are replaced one at a time; or the variant's budget grows.
+The layers are given, grow in number, or are replaced one at a time; or the variant's budget grows, the setting that
+trades cost for accuracy.
 """
 
 from collections.abc import Iterable, Sequence

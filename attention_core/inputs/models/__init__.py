@@ -25,7 +25,7 @@ __all__ = [
 BUILT_IN: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
 
 _READERS = {minilm.INFO.key: minilm.read, smollm2.INFO.key: smollm2.read}
-# One lock per model, so that a download of minutes does not block models that are already loaded.
+# Each model has a lock of its own, so that a download of minutes does not block models that are already loaded.
 _LOCKS = {key: threading.Lock() for key in (*_READERS, "hub")}
 
 

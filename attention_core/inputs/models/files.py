@@ -88,7 +88,7 @@ def write_cache_folder(folder: Path, write: Callable[[Path], None]) -> None:
         folder: the folder to fill; existing content is replaced.
         write: function that writes the files into the folder it gets.
     """
-    with suppress(OSError, SafetensorError):  # SafetensorError is raised when the disk is full
+    with suppress(OSError, SafetensorError):  # safetensors raises its own error, not OSError, when the disk is full
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as draft:
             write(Path(draft) / "whole")

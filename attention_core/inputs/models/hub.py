@@ -98,7 +98,8 @@ def _words(folder: Path) -> PreTrainedTokenizerFast:
 
 
 def _network(name: str, folder: Path) -> PreTrainedModel:
-    # Weights missing in the file are drawn at random; fork_rng restores the state of the random generator.
+    # transformers draws weights that are missing in the file at random. ``fork_rng`` restores torch's random generator
+    # afterwards, so that loading a model changes no other random numbers.
     with model_loading_lock(), torch.random.fork_rng(devices=[]):
         model, report = AutoModel.from_pretrained(
             folder,
@@ -125,12 +126,13 @@ def _fetch(name: str, patterns: list[str]) -> Path:
     """Return the folder with a model's files that match the patterns, downloading them if necessary."""
     try:
         try:
-            # A short request comes first: in a network that drops all packets, a download would wait for minutes.
+            # A request with a short timeout tests the network first, because a download would wait for minutes in a
+            # network that drops all packets.
             HfApi().model_info(name, timeout=limits.current().hub_seconds)
             reachable = True
         except (GatedRepoError, RepositoryNotFoundError):
             raise
-        except Exception:  # network failures have many classes; files that are already here can still be used
+        except Exception:  # any network failure: the files may already be on this machine
             reachable = False
         folder = snapshot_download(
             name, allow_patterns=patterns, ignore_patterns=["*/*"], local_files_only=not reachable
@@ -141,7 +143,7 @@ def _fetch(name: str, patterns: list[str]) -> Path:
         ) from error
     except RepositoryNotFoundError as error:
         raise ModelError("There is no model {name} on the Hugging Face hub. Check its spelling.", name=name) from error
-    except Exception as error:  # a download can fail in many ways, which all mean the same here
+    except Exception as error:  # any other failure of a download, which raises errors of many classes
         raise ModelError(
             "{name} is not on this machine and the Hugging Face hub cannot be reached. Check the network or choose a "
             "built-in model.",

@@ -40,7 +40,8 @@ def read() -> Loaded:
             folder, local_files_only=True, use_safetensors=True, attn_implementation=RECORDER
         )
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    # The file cuts or pads every text to 128 tokens; here texts are cut elsewhere and never padded.
+    # By the tokenizer's file, every text would be cut or padded to 128 tokens. ``inputs.text`` cuts texts instead, and
+    # nothing is padded.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return Loaded(INFO, model.eval().requires_grad_(False), tokenizer, tokenizer.token_to_id("[UNK]"))

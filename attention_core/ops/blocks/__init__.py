@@ -1,1 +1,1 @@
-"""Attention to blocks of keys that are chosen by their scores."""
+"""Attention in which each query chooses a few blocks of consecutive keys by their scores."""

@@ -1,4 +1,4 @@
-"""Blocks of keys: scores of blocks, the choice of a few blocks for each query, and attention to the chosen blocks.
+"""Blocks of consecutive keys: how a query scores them, chooses a few of them, and attends to the chosen ones.
 
 A query's own block is not scored, because the query always attends to it. If causal, only blocks before the query's own
 are scored, so that a later token changes no earlier selection.
@@ -73,7 +73,8 @@ def scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> Score:
     if score == MEAN:
         return lambda q, b: q @ mean[..., :b, :].mT
     spread = (scale * keys - mean.unsqueeze(-2)) * (held / count.sqrt()).to(k).unsqueeze(-1)
-    # Σ = CᵀC = RᵀR; with more keys than dimensions, R is smaller than C.
+    # The second-order term of a score is qᵀ Σ q / 2 with the covariance Σ = CᵀC of a block's keys, where C is
+    # ``spread``. Since CᵀC = RᵀR for C = QR, the smaller R replaces C if a block has more keys than dimensions.
     factor = spread if block <= k.shape[-1] else torch.linalg.qr(spread, mode="r").R
 
     def second(q: Tensor, b: int) -> Tensor:
@@ -132,8 +133,8 @@ def choose(
         ``bool [..., n, m]``, since a causal query may have fewer earlier blocks.
     """
     q, k = at_least_float32(q), at_least_float32(k)
-    # Subtracting one key from all keys adds the same number to all scores of a query. It prevents the rounding errors
-    # that a large common part of the keys would cause.
+    # The first key is subtracted from all keys, because a large common part of the keys would cause rounding errors.
+    # This changes all scores of a query by the same number, so it does not change the choice.
     k = k - k[..., :1, :]
     n, blocks = q.shape[-2], block_count(q.shape[-2], block)
     m = min(number, blocks - 1)
@@ -146,9 +147,8 @@ def choose(
     place = torch.arange(blocks, device=q.device)
     for rows, b in steps(n, m, block=block, causal=causal, score=score):
         scores = score_of(q[..., rows, :], b)
-        near = slice(
-            rows.start // block, b if causal else (rows.stop - 1) // block + 1
-        )  # all queries may choose earlier blocks
+        # Blocks before ``near`` may be chosen by all queries of this step, so only the blocks in it need a mask.
+        near = slice(rows.start // block, b if causal else (rows.stop - 1) // block + 1)
         hidden = others(rows, place[near], block=block, causal=causal).logical_not_()
         scores[..., near].masked_fill_(hidden, -math.inf)
         values, index[..., rows, :] = best(scores, m)

@@ -1,1 +1,1 @@
-"""Fast weights and the delta rule, which erases what a key reads before a value is written under it."""
+"""Fast weights (a matrix that each token updates) and the delta rule, which erases a key's old value before writing."""

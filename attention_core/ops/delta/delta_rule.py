@@ -1,4 +1,4 @@
-"""Settings and inputs of the delta rule, which erases what a key reads before a value is written under that key."""
+"""Settings and inputs of the delta rule, which erases what a key retrieves before it writes a value under that key."""
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ class DeltaParams(Params):
         "unit",
         choices=("unit", "exact"),
         help="unit: queries and keys are scaled to length 1. exact: queries and keys are divided by d^(1/4), where d "
-        'is the head size. With "exact", each write solves the continuous form of the delta rule exactly (EFLA), '
+        'is the head size. With "exact", each update solves the continuous form of the delta rule exactly (EFLA), '
         "which is stable for keys of any length.",
     )
     strength: float = param(
@@ -23,8 +23,8 @@ class DeltaParams(Params):
         low=0.05,
         high=2.0,
         step=0.05,
-        help="Strength of each write. With unit keys, a strength of 1 erases the old value that the key retrieves, "
-        "and a strength of 2 reverses its sign.",
+        help="How strongly each token changes the state, the matrix that stores the values. With unit keys, a "
+        "strength of 1 erases the old value stored for the key, and a strength of 2 reverses its sign.",
     )
 
 

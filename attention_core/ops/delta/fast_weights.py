@@ -252,7 +252,7 @@ def variant(
     squares = {"none": 0, "each": 1, "one": 1 + erases}
 
     def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
-        # In float64: products of many gates accumulate rounding errors.
+        # The matrix is computed in float64, because rounding errors accumulate in products of many gates.
         return matrix(rule(q.double(), k.double(), p, 0), causal=causal).to(q.dtype)
 
     def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:

@@ -1,4 +1,7 @@
-"""Gates: the share of a state that remains at each token, as logarithms. Models learn gates; here, a rule sets them."""
+"""Gates: the share of a recurrent state that remains at each token, as logarithms.
+
+Models learn gates; here, a rule computes them.
+"""
 
 import math
 from typing import Any, Literal
@@ -63,7 +66,8 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
     steps = torch.arange(first + 1, first + k.shape[-2] + 1, dtype=k.dtype, device=k.device).unsqueeze(-1)
     if p.gate == "constant":
         return torch.full_like(steps, math.log(p.decay))
-    return torch.log1p(-1 / steps.clamp(min=2)).masked_fill(steps == 1, 0.0)  # the state before the first token is zero
+    # The first gate, 1 - 1/1 = 0, has no finite logarithm. Any value will do, since the state before it is zero.
+    return torch.log1p(-1 / steps.clamp(min=2)).masked_fill(steps == 1, 0.0)
 
 
 def one(p: GateParams) -> Literal["one"]:

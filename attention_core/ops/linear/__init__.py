@@ -1,1 +1,1 @@
-"""Linear attention: feature maps, causal sums and decay."""
+"""Linear attention, in which products of features replace the exponential: feature maps, causal sums and decay."""

@@ -1,7 +1,8 @@
 """Causal kernel attention without an n x n matrix: by chunks, with all states in memory, or token by token.
 
-Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. A reference (see ``Features``) makes the state decay, or
-prevents overflow. For the normaliser, a column of ones is appended to the values, so it needs no separate state.
+Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. A reference (logarithms per token, see ``Features``) makes
+the state decay, or prevents overflow. For the normaliser, a column of ones is appended to the values, so it needs no
+separate state.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -42,7 +43,7 @@ def empty_state(features: int, v: Tensor, *, normalise: bool, referenced: bool) 
         referenced: whether the features have references, one per feature.
     """
     *lead, d_v = v.shape
-    # The lowest finite number: with -inf, the difference of two references would be NaN.
+    # The reference starts at the lowest finite number. With -inf, the difference of two references would be NaN.
     reference = v.new_full((*lead, 1, features), torch.finfo(v.dtype).min) if referenced else None
     return State(v.new_zeros(*lead, features, d_v + normalise), reference)
 
@@ -174,6 +175,6 @@ def causal_multiply_adds(n: int, features: int, d_v: int, *, mode: str, normalis
     chunk = 1 if mode == "recurrent" else CHUNK
     sizes = [chunk] * (n // chunk) + [n % chunk] * (n % chunk > 0)
     inside = sum(c * c * (features + d_v + normalise) for c in sizes)
-    # If no reference rescales the exponents, the first chunk skips the product with the empty state.
+    # The chunked form without references does not read the state in its first chunk, because that state is empty.
     reading = n - sizes[0] if mode == "chunked" and normalise and not referenced else n
     return inside + (reading + n) * state

@@ -1,4 +1,7 @@
-"""Causal kernel attention with one constant decay, whose powers within a chunk are the same for every chunk."""
+"""Causal kernel attention in which every similarity is multiplied by γ to the power of the distance between its tokens.
+
+The powers of γ within a chunk are computed once, because they are the same for every chunk.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -46,7 +49,7 @@ def fading(decay: float, like: Tensor) -> Fade:
     steps = torch.arange(CHUNK + 1, dtype=torch.float64, device=like.device)
     powers = (decay**steps).to(like.dtype)
     falling = powers[:-1].flip(0)
-    # Each row is the row above it, shifted by one.
+    # Entry (i, j) of ``inside`` is γ^(i-j), so each row is the row above it, shifted by one.
     inside = F.pad(falling, (0, CHUNK - 1)).unfold(0, CHUNK, 1).flip(0)
     return Fade(inside, powers[1:, None], falling[:, None])
 
@@ -70,7 +73,7 @@ def decayed_cost(n: int, features: int, d_v: int) -> tuple[int, int]:
     """Return multiply-adds (without those of ``phi``) and peak elements of ``decayed_attention`` for one head."""
     C, c = features, min(n, CHUNK)
     inside = n // c * c**2 + (n % c) ** 2
-    # The first chunk has no state before it.
+    # All n tokens are added to the state, but only n - c queries read it: the first chunk has no state before it.
     adds = inside * (C + d_v) + (2 * n - c) * C * d_v
     return adds, n * d_v + CHUNK**2 + c * (c + 4 * C + d_v) + 2 * C * d_v
 

@@ -1,4 +1,7 @@
-"""Features of queries and keys, with exponential features kept in range by references, and their similarities."""
+"""Features of queries and keys, whose products are similarities.
+
+Exponential features are computed relative to a reference, a logarithm per token or feature, so that they stay in range.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -35,7 +38,7 @@ def elu_plus_one(x: Tensor) -> Tensor:
 
 def both_softmaxes(x: Tensor) -> Tensor:
     """Return ``[softmax(x), softmax(-x)]`` over the entries of each token, ``[..., n, 2d]``."""
-    return torch.stack([x, -x], -2).softmax(-1).flatten(-2)  # autograd then stores the result alone
+    return torch.stack([x, -x], -2).softmax(-1).flatten(-2)  # with one softmax, autograd stores only its result
 
 
 MAPS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -59,7 +62,7 @@ def exponential_features(a: Tensor, b: Tensor, *, causal: bool, start: Tensor | 
         causal: whether only keys up to the query's own position are visible.
         start: the reference of the token before the first, ``[..., 1, C]``, if there is one.
     """
-    # Both shifts cancel in a normalised row, so they need no gradient.
+    # The shifts ``reference`` and ``row`` cancel when a row is divided by its sum, so they need no gradient.
     with torch.no_grad():
         reference = running_max(b) if causal else b.amax(-2, keepdim=True)
         if start is not None:
@@ -130,11 +133,11 @@ def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor,
     q = f.q * ((first if before is None else before) - f.reference).exp()
     k = f.k * (f.reference - last).exp()
     if f.reference.shape[-1] == 1:
-        # One reference per token is common to all features, so its factor can multiply each pair after the sum.
+        # All features of a token share one reference. Its factor is the same for all features, so it can be applied to
+        # each query-key pair after the sum over the features.
         fade = (f.reference.mT - f.reference).clamp_(max=0)
-        fade = (
-            fade.exp().tril() if fade.requires_grad else fade.exp_().tril_()
-        )  # autograd does not allow this in-place change
+        # In place only without gradients, because autograd does not allow this in-place change.
+        fade = fade.exp().tril() if fade.requires_grad else fade.exp_().tril_()
         return (f.q @ f.k.mT).mul_(fade), q, k
     if rises_far(first, last):
         return _by_squares(f), q, k
@@ -156,7 +159,7 @@ def _by_squares(f: Features) -> Tensor:
     assert f.reference is not None
     n = f.q.shape[-2]
     missing = (1 << (n - 1).bit_length()) - n
-    # Pad to a power of two: references by their last value, features by zeros.
+    # Blocks double in size, so n is padded to a power of two: references with their last value, features with zeros.
     ends = torch.cat([f.reference, f.reference[..., -1:, :].expand(*f.reference.shape[:-2], missing, -1)], -2)
     starts = torch.cat([ends[..., :1, :], ends[..., :-1, :]], -2)
     q, k = F.pad(f.q, (0, 0, 0, missing)), F.pad(f.k, (0, 0, 0, missing))
@@ -164,11 +167,11 @@ def _by_squares(f: Features) -> Tensor:
     q = q * (starts - ends).exp()
     half = 1
     while half < n:
-        # [..., pairs, 2, half, C]: queries of the second halves meet keys of the first.
+        # [..., pairs, 2, half, C]: in each pair of blocks, the queries of the second block meet the keys of the first.
         q, k = q.unflatten(-2, (-1, 2, half)), k.unflatten(-2, (-1, 2, half))
         squares = result.unflatten(-2, (-1, 2, half)).unflatten(-1, (-1, 2, half))[..., :, 1, :, :, 0, :]
         squares.diagonal(dim1=-4, dim2=-2).copy_((q[..., 1, :, :] @ k[..., 0, :, :].mT).movedim(-3, -1))
-        # [..., pairs, 2, C]: the references before and at the end of each half become those of the pair.
+        # [..., pairs, 2, C]: the references before and at the end of both blocks give those of the joined block.
         starts, ends = starts.unflatten(-2, (-1, 2)), ends.unflatten(-2, (-1, 2))
         q = (q * (starts[..., :1, :] - starts).exp().unsqueeze(-2)).flatten(-4, -2)
         k = (k * (ends - ends[..., 1:, :]).exp().unsqueeze(-2)).flatten(-4, -2)

@@ -1,6 +1,6 @@
-"""Kernel attention: similarities are products of features, so keys and values can be summed before any query is known.
+"""Kernel attention (linear attention): the similarity of a query and a key is a product of their features.
 
-Source: Katharopoulos et al. 2020, arXiv 2006.16236.
+Keys and values can therefore be summed before any query is known. Source: Katharopoulos et al. 2020, arXiv 2006.16236.
 """
 
 from torch import Tensor

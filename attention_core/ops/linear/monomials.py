@@ -1,8 +1,8 @@
-"""Features whose products are the Taylor series of the exponential: 1, the entries, and products of pairs of entries.
+"""Features whose products give the Taylor series of the exponential: 1, the entries of a vector, and their products.
 
 With ``x = y·z`` for ``y = q / d^¼`` and ``z = k / d^¼``, the square is ``Σ_ab (y_a y_b)(z_a z_b)``, so products of two
-entries are features. The pairs (a, b) and (b, a) are equal and share one feature. In ``x²/2`` its factor is 1 if
-``a ≠ b`` and ½ if ``a = b``; queries and keys each take the square root of that factor.
+entries are features. The pairs (a, b) and (b, a) are equal and share one feature. In ``x²/2``, its factor is 1 if ``a ≠
+b`` and ½ if ``a = b``; the features of query and key are each multiplied by the square root of that factor.
 
 The number of features, ``1 + d + d (d + 1) / 2``, is often larger than n, so features exist for one block of tokens at
 a time.

@@ -1,4 +1,4 @@
-"""Scans along the tokens: chunk by chunk with a state, or as a parallel prefix scan of all running results."""
+"""Loops over the tokens: chunk by chunk with a state that is passed on, or as a parallel prefix scan."""
 
 import math
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def by_chunks(
         The results of all steps in the order of the tokens, or None if steps return None; and the last state.
     """
     step = again(step, *tensors)
-    # One split, not a slice per chunk, lets the backward pass gather each gradient in one piece.
+    # With one split instead of a slice per chunk, the backward pass joins the chunks' gradients in a single step.
     chunks = list(enumerate(zip(*(x.split(size, dim) for x in tensors), strict=True)))
     whole, results = into, []
     for i, parts in reversed(chunks) if reverse else chunks:

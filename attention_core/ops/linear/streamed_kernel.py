@@ -1,4 +1,7 @@
-"""Kernel attention that computes features for one block of tokens at a time, from logarithms to avoid overflow."""
+"""Kernel attention whose features exist for one block of tokens at a time, to bound memory.
+
+Features are given as logarithms, so that they do not overflow.
+"""
 
 from functools import partial
 
@@ -21,7 +24,7 @@ def empty(phi: Map, q: Tensor, v: Tensor, *along: Tensor) -> State:
     sums = features.new_zeros(*lead, features.shape[-1], d_v + 1)
     if f.log is None:
         return State(sums, None)
-    # The lowest finite number: with -inf, the difference of two references would be NaN.
+    # The reference starts at the lowest finite number. With -inf, the difference of two references would be NaN.
     return State(sums, f.log.new_full((*lead, 1, f.log.shape[-1]), torch.finfo(f.log.dtype).min))
 
 
@@ -124,7 +127,8 @@ def streamed_cost(
     """
     C, state = features, features * (d_v + 1)
     c = min(n, size or default_size(C, causal=causal))
-    # Memory for a block, its states and all outputs. With one block, its result is the output: no second tensor.
+    # The peak is the memory of a block, its states and all outputs. If there is a single block, its result is the
+    # output, and no second tensor is needed.
     columns, outputs = c * (d_v + 1), n * d_v if n > c else 0
     if not referenced:
         held = c * (2 * C + c + 4 * d_v + 4) + 2 * state if causal else c * (C + 2 * d_v + 2) + state

@@ -1,1 +1,1 @@
-"""Attention through landmarks and pooled tokens."""
+"""Attention through few representatives of many tokens: landmarks (means of tokens) and pooled neighbours."""

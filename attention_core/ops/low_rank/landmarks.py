@@ -1,4 +1,4 @@
-"""Landmarks: a few means of tokens that represent all tokens."""
+"""Landmarks: a few means of tokens that represent all tokens, from consecutive segments or from k-means."""
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ def landmarks(x: Tensor, m: int, method: str) -> Tensor:
     centres = pool(x, even_segments(x.shape[-2], m))
     if method == "segment_means" or m >= x.shape[-2]:
         return centres
-    # The mean is subtracted, because a large common part of the tokens would cause large rounding errors in distances.
+    # The mean is subtracted from all tokens, because a large common part would cause rounding errors in the distances.
     mean = x.mean(-2, keepdim=True)
     x, centres = x - mean, centres - mean
     for _ in range(LLOYD_ROUNDS):
@@ -35,7 +35,7 @@ def landmarks(x: Tensor, m: int, method: str) -> Tensor:
 def _moved(centres: Tensor, x: Tensor) -> Tensor:
     """Run one round of k-means: move each centre to the mean of its nearest tokens."""
     with torch.no_grad():
-        # |x - c|² without |x|², which is the same for all centres.
+        # The squared distance |x - c|² without |x|², which is the same for all centres and does not change the nearest.
         distance = (x @ centres.mT).mul_(-2).add_(centres.square().sum(-1).unsqueeze(-2))
         nearest = distance.argmin(-1, keepdim=True)
         member = distance.zero_().scatter_(-1, nearest, 1.0).mT

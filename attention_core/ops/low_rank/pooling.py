@@ -1,7 +1,7 @@
-"""Pooling of neighbouring tokens into segments whose sizes differ by at most one, and the repetition of the result.
+"""Pooling: neighbouring tokens are reduced to one per segment, and results are repeated for all tokens of a segment.
 
 Many papers pad with zeros to the next multiple of the segment size, which biases the last mean. Segments whose sizes
-differ by one avoid this at the cost of one more reshape.
+differ by at most one avoid this at the cost of one more reshape.
 """
 
 from collections.abc import Iterator

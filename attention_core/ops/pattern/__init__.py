@@ -1,1 +1,1 @@
-"""Sparse attention with pairs that are known in advance, computed without an n × n matrix."""
+"""Sparse attention whose allowed pairs are known in advance, such as windows, computed without an n × n matrix."""

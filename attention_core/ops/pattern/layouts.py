@@ -111,7 +111,8 @@ def residues(x: Tensor, stride: int) -> Iterator[Tensor]:
     longer = x.shape[-2] % stride
     for group, size in ((x, longer), (x[:, longer:], stride - longer)):
         if size and group.shape[-2] >= size:
-            # One window for each multiple of the stride contains all classes of this group: [X, length, e, classes].
+            # ``unfold`` makes one window per multiple of the stride. Place c of each window belongs to class c of this
+            # group: [X, length, e, classes].
             yield group.unfold(-2, size, stride).permute(0, 3, 1, 2)
 
 
@@ -119,7 +120,8 @@ def restored(outs: Iterable[Tensor], like: Tensor, stride: int) -> Tensor:
     """Put the groups' outputs ``[X, classes, length, e]`` into the order of the tokens, ``[..., n, e]``."""
     first, *rest = outs
     result = first.new_empty(*like.shape[:-1], first.shape[-1])
-    # Autograd requires that each view is made after the previous write.
+    # Autograd does not allow writing to a view that is older than the last write, so ``residues`` makes each view just
+    # before it is written.
     for place, out in zip(residues(result, stride), [first, *rest], strict=True):
         place.copy_(out)
     return result

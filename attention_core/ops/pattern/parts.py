@@ -1,4 +1,4 @@
-"""Partial attention: to the keys of a query's own block, or to one key for each earlier block."""
+"""Attention to some of the keys (a part): to those in the query's own block, or to one key for each earlier block."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,8 @@
-"""Pieces of a pattern, each small enough to compute in one step: bands, residue classes of positions, and anchors."""
+"""Splits a sparse pattern into pieces that are each computed in one step, to bound memory.
+
+A piece belongs to a band around the diagonal, to the positions that are equal modulo a stride, or to the anchors, the
+first tokens, to which every query attends.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -55,7 +59,7 @@ def band(
     heads, n = like.shape[:2]
     for first, last in runs(n, block, before, after):
         rows, columns = extent(first, n, block, before, after)
-        bias = None  # free the bias of the previous run
+        bias = None  # frees the bias of the previous run before the next one is made
         if allowed is not None:
             bias = _by_distance(allowed, rows, columns, like)
         most = heads * share(n) // len(rows)
@@ -127,7 +131,8 @@ def class_elements(n: int, stride: int) -> int:
 
 
 def _class_view(heads: slice, start: int, size: int, stride: int, chosen: range) -> Callable[[Tensor], Tensor]:
-    # One window for each multiple of the stride contains all classes of the group: [x, length, e, classes].
+    # ``unfold`` makes one window per multiple of the stride. Place c of each window belongs to class c of the group:
+    # [x, length, e, classes].
     return lambda x: x[heads, start:].unfold(-2, size, stride).permute(0, 3, 1, 2)[:, chosen.start : chosen.stop]
 
 

@@ -1,4 +1,4 @@
-"""The mask, pattern and primitives of a sparse variant, made from the named rules that allow its pairs."""
+"""The mask of a sparse variant, made from its primitives: the named rules, each of which allows some pairs."""
 
 from collections.abc import Callable
 from functools import partial, reduce

@@ -1,1 +1,1 @@
-"""Softmax attention: masks, exact attention, and partial attentions that are merged by their log-sum-exp."""
+"""Softmax attention: masks, exact attention, and attention to parts of the keys, merged exactly by log-sum-exp."""

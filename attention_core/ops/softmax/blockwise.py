@@ -1,4 +1,4 @@
-"""Attention with any rule for the weights, computed in blocks of queries: n² work without n² numbers in memory."""
+"""Attention with any rule for the weights, computed in blocks of queries, so that n² weights are never in memory."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -150,7 +150,7 @@ class _Blockwise(torch.autograd.Function):
         out = torch.empty_like(v)
         for heads, values, rows in _steps(q, v, causal, width, step):
             queries, keys, seen = q[heads, rows.start : rows.stop], k[heads, : rows.keys], v[values, : rows.keys]
-            # No variable refers to the weights, so that each block is freed before the next one is computed.
+            # The weights of a block have no name, so that they are freed before the next block's are computed.
             out[values, rows.start : rows.stop] = (
                 weigh(queries, keys, rows) @ seen if mix is None else mix(queries, keys, seen, rows)
             )

@@ -1,4 +1,7 @@
-"""Partial attention of each query to keys at given positions: O(n c d) time without an n x n matrix."""
+"""Softmax attention of each query to c keys of its own, given by position, without an n x n matrix.
+
+It takes O(n c d) time. The result is a ``Part``, which can be merged with attention to other keys.
+"""
 
 import torch
 from torch import Tensor

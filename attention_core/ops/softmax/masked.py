@@ -1,4 +1,4 @@
-"""The parts of explicit matrices: scores, positions, masks, softmax over the allowed pairs, normalised rows.
+"""The steps of attention with an explicit matrix: scores, positions, masks, softmax over the allowed pairs, row sums.
 
 The definitions of the variants, which tests compare with the fast algorithms, use these functions.
 """
@@ -59,7 +59,8 @@ def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
     """
     if mask is None:
         return logits.softmax(-1)
-    # A row of -inf would give NaN forward and backward: such a row is computed without its mask, then set to zero.
+    # Softmax of a row with -inf only would give NaN, forward and backward. A query without any allowed key is therefore
+    # computed without its mask, and its weights are then set to zero.
     empty = ~mask.any(-1, keepdim=True)
     return logits.masked_fill(~mask & ~empty, -math.inf).softmax(-1).masked_fill(empty, 0.0)
 

@@ -1,4 +1,4 @@
-"""Softmax attention over some of the keys, and the exact union of several such parts by their log-sum-exp."""
+"""Softmax attention to some of the keys (a part), and the exact union of several parts by their log-sum-exp."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

@@ -22,7 +22,8 @@ from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.ops.softmax.partial import Part, part_forward, share_backward
 
 with warnings.catch_warnings():
-    # torch warns once that sparse tensors are in beta; only products at given positions are used here.
+    # torch warns at the first sparse tensor that these are in beta. This call triggers the warning and ignores it; the
+    # module uses sparse tensors only for products at given positions.
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor([0, 0], [], [], (1, 1))
 
@@ -125,7 +126,8 @@ class Drawn(CompactRepr):
         """Return the products of each query's row of ``x`` with the rows of ``y`` at its keys, ``[r, ρ]``."""
         rows, each = self.places.shape
         x, y = at_least_float32(x[self.head, self.rows]), at_least_float32(y[self.head])
-        if x.device.type != "cpu" or each > len(y):  # torch allows at most one entry per column
+        # The sparse product below runs on the CPU only, and allows at most one entry per column in each row.
+        if x.device.type != "cpu" or each > len(y):
             return (x @ y.mT).gather(-1, self.places.long())
         first = torch.arange(0, rows * each + 1, each, dtype=torch.int32, device=x.device)
         zeros = x.new_zeros(rows * each)
@@ -161,7 +163,7 @@ class _Union(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:  # noqa: ANN401 - torch's own context
         out: Tensor | None = None
         for piece in pieces(q, backward=False):
-            if out is None:  # allocated late: by now the generator has freed its temporary tensors
+            if out is None:  # allocated only now, because ``pieces`` has freed its temporary tensors by its first yield
                 out = q.new_empty(v.shape)
                 lse = q.new_empty(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
             _merge(piece, out, lse, *piece.attend(q, k, v, scale))
@@ -200,7 +202,7 @@ def _merge(piece: Piece | Drawn, out: Tensor, lse: Tensor, found: Tensor, found_
     known.copy_(total)
     if place.dtype == old.dtype:
         place.mul_(old).addcmul_(found, new)
-    else:  # the sum is rounded to half precision once, at the end
+    else:  # with an output in half precision, the sum is rounded once, at the end
         place.copy_(place * old + found * new)
 
 

@@ -116,7 +116,8 @@ def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int) -> Cost:
         return Cost(multiply_adds=2 * n * n * columns, peak_elements=n * (columns + heads))
     size, square = n * columns, columns**2
     latents = 2 * n * square + square * p.rank
-    # Joining several heads copies them; in addition there are the keys in float64, or eigenvectors and workspace.
+    # Joining several heads copies them. The peak is reached either with the keys in float64, or with the eigenvectors
+    # and the workspace of their computation.
     peak = size * (heads > 1) + max(4 * size + square, 3 * size + 6 * square)
     return Cost(multiply_adds=2 * n * size + 2 * latents, peak_elements=peak)
 

@@ -80,7 +80,8 @@ def gathered(x: Tensor, nearest: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def weights(q: Tensor, k: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:
     """Compute softmax with each key replaced by its code, ``[..., n, n]``."""
     codes, nearest = quantised(k, p)
-    # Each code's logit is computed once, because products with copies of a code may be rounded differently.
+    # All keys with one code must have exactly the same logit. Products with copies of the code might be rounded
+    # differently, so each logit is computed once and then copied.
     logits = scores(q, codes).take_along_dim(nearest.unsqueeze(-2), -1)
     return masked_softmax(logits, None)
 
@@ -97,7 +98,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: QuantisedKeysParams, *, causal: b
 def cost(n: int, d: int, p: QuantisedKeysParams, *, causal: bool) -> Cost:
     """Count the distances of keys and codes in k-means, queries times codes, and weights times values."""
     c = min(p.codes, n)
-    # k-means++ computes c - 1 distances of each key; then each key finds its code, and again after each move.
+    # Distances per key: c - 1 while k-means++ draws the codes, then c to find the key's code, and c again after each
+    # round that moves the codes.
     distances = (c - 1) + c * (1 + ROUNDS * (p.codes < n))
     return Cost(multiply_adds=n * d * (distances + 2 * c), peak_elements=n * (c + max(c, d) + 3))
 

@@ -23,7 +23,8 @@ def _judge(q: Tensor, p: AdditiveParams) -> Tensor:
 
 def _logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
     """Compute ``wᵀ tanh(q_i + k_j)`` up to a constant that softmax cancels, ``[..., size, keys]``."""
-    # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a seventh of the time of its tanh.
+    # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a seventh of the time of its tanh. Softmax cancels the -1,
+    # which adds the same number to all logits.
     doubled = torch.add((2 * q).unsqueeze(-2), k.unsqueeze(-3), alpha=2)  # [..., size, keys, d]
     return (doubled.sigmoid_() @ (2 * w)).squeeze(-1)
 
@@ -33,7 +34,8 @@ def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     w = _judge(q, p)  # [d, 1]
     logits = w.new_empty(*q.shape[:-1], k.shape[-2])  # [..., n, n]
     for i, row in enumerate(q.split(1, -2)):
-        logits[..., i : i + 1, :] = _logits(row, k, w)  # collecting the rows for torch.cat would fragment the heap
+        # Each row is written into place, since collecting the rows for torch.cat would fragment the heap.
+        logits[..., i : i + 1, :] = _logits(row, k, w)
     return masked_softmax(logits, visible(q, causal=causal))
 
 

@@ -55,7 +55,7 @@ def _tau(x: Tensor, power: float) -> Tensor:
 
     The largest entry of each row of ``x`` must be 0, so that τ lies between -1 and 0.
     """
-    tau = torch.full_like(x[..., :1], -1.0)  # at -1 a row sums to one or more
+    tau = torch.full_like(x[..., :1], -1.0)  # at τ = -1, the weights of a row sum to one or more
     for _ in range(STEPS):
         excess, slope = _row(x - tau, power)
         step = excess / slope

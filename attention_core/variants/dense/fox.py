@@ -1,4 +1,4 @@
-"""Forgetting transformer: each logit is reduced by the accumulated forget gates between key and query.
+"""Forgetting transformer: each token has a forget gate, and a logit is reduced by the gates between key and query.
 
 A constant gate γ gives ALiBi with the slope -log γ, and a gate of 1 gives softmax.
 """
@@ -34,7 +34,8 @@ def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
     fallen = log_gates(k.double(), p).cumsum(-2).expand(*k.shape[:-1], 1)
-    # The sum is stored as two numbers: in a long text one float32 number would round away the gate of a single token.
+    # The sum of log gates is stored as two numbers, a large and a small one. In a long text, a single float32 number
+    # would round away the gate of one token.
     large = fallen.to(at_least_float32(k).dtype)
     small = (fallen - large).to(large.dtype)
     queries, keys = (torch.cat([at_least_float32(x), large, small], -1) for x in (q, k))

@@ -62,7 +62,8 @@ ROOTS = {"length": -0.5, "squared": -1.0}
 
 def _weigh(q: Tensor, k: Tensor, rows: Rows, p: Relu2Params) -> Tensor:
     """Compute some rows of the matrix, ``[..., size, keys]``."""
-    # relu²(a x) = a² relu²(x), so scaling the n queries by a root replaces scaling the n² scores.
+    # A divisor of relu²(x) can be applied to the queries as its square root, because relu²(a x) = a² relu²(x). This
+    # scales n queries instead of n² scores.
     q = q * (q.shape[-1] * (p.base_length if p.normalizer == "fixed" else 1)) ** -0.5
     if p.normalizer in ROOTS:
         q = q * rows.seen(q.device).pow(ROOTS[p.normalizer]).to(q)

@@ -25,7 +25,8 @@ class SoftmaxParams(Params):
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
     """Compute ``S(q kᵀ / (√d T))``, ``[..., n, n]``."""
-    logits = scores(q, k)  # [..., n, n]; changed in place to save memory, since a page shows all heads of a model
+    # The logits are changed in place to save memory, since a page shows all heads of a model.
+    logits = scores(q, k)  # [..., n, n]
     if p.temperature != 1:
         logits /= p.temperature
     if causal:

@@ -1,4 +1,4 @@
-"""Synthesizer: attention weights without comparing tokens, computed from the query alone or drawn at random."""
+"""Synthesizer: attention weights without comparing tokens: they are computed from the query alone, or random."""
 
 from torch import Tensor
 

@@ -1,4 +1,7 @@
-"""Gated DeltaNet: the delta rule on a state that decays by one factor per token before each update."""
+"""Gated DeltaNet: a state that decays at each token, and then replaces what the token's key retrieves by its value.
+
+The replacement is the delta rule. The decay of a token is one factor for the whole state.
+"""
 
 import torch
 from torch import Tensor
@@ -40,8 +43,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gates=one,
     title="Gated DeltaNet",
-    summary="DeltaNet in which each token multiplies the whole state by a decay factor, its gate, before it updates "
-    "the state.",
+    summary="DeltaNet in which each token first multiplies the state, the matrix that stores past keys and values, by "
+    "a decay factor, its gate.",
     formula=r"A = (\hat Q \hat K^\top \odot \Gamma)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"\Gamma^-)\right)^{-1} \operatorname{diag}(\beta),\quad \Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,\; "
     r"\Gamma^-_{ij} = [j < i]\, \Gamma_{ij},\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = "
@@ -52,7 +55,7 @@ VARIANT = fast_weights.variant(
     note="In models such as Qwen3-Next, the gate α and the write strength β of each token are learned. Here, the gate "
     'follows a fixed rule, without training. With keys "unit", β is the setting strength. With keys "exact", q̂ and '
     "k̂ are the query q and the key k divided by d^(1/4), where d is the head size. Then β = (1 - e^(-η‖k̂‖²)) / "
-    "‖k̂‖², where η is the setting strength. Without a causal mask, all tokens are written first, in order. Then "
-    "every query reads the final state.",
+    "‖k̂‖², where η is the setting strength. Without a causal mask, all tokens are written to the state first, in "
+    "order. Then every query reads the final state.",
     special_cases=(SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),),
 )

@@ -1,4 +1,4 @@
-"""Gated linear attention: linear attention on a state in which each channel decays by its own gate."""
+"""Gated linear attention: linear attention whose state decays at each token, each channel by its own factor (gate)."""
 
 import math
 
@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=each,
     title="Gated linear",
-    summary="Linear attention whose state decays at each token, with a separate gate (decay factor) for each "
-    "component of the keys.",
+    summary="Linear attention whose state, the matrix of past keys and values, decays at each token, with a separate "
+    "gate (decay factor) per key component.",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     intermediates=(
@@ -50,8 +50,9 @@ VARIANT = fast_weights.variant(
             title="Gates",
             symbol=r"\alpha",
             formula=r"S_i = \operatorname{diag}(\alpha_i)\, S_{i-1} + k_i v_i^\top",
-            mechanism="Before a token is written, the part of the state for each key component is multiplied by a "
-            "gate. Gates below 1 reduce the contribution of earlier tokens.",
+            mechanism="The state is the matrix of past keys and values. Before a token is added to the state, the "
+            "part for each key component is multiplied by a gate. Gates below 1 reduce the contribution of earlier "
+            "tokens.",
             rows="token",
             columns="channel",
         ),
@@ -61,8 +62,9 @@ VARIANT = fast_weights.variant(
             symbol="R",
             formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
             r"\alpha_{lc}",
-            mechanism="The dot product of a query and a key is reduced by all gates that were applied to the state "
-            "since the key was written.",
+            mechanism="Past keys and values are stored in one matrix, the state. Every later token multiplies the "
+            "part for each key component by a factor, its gate. In the dot product of a query and an older key, each "
+            "component is therefore multiplied by all its gates since that key was stored.",
         ),
     ),
     source=Paper(

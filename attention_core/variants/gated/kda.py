@@ -1,4 +1,7 @@
-"""Kimi delta attention: the delta rule on a state in which each channel decays by its own gate."""
+"""Kimi delta attention: the delta rule on a state in which each channel decays by its own gate.
+
+The delta rule replaces what a key retrieves from the state by the key's new value.
+"""
 
 import torch
 from torch import Tensor
@@ -42,8 +45,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gates=each,
     title="Kimi delta",
-    summary="DeltaNet whose state decays at each token, with a separate gate (decay factor) for each component of "
-    "the keys.",
+    summary="DeltaNet whose state, the matrix of past keys and values, decays at each token, with a separate gate "
+    "(decay factor) per key component.",
     formula=r"A = (\hat Q \hat K^\top)_\Gamma \left(I + \operatorname{diag}(\beta)\,(\hat K \hat "
     r"K^\top)_{\Gamma^-}\right)^{-1}\operatorname{diag}(\beta),\quad (X Y^\top)_{\Gamma, ij} = [j \le i] \sum_c "
     r"x_{ic}\, y_{jc} \prod_{l=j+1}^{i} \alpha_{lc},\; (X Y^\top)_{\Gamma^-, ij} = [j < i]\, (X Y^\top)_{\Gamma, "
@@ -57,8 +60,8 @@ VARIANT = fast_weights.variant(
     "convolution. Here, there is no convolution. The gates follow a fixed rule, by default α = σ(k)^(1/root), where σ "
     'is the sigmoid and root is a setting. With keys "unit", β is the setting strength. With keys "exact", q̂ and k̂ '
     "are the query q and the key k divided by d^(1/4), where d is the head size. Then β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², "
-    "where η is the setting strength. Without a causal mask, all tokens are written first, in order. Then every query "
-    "reads the final state.",
+    "where η is the setting strength. Without a causal mask, all tokens are written to the state first, in order. "
+    "Then every query reads the final state.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
         SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),

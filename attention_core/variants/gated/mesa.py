@@ -191,7 +191,8 @@ def cost(n: int, d: int, p: MesaParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Mesa",
-    summary="At each token, ridge regression computes the state that best maps all keys so far to their values.",
+    summary="At each token, ridge regression computes the state, the matrix that best maps all keys so far to their "
+    "values.",
     formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
     r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
     r"\Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,"
@@ -218,7 +219,7 @@ VARIANT = Variant(
             symbol="G",
             formula=r"G_{ij} = \Gamma_{ij}\, q_i^\top k_j",
             mechanism="In linear attention, the weight of a pair is the dot product of the key and the original "
-            "query, times the decay. Mesa uses the solved query instead.",
+            "query, times the decay. Mesa replaces the query by the solution of the linear system.",
         ),
     ),
     source=Paper(

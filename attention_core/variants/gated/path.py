@@ -126,6 +126,6 @@ VARIANT = fast_weights.variant(
     note="Queries and keys are scaled to length 1. In PaTH, w and β are learned, w passes through a short "
     "convolution, and the products of queries and changed keys pass through softmax. Here, w follows a fixed rule, "
     "and there is no convolution and no softmax. Without a causal mask, all tokens are processed first, in order. "
-    "Then every query reads the final state.",
+    "Then every query reads the final state, the matrix that stores the changed keys and the values.",
     special_cases=(SpecialCase("deltanet", {"along": KEYS, "strength": 1.0}),),
 )

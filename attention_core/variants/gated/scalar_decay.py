@@ -1,4 +1,4 @@
-"""Scalar decay: linear attention without a normaliser, on a state that decays by one factor per token.
+"""Scalar decay: linear attention without a normaliser, whose state decays at each token by one factor, the gate.
 
 Mamba-2 calls this form state space duality. Lightning attention uses constant gates, and simple GLA computes a gate
 from each token. With a gate of 1, this is linear attention without feature map and normaliser. With the harmonic gate
@@ -23,8 +23,8 @@ class ScalarDecayParams(GateParams):
     write: str = param(
         "whole",
         choices=("whole", "rest"),
-        help="Factor of each value when it is written. whole: 1; rest: 1 minus the gate, so the state does not grow "
-        "with the number of tokens.",
+        help="Factor of each value when it is added to the state. whole: 1; rest: 1 minus the gate, so the state does "
+        "not grow with the number of tokens.",
     )
 
 
@@ -53,8 +53,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=one,
     title="Scalar decay",
-    summary="Linear attention in which each token multiplies the whole state by a decay factor, as in Mamba-2 and "
-    "Lightning attention.",
+    summary="Linear attention in which each token multiplies the state, the matrix of past keys and values, by one "
+    "decay factor, as in Mamba-2 and Lightning attention.",
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
     r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l,\quad \beta_j = 1 \text{ or } 1 - \alpha_j",
     params=ScalarDecayParams,
@@ -64,8 +64,8 @@ VARIANT = fast_weights.variant(
             title="Gates",
             symbol=r"\alpha",
             formula=r"S_i = \alpha_i\, S_{i-1} + \beta_i k_i v_i^\top",
-            mechanism="Before a token is written, the whole state is multiplied by the token's gate. A gate below 1 "
-            "reduces the contribution of earlier tokens.",
+            mechanism="The state is the matrix of past keys and values. Before a token is added to the state, the "
+            "whole state is multiplied by the token's gate. A gate below 1 reduces the contribution of earlier tokens.",
             rows="token",
             columns="channel",
         ),
@@ -74,8 +74,9 @@ VARIANT = fast_weights.variant(
             title="Decayed products",
             symbol="R",
             formula=r"R_{ij} = \frac{q_i^\top k_j}{\sqrt d}\, \Gamma_{ij},\qquad \Gamma_{ij} = \prod_l \alpha_l",
-            mechanism="The dot product of a query and a key is reduced by all gates that were applied to the state "
-            "since the key was written.",
+            mechanism="Past keys and values are stored in one matrix, the state. Every later token multiplies the "
+            "state by a factor, its gate. The dot product of a query and an older key is therefore multiplied by all "
+            "gates since that key was stored.",
         ),
     ),
     source=Paper(

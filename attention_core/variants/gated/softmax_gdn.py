@@ -69,7 +69,8 @@ def tokens(q: Tensor, centred: Tensor, cap: float, first: int = 0) -> Tokens:
     square = c.square().sum(-1, keepdim=True)
     long = square > cap * t
     step = torch.where(long, cap / torch.where(long, square, 1.0), 1 / t)
-    # The first gate has no effect: the first key is its own mean, so the state is still zero after it.
+    # The gate of the first token, 1 - 1/1 = 0, has no finite logarithm, so it gets the gate of the second. This has no
+    # effect: the first centred key is zero, so the state is still zero after it.
     gates = torch.log1p(-1 / t.clamp(min=2))
     return Tokens(q * scale, c, step, gates, step * (-gates).exp())
 
@@ -170,7 +171,7 @@ VARIANT = Variant(
     __name__,
     title="Softmax as delta rule",
     summary="First-order expansion of softmax attention, computed with a delta rule: the mean of the value vectors "
-    "plus a correction read from a decaying state.",
+    "plus a correction read from a decaying matrix, the state.",
     formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
     r"\beta_t c_t c_t^\top\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = \frac{k_t - \bar "
     r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",
@@ -186,8 +187,8 @@ VARIANT = Variant(
             symbol=r"\beta",
             formula=r"\beta_t = \min\left(\tfrac{1}{t},\; \frac{b}{\lVert c_t \rVert^2}\right),\qquad c_t = k_t - \bar "
             r"k_t",
-            mechanism="Token t writes with strength 1/t. The strength is smaller if the token's centred key c is "
-            "too long for a stable step.",
+            mechanism="Token t updates the state with strength 1/t. The strength is smaller if the norm of the "
+            "token's centred key c is too large for a stable step.",
             rows="token",
         ),
         Intermediate(
@@ -195,8 +196,8 @@ VARIANT = Variant(
             title="Overlaps",
             symbol="E",
             formula=r"E_{ij} = \beta_i\, \Gamma_{ij}\, c_i^\top c_j,\quad j < i",
-            mechanism="Before a token is written, the value that its centred key retrieves is erased. The entries "
-            "are the shares of the earlier writes that are erased.",
+            mechanism="Before a token's value is stored, the value already stored for its centred key is erased. Each "
+            "entry is the share of an earlier token's stored value that is erased.",
             rows="token",
             columns="earlier token",
         ),
@@ -205,8 +206,8 @@ VARIANT = Variant(
             title="Corrections",
             symbol="T",
             formula="T = (I + E)^{-1}",
-            mechanism="The inverse subtracts these shares from every write. Earlier writes are corrected in the "
-            "same way before their shares are computed.",
+            mechanism="The inverse subtracts these shares from the value that each token stores. Earlier tokens' "
+            "values are corrected in the same way before their shares are computed.",
             rows="token",
             columns="token",
         ),
@@ -214,5 +215,6 @@ VARIANT = Variant(
     source=articles.SOFTMAX_TO_GDN,
     note="The write strength β is not learned. At token t, it is 1/t. It is smaller if the key is so far from the "
     "mean key that the cap would be exceeded. The attention matrix is the output with the identity matrix as values. "
-    "Without a causal mask, all tokens are written first, in order. Then every query reads the final state.",
+    "Without a causal mask, all tokens are written to the state first, in order. Then every query reads the final "
+    "state.",
 )

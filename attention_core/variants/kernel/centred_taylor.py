@@ -1,4 +1,4 @@
-"""The Taylor series of the softmax weights, not of the exponential, at equal logits.
+"""The Taylor series of the softmax weights themselves, not of the exponential, around equal logits.
 
 Adding a vector to all keys adds a constant to the logits of a row. Softmax ignores that constant, but a series of the
 exponential does not. Relative to the mean key ``k̄``, the logits ``c_j = q · (k_j - k̄) / √d`` have mean zero in each
@@ -30,8 +30,8 @@ class CentredTaylorParams(Params):
         2,
         low=1,
         high=2,
-        help="Order of the Taylor polynomial. The state has about d rows at order 1 and about d²/2 rows at order 2, "
-        "where d is the head size.",
+        help="Order of the Taylor polynomial. The state, the matrix that stores past keys and values, has about d "
+        "rows at order 1 and about d²/2 rows at order 2, where d is the head size.",
     )
 
 

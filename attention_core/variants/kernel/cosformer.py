@@ -48,9 +48,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: b
 def phi(x: Tensor, turns: Tensor) -> LogFeatures:
     """Return ``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for angles in quarter turns, ``[n, 1]``."""
     x, angles = at_least_float32(x), turns * (math.pi / 2)
-    # The cosine of the rounded π/2 is not zero.
+    # At the right angle the cosine is zero, but the cosine of the rounded π/2 is not, so it is set to zero.
     cosines = angles.cos().masked_fill(turns == 1, 0.0)
-    # No factor is negative, so relu can be applied after the products. The backward pass then stores only the features.
+    # Cosine and sine are not negative here, so relu may be applied to the products instead of to x. The backward pass
+    # then stores only the features.
     return LogFeatures(torch.cat([x * cosines.to(x), x * angles.sin().to(x)], -1).relu_())
 
 

@@ -38,7 +38,7 @@ def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None)
     q, k = at_least_float32(q), at_least_float32(k)
     if not causal:
         return Features(q.softmax(-1), k.softmax(-2))
-    with torch.no_grad():  # the reference cancels when keys are divided by their running sum
+    with torch.no_grad():  # no gradient: the reference cancels when keys are divided by their running sum
         reference = running_max(k)
         if before is not None and before.reference is not None:
             reference = torch.maximum(reference, before.reference)

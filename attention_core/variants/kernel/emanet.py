@@ -70,7 +70,8 @@ def rounds(k: Tensor, p: EmanetParams) -> Iterator[tuple[Tensor, Tensor]]:
     bases = unit(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
     for _ in range(p.iterations):
         log_z = (k @ (p.sharpness * bases).mT).log_softmax(-1)  # E: [..., n, b]
-        # The shares of many bases need as much memory as the rest of a round: the backward pass recomputes them.
+        # With many bases, the shares need as much memory as the rest of a round. ``again`` then drops them, and the
+        # backward pass recomputes them.
         bases = (again(means, k) if many_bases(k, p) else means)(log_z, k)  # M: [..., b, d]
         yield log_z, bases
 
@@ -105,7 +106,8 @@ def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
     """Gather the values by basis, then distribute them to the queries, in O(T n b d) time."""
-    # One head at a time needs less memory, but more time if bases are few or the backward pass recomputes them.
+    # One head at a time needs less memory. It takes more time than all heads together if bases are few, or if the
+    # backward pass recomputes the shares.
     if not many_bases(k, p) or wants_gradient(q, k, v):
         return handed_out(q, k, v, p)
     return by_heads(partial(handed_out, p=p), q, k, v)

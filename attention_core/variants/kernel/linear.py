@@ -119,7 +119,7 @@ VARIANT = Variant(
     ),
     further=(
         articles.MUST_IT_HAVE_SOFTMAX,
-        # The source of exp as a feature map: the features of Performer with learned directions.
+        # This article is the source of the feature map exp: Performer's features with learned directions.
         articles.PERFORMER_TO_LINEAR,
     ),
 )

@@ -44,7 +44,8 @@ class PerformerParams(Params):
         high=2048,
         scale="log",
         budget=True,
-        help="Number m of random directions. The random error of the estimated kernel decreases roughly as 1/√m.",
+        help="Number m of random vectors onto which queries and keys are projected. The random error of the estimated "
+        "kernel decreases roughly as 1/√m.",
     )
     kind: str = param(
         "positive",
@@ -55,16 +56,16 @@ class PerformerParams(Params):
     )
     orthogonal: bool = param(
         True,
-        help="Make the random directions orthogonal in groups of d, the head size. Orthogonal directions cover space "
-        "more evenly than independent ones.",
+        help="Make the random vectors orthogonal in groups of d, the head size. Orthogonal vectors cover space more "
+        "evenly than independent vectors.",
     )
     row_norms: str = param(
         "chi",
         choices=("chi", "fixed"),
-        help="Lengths of the random directions. chi: random, as for Gaussian vectors, which makes the estimated "
-        "kernel unbiased; fixed: always √d, which usually lowers the variance but introduces bias, except with relu.",
+        help="Lengths of the random vectors. chi: random, as for Gaussian vectors, which makes the estimated kernel "
+        "unbiased; fixed: always √d, which usually lowers the variance but introduces bias, except with relu.",
     )
-    seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the directions.")
+    seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the random vectors.")
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
@@ -83,7 +84,7 @@ def directions(q: Tensor, p: PerformerParams) -> Tensor:
     draws = generator(p.seed)
     W = torch.randn(-(-m // d), d, d, generator=draws, dtype=torch.float64)
     if p.orthogonal:
-        # Lengths have their own draw, because they must not depend on the directions.
+        # The lengths are drawn separately, because they must be independent of the directions.
         lengths = torch.randn(W.shape, generator=draws, dtype=torch.float64).norm(dim=-1, keepdim=True)
         Q, R = torch.linalg.qr(W)
         # The signs of the diagonal of R make the decomposition unique, and Q uniform among all rotations.
@@ -138,7 +139,8 @@ def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
     """Return ``φ(q) (φ(k)ᵀ v)`` over ``φ(q) Σ_j φ(k_j)``; features exist for one block of tokens at a time."""
     walk = partial(streamed_attention, partial(phi, W=directions(q, p), p=p), causal=causal)
-    if wants_gradient(q, k, v):  # the backward pass recomputes the features, which is slower head by head
+    # With gradients, all heads run together: the backward pass recomputes the features, slower one head at a time.
+    if wants_gradient(q, k, v):
         return walk(q, k, v, size=1 if causal and p.mode == "recurrent" else None)
     return by_heads(partial(walk, size=block_size(p, causal=causal)), q, k, v, at_once=at_once(p, causal=causal))
 

@@ -1,4 +1,4 @@
-"""Retention: linear attention in which each similarity is multiplied by γ for every token of distance.
+"""Retention: linear attention in which each similarity is multiplied by γ once per token between key and query.
 
 In plain linear attention, sums over earlier tokens do not decay. Here, they are multiplied by γ before each token is
 added; γ = 1 gives linear attention. RetNet divides a row by at least 1, so small similarities give a small output.
@@ -98,7 +98,8 @@ def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features
 
 def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
     """Return ``γ^|i-j| φ(q_i)·φ(k_j)``, each row divided by its sum, ``[..., n, n]``."""
-    # In float64, because float32 would round the references too coarsely: they grow along the text.
+    # In float64, because ``features`` adds -log γ per token to ``peak``. Over a long text, this reference grows so
+    # large that float32 would round it too coarsely.
     q_wide, k_wide = q.double(), k.double()
     peak = peaks(k_wide, p, causal=causal)  # [..., n, d]
     similarity = similarities(features(q_wide, k_wide, peak, p), causal=True)  # j <= i, [..., n, n]
@@ -184,7 +185,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
     if causal:
         return walk(partial(past, p=p), state, q, k, v)[0]
     before, _ = walk(partial(forth, p=p), state, q, k, v)
-    # The outputs overwrite the sums that they are computed from.
+    # ``before`` holds the sums of the walk forward. The walk back combines them with its own sums and stores the
+    # outputs in their memory, if the type is the same.
     into = before[..., : v.shape[-1]] if before.dtype == v.dtype else None
     return walk(partial(back, p=p), state, q, k, v, before, reverse=True, into=into)[0]
 

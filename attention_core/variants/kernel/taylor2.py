@@ -87,7 +87,7 @@ def cost(n: int, d: int, p: Taylor2Params, *, causal: bool) -> Cost:
     C, columns = width(d), d + 1
     c = block_size(n, p, causal=causal)
     inside = n // c * c**2 + (n % c) ** 2 if causal else 0
-    # The features of a block and the sums, then the logits and outputs of a block.
+    # The numbers in memory at the peak: the features of a block, the sums, and a block's logits and outputs.
     held = c * C + C * columns + (4 * c * c if causal else 0) + 2 * c * columns
     return Cost(multiply_adds=(n * C + inside) * (d + columns), peak_elements=n * d + held)
 
@@ -106,6 +106,6 @@ VARIANT = Variant(
     note="The weights are close to those of softmax if the logits are small. The polynomial is smallest at a logit of "
     "-1 and rises again below it, so a logit of -10 gets the same weight as a logit of 8.",
     source=articles.EVEN_TAYLOR,
-    # The series as a product of features: 1, x and x ⊗ x / √2.
+    # This article writes the series as a product of features: 1, x and x ⊗ x / √2.
     further=(articles.INFINITE_DIMENSION,),
 )

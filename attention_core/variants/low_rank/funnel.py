@@ -105,8 +105,8 @@ VARIANT = Variant(
             title="Shared rows",
             symbol="R",
             formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right)",
-            mechanism="Each pooled query attends to all keys. All tokens of its pool share the resulting row of "
-            "weights.",
+            mechanism="Each pooled query is the mean of a group of queries and attends to all keys. All tokens of the "
+            "group share the resulting row of weights.",
             rows="pool",
         ),
     ),

@@ -1,8 +1,9 @@
 """Double softmax: queries attend to m key landmarks, and m query landmarks attend to all keys.
 
-This is Nyström attention without its middle factor, the inverse of the attention matrix between landmarks. Without that
-factor, it does not approximate softmax: if every token is its own landmark, the matrix is the softmax matrix multiplied
-by itself. More landmarks raise the rank of the matrix, but do not reduce its error relative to softmax.
+A landmark is a mean of some tokens. This is Nyström attention without its middle factor, the inverse of the attention
+matrix between landmarks. Without that factor, it does not approximate softmax: if every token is its own landmark, the
+matrix is the softmax matrix multiplied by itself. More landmarks raise the rank of the matrix, but do not reduce its
+error relative to softmax.
 """
 
 from torch import Tensor

@@ -1,7 +1,7 @@
-"""Nyström attention: softmax factored through landmarks, with a pseudo-inverse in the middle.
+"""Nyström attention: softmax approximated by three small factors through landmarks (means of tokens).
 
-The starting value of the iterative inverse depends on the norms of each matrix separately, so that one example of a
-batch never changes the output of another.
+The middle factor is a pseudo-inverse. The starting value of the iterative inverse depends on the norms of each matrix
+separately, so that one example of a batch never changes the output of another.
 """
 
 import math
@@ -45,7 +45,7 @@ class NystromParams(Params):
     iterations: int = param(
         6,
         low=1,
-        high=12,  # further iterations change only float32 rounding errors, which small singular values amplify
+        high=12,  # more iterations only amplify the float32 rounding errors of small singular values
         help="Number of steps of the iterative inverse. Close to the solution, each step roughly cubes the "
         "remaining error.",
     )
@@ -97,7 +97,7 @@ def cost(n: int, d: int, p: NystromParams, *, causal: bool) -> Cost:
     m = min(p.landmarks, n)
     adds = 4 * n * m * d + 2 * m * m * d + 2 * landmark_multiply_adds(n, m, d, p.method)
     if p.inverse == "exact":
-        # Copies of q, k, v and the output in float64.
+        # The exact inverse needs float64: the peak has q, k, v and the output in that type.
         return Cost(multiply_adds=adds, peak_elements=9 * n * d + 6 * m * d)
     clusters = n * (d + m + 2) if p.method == "kmeans" else 0
     return Cost(
@@ -131,8 +131,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 VARIANT = Variant(
     __name__,
     title="Nyström",
-    summary="Approximates the softmax matrix by a product of three matrices: queries to landmarks, the pseudo-inverse "
-    "of landmarks to landmarks, and landmarks to keys.",
+    summary="Approximates the softmax matrix by a product of three matrices: queries to landmarks (means of tokens), "
+    "the pseudo-inverse of landmarks to landmarks, and landmarks to keys.",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",

@@ -27,9 +27,9 @@ class PyramidParams(Params):
         high=128,
         scale="log",
         budget=True,
-        help="Level of detail. The four resolutions have 1, 3, 6 and 8 times this many pools, but at most one pool "
-        "per token. More pools give finer detail but cost more. Resolutions with the same number of pools are used "
-        "only once.",
+        help="Base number of pools. The four resolutions have 1, 3, 6 and 8 times this number of pools, up to one "
+        "pool per token. More pools give finer detail but cost more. If several resolutions have the same number of "
+        "pools, only one of them is used.",
     )
 
 
@@ -100,11 +100,12 @@ VARIANT = Variant(
             title="Weights on pools",
             symbol="L",
             formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
-            mechanism="Each query attends to the pooled keys of all resolutions together.",
+            mechanism="Each query attends to the averaged keys (pools) of all resolutions together.",
             columns="pool",
         ),
     ),
-    note="Each mean is a pool. S is the total number of pools, at most 18 times the level of detail. No resolution "
-    "has more pools than there are tokens. A pool spreads its weight evenly over its tokens, so long pools flatten "
-    "every row.",
+    note="A pool is the mean of one segment of neighbouring tokens. Each resolution splits the text into a different "
+    "number of segments, at most one per token. S is the total number of pools in all resolutions. It is at most 18 "
+    "times the base number of pools. A pool spreads its weight evenly over its tokens, so long pools flatten every "
+    "row.",
 )

@@ -1,1 +1,1 @@
-"""Mixed variants: quadratic inside chunks, linear across them."""
+"""Mixed variants: quadratic attention inside chunks of tokens or a window, linear attention beyond them."""

@@ -1,9 +1,9 @@
-"""Mixed chunk attention: quadratic within a chunk, linear across chunks (FLASH).
+"""Mixed chunk attention (FLASH): squared ReLU attention within each chunk of c tokens, linear attention across chunks.
 
-For a logit x, the weight within a chunk of c tokens is ``relu²(x) / c``. For all chunks, including the query's own,
-``x / n`` is added, which may be negative and is not normalised. In the causal form, a query attends to its own chunk up
-to itself by ``relu²(x) / c``, and to earlier chunks by ``x / n_i``. There, n_i is the number of tokens up to and
-including the query's own, since the total number is not known during generation.
+For a logit x, the weight of a key in the query's own chunk is ``relu²(x) / c``. The linear part adds ``x / n`` for
+every key, in the own chunk too; it may be negative and is not normalised. The causal form hides later keys, and its
+linear part covers earlier chunks only, with ``x / n_i``. There, n_i is the number of tokens up to and including the
+query's own, since the total number is not known during generation.
 """
 
 from functools import partial
@@ -70,7 +70,7 @@ def own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: 
     """Compute the squared ReLU within the chunks, ``[..., n, d_v]``."""
     n, size = q.shape[-2], min(p.chunk, q.shape[-2])
     if n % size:
-        # Zeros pad the last chunk: their weight is 0, and their own rows are cut off.
+        # The last chunk is padded with zeros. As keys they get the weight 0; as queries their rows are cut off below.
         q, k, v = (F.pad(x, (0, 0, 0, -n % size)) for x in (q, k, v))
     chunks = (x.unflatten(-2, (-1, size)) for x in (q, k, v))
     return blockwise_attention(partial(weigh, p=p), *chunks, causal=causal, step=STEP).flatten(-3, -2)[..., :n, :]
@@ -101,9 +101,11 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
     """Count two products over the pairs in the chunks, and two of the linear term."""
     size, walked = min(p.chunk, n), min(walk_size(p), n)
     chunks, rest = -(-n // size), n % walked
-    # Only if a step is longer than a chunk do some of its queries have earlier chunks within the step.
+    # Pairs of the causal linear term within one step of ``walked`` tokens. They exist only if the step is longer than a
+    # chunk: a query then has earlier chunks in its own step.
     inside = n // walked * walked**2 * (walked > p.chunk) + rest**2 * (rest > p.chunk) if causal else 0
-    # One block of several chunks: its logits, together with the scaled queries or with the squares.
+    # Memory of the squared ReLU: chunks are computed several at a time. Each has its logits, ``block`` numbers, and in
+    # addition either their squares or the scaled queries, whichever is larger.
     rows, block = block_size(size), block_size(size) * size
     held = (block + max(block, rows * d)) * min(chunks, max(1, STEP // block))
     held += 3 * chunks * size * d if n % size else 0
@@ -117,7 +119,8 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Mixed chunks",
-    summary="Squared ReLU attention within each chunk plus linear attention across chunks.",
+    summary="The text is cut into chunks: squared ReLU attention within each chunk plus linear attention across "
+    "chunks.",
     formula=r"A_{ij} = \frac{x_{ij}}{n_i} + \frac{\operatorname{relu}^2(x_{ij})}{c}"
     r"\left[\lfloor i/c \rfloor = \lfloor j/c \rfloor\right],\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n c d + n d²",

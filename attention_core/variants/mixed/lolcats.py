@@ -1,4 +1,4 @@
-"""LoLCATs: exponentials as in softmax within a window, products of features beyond it, and one normaliser for both.
+"""LoLCATs: softmax's exponentials within a window, linear attention beyond it, and one normaliser for both.
 
 The exponentials are divided by the largest one in the window, so that adding a constant to a row's logits changes
 nothing, as in softmax. The window moves with the query, and tokens that leave it are added to a state of constant size.
@@ -59,7 +59,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams, *, causal: bool) -
     if q.shape[-2] > p.window:
         features = both_softmaxes(x[0]), both_softmaxes(x[1]), x[2]
         sums = sums + _far(*features, window=p.window)
-        if not causal:  # the same for later keys, without the token itself
+        if not causal:  # later keys, by the same function on the reversed text; the token itself must not count twice
             behind = _far(*(y.flip(-2) for y in features), window=max(p.window, 1))
             sums = sums + behind.flip(-2)
     return divided(sums).to(v.dtype)
@@ -119,7 +119,8 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams) -> tup
     """Read one token, ``[..., d]`` and ``[..., d_v]``; return its output and the next state."""
     q, k, v = at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2), at_least_float32(v).unsqueeze(-2)
     keys, values = torch.cat([state.keys, k], -2), torch.cat([state.values, with_ones(v)], -2)
-    # The oldest token leaves the window; before the window is full, that slot's values are zeros.
+    # The oldest token leaves the window and is added to the sums. Until the window is full, its slot holds values of
+    # zero, which add nothing.
     sums = state.sums + both_softmaxes(keys[..., :1, :]).mT @ values[..., :1, :]
     keys, values, seen = keys[..., 1:, :], values[..., 1:, :], state.seen + 1
     out = both_softmaxes(q) @ sums
@@ -140,7 +141,7 @@ def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
     for window in (p.window,) if causal else (p.window, max(p.window, 1)):
         if n > window:
             adds += causal_multiply_adds(n - window, 2 * d, d + 1, mode="chunked", normalise=False, referenced=False)
-            # Features and sums, and if not causal their reversed copies.
+            # The numbers in memory: the features and the sums, and without a causal mask their reversed copies too.
             far = n * (8 * d + 4 if causal else 13 * d + 5) + 2 * d * (d + 1)
     return Cost(multiply_adds=adds, peak_elements=max(near, far))
 

@@ -1,4 +1,7 @@
-"""BigBird attention: a window, a few global tokens, and random keys that connect distant tokens in few steps."""
+"""BigBird attention: each query attends to a window, a few global tokens, and random keys.
+
+With the random keys, information reaches distant tokens in few layers.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -23,7 +26,7 @@ class BigBirdParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens on each side of the query that it can attend to.",
+        help="Number of tokens on each side of the query that the query can attend to.",
         budget=True,
     )
     global_tokens: int = param(
@@ -52,7 +55,7 @@ def random_keys(n: int, p: BigBirdParams, device: torch.device | None, *, causal
     keys = torch.empty(n, p.random_keys, dtype=torch.int32)
     for r in range(p.random_keys):
         keys[:, r] = torch.rand(n, dtype=torch.float64, generator=generator(p.seed, r)) * seen
-    keys.numpy().sort(-1)  # torch's sort would also return an int64 index of the same shape
+    keys.numpy().sort(-1)  # in place, because torch's sort would also allocate an int64 index of the same shape
     return keys.to(device)
 
 
@@ -82,7 +85,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece | Drawn]:
         n = like.shape[-2]
-        drawn = random_keys(n, p, like.device, causal=causal)  # drawn first, while no other memory is in use
+        drawn = random_keys(n, p, like.device, causal=causal)  # drawn before the pieces, which then use no memory yet
         drawn = drawn.short() if n < 2**15 else drawn
         rest = partial(window_pieces, reach=p.window, causal=causal, backward=backward)
         yield from anchored(like, anchors=p.global_tokens, causal=causal, rest=rest)

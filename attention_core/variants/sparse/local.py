@@ -18,8 +18,8 @@ class LocalParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens on each side of the query that it can attend to. A window as long as the text gives "
-        "full attention.",
+        help="Number of tokens on each side of the query that the query can attend to. A window as long as the text "
+        "gives full attention.",
         budget=True,
     )
 

@@ -22,7 +22,7 @@ class LongformerParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens on each side of the query that it can attend to.",
+        help="Number of tokens on each side of the query that the query can attend to.",
         budget=True,
     )
     dilation: int = param(

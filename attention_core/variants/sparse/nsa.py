@@ -172,7 +172,8 @@ def compressed(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> 
     if n < block:
         return torch.zeros_like(v)
     keys, values = (means(x[..., : n // block * block, :], block) for x in (k, v))
-    # The last query of a block may attend to its own block's mean: shifted by one, the queries see all earlier blocks.
+    # ``earlier_blocks`` attends to the blocks before a query's own, but the last query of a block may attend to its own
+    # block's mean as well. One query of padding shifts every last query into the next block.
     out, _ = earlier_blocks(F.pad(q, (0, 0, 1, 0)), keys, values, block=block)
     return F.pad(out, (0, 0, block - 1, 0))
 
@@ -198,8 +199,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Native sparse",
-    summary="Sum of three attention branches, each multiplied by a gate: one over block means, one over the "
-    "best-scoring blocks, and one over a local window.",
+    summary="Sum of three attention branches, each multiplied by a constant, its gate: one over block means, one over "
+    "the best-scoring blocks, and one over a local window.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",

@@ -64,7 +64,7 @@ def hashed(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams) -> l
 
 def found(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Return the pairs that a round finds, ``bool [..., n, n]``, given its buckets ``[..., n]`` and equal buckets."""
-    # If causal, each bucket is cut separately; otherwise the list sorted by (bucket, position) is cut.
+    # If causal, each bucket is cut into chunks separately; otherwise the list sorted by (bucket, position) is cut.
     place = same.tril(-1).sum(-1) if causal else lsh.order(lsh.order(bucket))  # [..., n]
     chunk = place // p.bucket_size
     behind = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # [..., n, n]
@@ -128,7 +128,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bo
     for start, stop, sizes in stretches(q.shape[-2], p, causal=causal):
         for bucket in hashed(q, stop, sizes, p):
             same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
-            # A token's place in its bucket, or in the list sorted by (bucket, position).
+            # If causal, a token's place in its bucket; otherwise its place in the list sorted by (bucket, position).
             place = same.tril(-1).sum(-1) if causal else bucket.argsort(stable=True).argsort()
             chunk = place // p.bucket_size
             back = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # 0: the same chunk, 1: the previous one

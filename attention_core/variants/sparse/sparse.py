@@ -1,4 +1,4 @@
-"""Sparse Transformer attention: nearby keys and regularly spaced ones.
+"""Sparse Transformer attention: each query attends to nearby keys and to regularly spaced ones.
 
 The paper has two patterns. ``strided`` allows the window ``|i - j| <= w`` and the distances divisible by r. ``fixed``
 allows the token's own block of r tokens and the last few columns of every block, the summary columns. A pair that both
@@ -37,7 +37,8 @@ class SparseParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens on each side of the query that it can attend to. Used only with the strided pattern.",
+        help="Number of tokens on each side of the query that the query can attend to. Used only with the strided "
+        "pattern.",
         budget=True,
     )
     stride: int = param(

@@ -42,7 +42,8 @@ def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
     if keys < GROUPED * k:
         found = logits.topk(min(k, keys), sorted=False)
         return found.values, found.indices
-    # The number of groups is about the number of keys in the k selected groups.
+    # ``each`` is the size of a group, ``width`` the number of groups. The work is smallest if there are about as many
+    # groups as keys in the k selected groups.
     each = math.isqrt(keys // k)
     width = keys // each
     inside, whole = logits[..., : each * width].unflatten(-1, (each, width)), range(0, each * width, width)
@@ -76,7 +77,7 @@ def selected(logits: Tensor, p: TopKParams) -> Tensor:
 
 def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """Return the pairs that stay, ``bool [..., n, n]``."""
-    # Rounded to half precision, many logits would equal the k-th.
+    # In float32, because many logits would equal the k-th if they were rounded to half precision.
     logits = scores(at_least_float32(q), at_least_float32(k))
     return selected(logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits, p)
 
@@ -109,7 +110,7 @@ def mix(q: Tensor, k: Tensor, v: Tensor, rows: Rows, p: TopKParams) -> Tensor:
     """Multiply these rows by v, ``[..., rows, d_v]``, using the selected values alone where that is less work."""
     if not one_by_one(rows.keys, p):
         return weigh(q, k, rows, p) @ v
-    # The (k + 1)-th logit shows whether any key ties with the k-th.
+    # One logit more than k is selected. If the smallest of them occurs twice, keys tie with the k-th, and all stay.
     logits, places = largest(rows.hide(q @ k.mT, -math.inf), p.k + 1)
     next_largest = logits.amin(-1, keepdim=True)
     dropped = logits <= next_largest
@@ -137,7 +138,8 @@ def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
     blocks = row_blocks(n, causal=causal)
     mixed = sum(rows.size * (p.k + 1 if one_by_one(rows.keys, p) else rows.keys) for rows in blocks)
-    # In addition to the scores: their softmax, or two copies of int64 positions while these are gathered.
+    # Numbers in memory in addition to a block's scores: their softmax, or two copies of the int64 positions of the
+    # selected keys while their values are gathered.
     extra = 5 * candidates(n, p.k + 1) if one_by_one(n, p) else n
     return Cost(
         multiply_adds=d * (pairs(n, causal=causal) + mixed),

@@ -1,7 +1,8 @@
 """Vertical and slash: all queries attend to the columns and diagonals to which the last queries give most weight.
 
-The softmax weights of the last queries select the columns and diagonals for all queries. This works when a complete
-prompt is read, but not in generation, where earlier queries must not depend on the end of the text.
+A column is one key for all queries; a diagonal holds all pairs at one distance. The softmax weights of the last queries
+select both for all queries. This works when a complete prompt is read, but not in generation, where earlier queries
+must not depend on the end of the text.
 """
 
 import torch
@@ -86,7 +87,7 @@ def weights(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Te
 def definition(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
     """Compute softmax over the columns and diagonals with most weight in the last rows, times v, ``[..., n, d_v]``."""
     n, distance = q.shape[-2], distances(q.shape[-2], q.device)  # i - j, [n, n]
-    last = scores(q, k).softmax(-1)[..., -p.judges :, :]  # P of the last m queries, [..., m, n]
+    last = scores(q, k).softmax(-1)[..., -p.judges :, :]  # weights of the last p.judges queries, [..., judges, n]
     on_column = last.sum(-2)  # [..., n]
     on_diagonal = torch.stack(
         [last.masked_fill(distance[-p.judges :] != apart, 0).sum((-2, -1)) for apart in range(1 - n, n)], -1

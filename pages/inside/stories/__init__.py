@@ -1,4 +1,7 @@
-"""Stories: the modules of this package, named by a variant's key, and ``generic`` for all other variants."""
+"""Stories: the step-by-step explanations of variants on the Inside page, one module per variant.
+
+A module has the variant's key as its name. The module ``generic`` explains all other variants.
+"""
 
 import importlib
 import pkgutil

@@ -1,4 +1,4 @@
-"""Story of block selection: block scores, the chosen blocks against the best blocks, and the missed mass."""
+"""Block selection, explained step by step on the Inside page: how blocks are scored and chosen, and what is missed."""
 
 from dataclasses import dataclass
 
@@ -197,8 +197,8 @@ def choice_sentence(asked: int, same: int, *, causal: bool) -> str:
     if not asked:
         return _("No other block is selected, so every query attends only to its own block.")
     text = _(
-        "**{same} of {asked}** selected blocks ({share:.0%}) are also among the blocks with the largest "
-        "softmax weight.",
+        "**{same}** of the {asked} selected blocks ({share:.0%}) are also among the blocks with the largest softmax "
+        "weight.",
         same=same,
         asked=asked,
         share=same / asked,

@@ -1,4 +1,7 @@
-"""Story of DeltaNet: overlapping keys, erasing before writing, and the write strength at which the state explodes."""
+"""DeltaNet, explained step by step on the Inside page.
+
+The steps show overlapping keys, erasing before writing, and the write strength at which the state explodes.
+"""
 
 import numpy as np
 import streamlit as st
@@ -42,8 +45,8 @@ def _overlaps(seen: Seen) -> Step:
     return Step(
         title=_("Key overlap"),
         mechanism=_(
-            "Before a token writes to the state, its key retrieves a share of each earlier write. The update "
-            "erases this share."
+            "The state is one matrix that stores past keys and values. Before a token is stored, its key retrieves a "
+            "share of what each earlier token stored. The update erases this share."
         ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
         if _by_channel(seen)
@@ -68,10 +71,10 @@ def overlap_sentence(found: np.ndarray) -> str:
         found: the overlap of every two tokens; empty if there is only one token.
     """
     if not found.size:
-        return _("There is only one token, so there are no earlier writes.")
+        return _("There is only one token, so no earlier token stored anything.")
     return _(
-        "On average, a key retrieves {mean:.0%} of an earlier write (in absolute value), and at most "
-        "{most:.0%}. Linear attention never erases earlier writes.",
+        "On average, a key retrieves {mean:.0%} of what an earlier token stored (in absolute value), and at most "
+        "{most:.0%}. Linear attention never erases what earlier tokens stored.",
         mean=abs(found).mean(),
         most=abs(found).max(),
     )
@@ -177,8 +180,8 @@ def _growth(seen: Seen) -> Step:
 
     return Step(
         mechanism=_(
-            "Each write multiplies the part of the state along the token's key by a factor λ. If λ is below −1, "
-            "the state can grow without bound."
+            "When a token is stored, the part of the state along its key is multiplied by a factor λ. If λ is below "
+            "−1, the state can grow without bound."
         ),
         formula=r"S_i = \alpha_i \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = \alpha_i \left(1 - \beta_i \lVert k_i \rVert^2\right)"
@@ -205,19 +208,20 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
     values = {"least": least, "most": most, "low": number(sizes.min()), "high": number(sizes[stable].max())}
     if exact:
         return _(
-            "The exact step keeps λ between 0 and 1 at every write rate η. For η from {least} to {most}, the "
-            "norm of the state is {low} to {high} times the mean length of the values.",
+            "The exact step keeps λ between 0 and 1 for every write rate η. For η from {least} to {most}, the norm of "
+            "the state is {low} to {high} times the mean length of the values.",
             **values,
         )
     if stable.all():
         return _(
-            "Up to β = {most}, λ is never below −1, so the state cannot diverge. The norm of the state is at "
-            "most {high} times the mean length of the values.",
+            "Up to a write strength of β = {most}, λ is never below −1, so the state cannot diverge. The norm of the "
+            "state is at most {high} times the mean length of the values.",
             **values,
         )
     return _(
-        "If β is {first} or more, λ is below −1 and the state can diverge. For smaller β, the norm of the state "
-        "is at most {high} times the mean length of the values. At β = {most}, it is {last} times this length.",
+        "If the write strength β is {first} or more, λ is below −1 and the state can diverge. For smaller β, the norm "
+        "of the state is at most {high} times the mean length of the values. At β = {most}, it is {last} times this "
+        "length.",
         **values,
         first=strengths[int(np.argmin(stable))],
         last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("more than 10³⁰⁸"),
@@ -241,18 +245,19 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     }
     if exact:
         return _(
-            "At η = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} times "
-            "the mean length of the values.",
+            "At the write rate η = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} "
+            "times the mean length of the values.",
             **values,
         )
     if values["low"] == values["high"]:
         return _(
-            "At β = {strength}, λ is {low}. The norm of the final state is {last} times the mean length of the values.",
+            "At the write strength β = {strength}, λ is {low}. The norm of the final state is {last} times the mean "
+            "length of the values.",
             **values,
         )
     return _(
-        "At β = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} times the "
-        "mean length of the values.",
+        "At the write strength β = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} "
+        "times the mean length of the values.",
         **values,
     )
 

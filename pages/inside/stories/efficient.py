@@ -1,4 +1,7 @@
-"""Story of efficient attention: what each feature gathers over the tokens, and how queries mix the features."""
+"""Efficient attention, explained step by step on the Inside page.
+
+The steps show what each feature gathers from the tokens, and how queries mix the features.
+"""
 
 import numpy as np
 
@@ -16,7 +19,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: the gathering map, the distributing map, their product, comparison with the reference."""
     ending = _("The rank of the matrix is at most {c}, the number of features.", c=seen.parts["gather"].shape[0])
     if seen.causal:
-        ending = ""  # The bound on the rank does not hold for a masked product.
+        ending = ""  # A causal mask can raise the rank of the product above the number of features.
     return _gather(seen), _distribute(seen), _product(seen), compare_with_reference(seen, ending)
 
 
@@ -26,8 +29,9 @@ def _gather(seen: Seen) -> Step:
     wide = perplexity(gather)
     sharpest = wide.argmin()
     message = _(
-        "The median map spreads its weight over the equivalent of {middle:.0f} equally weighted tokens out of "
-        "{n}. The narrowest map is feature {feature}. It gives {share:.0%} of its weight to “{token}”.",
+        "The weights in the median map are about as spread out as in a plain average of {middle:.0f} of the {n} "
+        "tokens. The narrowest map belongs to feature {feature}. This map gives {share:.0%} of its weight to "
+        "“{token}”.",
         n=n,
         middle=np.median(wide),
         feature=sharpest,

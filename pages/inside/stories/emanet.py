@@ -1,4 +1,4 @@
-"""Story of EMANet: tokens are assigned to bases in rounds of expectation maximisation; both maps give the matrix."""
+"""EMANet, explained step by step on the Inside page: rounds of soft clustering assign the tokens to a few bases."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The story of a variant without its own module: one step for each of its declared intermediates."""
+"""The explanation of a variant without its own module, on the Inside page: one step per intermediate result."""
 
 from functools import partial
 

@@ -1,4 +1,7 @@
-"""Story of linear attention: the feature map, its kernel, and the sum over keys that all queries share."""
+"""Linear attention, explained step by step on the Inside page.
+
+The steps show the feature map, its kernel, and the sum over keys that all queries share.
+"""
 
 import numpy as np
 import streamlit as st
@@ -150,8 +153,8 @@ def kernel_sentence(middle: float, heavy: float) -> str:
     """
     return paragraph(
         _(
-            "The median pair gets {middle:.2g}× its softmax weight. Among the {share:.0%} of pairs with the "
-            "most softmax weight, the median pair gets {heavy:.2g}×.",
+            "The median pair gets {middle:.2g}× its softmax weight. Among the {share:.0%} of pairs with the most "
+            "softmax weight, the median pair gets {heavy:.2g}× its softmax weight.",
             middle=middle,
             share=HEAVY,
             heavy=heavy,

@@ -1,4 +1,4 @@
-"""Story of Linformer: n keys and values are projected to m before the queries attend to them."""
+"""Linformer, explained step by step on the Inside page: queries attend to m mixtures of the n keys and values."""
 
 from dataclasses import replace
 from functools import partial
@@ -36,7 +36,8 @@ def _window(seen: Seen) -> Step:
     conv = seen.setting("projection") == "conv"
     shape = (
         _(
-            "The middle token of a window has up to {times:.1f}× as much weight as the tokens at its ends.",
+            "The middle token of a window has up to {times:.1f}× as much weight as the tokens at the ends of the "
+            "window.",
             times=heaviest.max(),
         )
         if conv
@@ -89,8 +90,9 @@ def _mix(seen: Seen) -> Step:
         shapes={"E": (m, n), "F": (m, n)},
         findings=paragraph(
             _(
-                "Each of **{m} keys** mixes all {n} tokens. Key 0 is the equivalent of {size:.0f} equally "
-                "weighted tokens. The token with the largest share in it is “{token}” ({share:+.2f}).",
+                "Each of the **{m} keys** is a weighted sum of all {n} tokens. In absolute value, the weights in key "
+                "0 are about as spread out as in a plain average of {size:.0f} tokens. The token with the largest "
+                "weight in key 0 is “{token}” ({share:+.2f}).",
                 m=m,
                 n=n,
                 size=provenance.effective_tokens(E)[0],

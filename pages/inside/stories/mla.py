@@ -1,4 +1,7 @@
-"""Story of latent attention: all heads' keys and values are compressed to few numbers, at some error."""
+"""Latent attention, explained step by step on the Inside page.
+
+The steps show how all heads' keys and values are compressed to few numbers, and at which error.
+"""
 
 import numpy as np
 
@@ -116,7 +119,8 @@ def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float)
     return paragraph(
         text,
         _(
-            "The smallest measured rank with an error of at most {near:.0%} over all heads is {enough}.",
+            "The smallest tested rank with an error of at most {near:.0%} is {enough}. This error is computed "
+            "over all heads together.",
             enough=enough,
             near=NEAR,
         ),
@@ -178,6 +182,9 @@ def cache_sentence(token: int, once: int, whole: int, n: int) -> str:
     if n < least:
         return paragraph(
             message,
-            _("This text is shorter than that. Real models learn the fixed part once and use it for all texts."),
+            _(
+                "This text has fewer tokens, so the cache is not smaller here. Real models learn the fixed numbers "
+                "once and use them for all texts."
+            ),
         )
     return message

@@ -1,4 +1,7 @@
-"""Story of Nyström attention: landmarks, three thin factors, and an inverse that is often better when inexact."""
+"""Nyström attention, explained step by step on the Inside page.
+
+The steps show landmarks, three thin factors, and the middle factor's inverse, which is often better when inexact.
+"""
 
 from collections.abc import Sequence
 
@@ -376,10 +379,10 @@ def _directions(seen: Seen, key: str) -> None:
 def inverted_sentence(done: int, m: int, iterations: int, least: float) -> str:
     """Return the sentence about how many of m directions are inverted, and the smallest singular value ``least``."""
     return _n(
-        "After {n} iteration, {done} of {m} directions are at least 90% inverted. The exact inverse inverts all "
-        "directions, even the one with the smallest singular value ({least}).",
-        "After {n} iterations, {done} of {m} directions are at least 90% inverted. The exact inverse inverts "
-        "all directions, even the one with the smallest singular value ({least}).",
+        "After {n} iteration, {done} of {m} singular directions of the middle factor are at least 90% inverted. The "
+        "exact inverse inverts all directions, even the one with the smallest singular value ({least}).",
+        "After {n} iterations, {done} of {m} singular directions of the middle factor are at least 90% inverted. The "
+        "exact inverse inverts all directions, even the one with the smallest singular value ({least}).",
         n=iterations,
         done=done,
         m=m,

@@ -1,4 +1,7 @@
-"""Story of Performer: random directions, their features, and how well features estimate the exponential."""
+"""Performer, explained step by step on the Inside page.
+
+The steps show random directions, their features, and how well the features estimate the exponential.
+"""
 
 from dataclasses import replace
 
@@ -96,7 +99,10 @@ def _directions(seen: Seen) -> Step:
 
     return Step(
         title=_("Directions"),
-        mechanism=_("Random directions are drawn. Each direction gives one or two features for every query and key."),
+        mechanism=_(
+            "Random vectors, called directions, are drawn. Each direction gives one or two features for every "
+            "query and key."
+        ),
         formula=(
             r"w_f \sim \mathcal{N}(0, I_d)"
             if seen.setting("row_norms") == "chi"
@@ -253,7 +259,8 @@ def _more_features(seen: Seen) -> Step:
                 )
                 for (kind, straight), each in found.items()
             ]
-            # Positive and hyperbolic features err equally where both fail. Dashes on top keep both curves visible.
+            # The curves of positive and hyperbolic features coincide where both have the same large error. The positive
+            # ones are drawn last and dashed, so that both stay visible.
             over = [
                 replace(curve, hollow=True, dash="dash" if straight else "dot")
                 for curve, (kind, straight) in zip(lines, found, strict=True)
@@ -324,8 +331,8 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
         ),
         _("The expected exponent is {expected}.", expected=number(-0.5, 1)) if row_norms == "chi" else "",
         _(
-            "With the most directions, the smallest error is {least} (**{best}** features). The error "
-            "of **trig** features is {trig}.",
+            "With the largest number of directions, the smallest error is {least} (**{best}** features). The error of "
+            "**trig** features is {trig}.",
             least=number(ends[best]),
             best=_(best[0]),
             trig=number(found["trig", True].middle[-1], 3),

@@ -1,4 +1,4 @@
-"""Story of pooled keys: neighbouring tokens share one key and one value."""
+"""Memory-compressed attention, explained step by step on the Inside page: neighbouring tokens share a key and value."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Story of Reformer: hash, sort, cut into chunks, and measure the missed pairs."""
+"""Reformer, explained step by step on the Inside page: hash, sort, cut into chunks, and count the missed pairs."""
 
 from collections.abc import Sequence
 
@@ -83,10 +83,10 @@ def _hash(seen: Seen, number: int) -> Step:
 def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) -> str:
     """Return the sentence about how many buckets a round fills, and the tokens of the fullest bucket."""
     return _n(
-        "In round {number}, {tokens} tokens fall into **{n} bucket**. The size of the largest bucket is "
+        "In hashing round {number}, {tokens} tokens fall into **{n} bucket**. The size of the largest bucket is "
         "{most}. It contains {names}.",
-        "In round {number}, {tokens} tokens fall into **{n} buckets**. The size of the largest bucket "
-        "is {most}. It contains {names}.",
+        "In hashing round {number}, {tokens} tokens fall into **{n} buckets**. The size of the largest bucket is "
+        "{most}. It contains {names}.",
         n=filled,
         number=number,
         tokens=n,
@@ -154,7 +154,12 @@ def _sort(seen: Seen, number: int) -> Step:
                 borders=set(np.flatnonzero(np.isin(order, marks)).tolist()),
             )
         )
-        st.caption(_("Tokens in sorted order. Small numbers: buckets. Vertical lines separate chunks."))
+        st.caption(
+            _(
+                "Tokens sorted by bucket. A small number marks a token's bucket where the bucket changes. "
+                "Vertical lines separate chunks."
+            )
+        )
 
     if not alike.any():
         words = _("No two of the {n} tokens are in the same bucket.", n=n)
@@ -247,9 +252,9 @@ def _cut(seen: Seen, number: int) -> Step:
         + (r" \cap \{ j < i \} \cap \{ b(j) = b(i) \}" if seen.causal else ""),
         shapes={"A": (n, n), r"\text{chunk}": (min(size, n),)},
         findings=_(
-            "Round {number} allows **{bucket:,}** pairs within a bucket and {chunk:,} pairs from different "
-            "buckets. Another {missed:,} pairs within a bucket are not allowed in any round. All rounds "
-            "together allow {share:.1%} of {possible:,} pairs.",
+            "Hashing round {number} allows **{bucket:,}** pairs within a bucket and {chunk:,} pairs from different "
+            "buckets. Another {missed:,} pairs within a bucket are not allowed in any round. All rounds together "
+            "allow {share:.1%} of {possible:,} pairs.",
             number=number + 1,
             bucket=counts["bucket"],
             chunk=counts["chunk"],
@@ -314,14 +319,14 @@ def _missed(seen: Seen) -> Step:
                 weight=full[i, j],
             ),
             _(
-                "{together:,} missed pairs are in the same bucket in some round. These pairs hold "
-                "{part:.1%} of the weight.",
+                "{together:,} missed pairs are in the same bucket in at least one round. {part:.1%} of the weight "
+                "falls on these pairs.",
                 together=together.sum(),
                 part=full[together].sum() / n,
             ),
         )
     return Step(
-        mechanism=_("The weight on pairs that no round allows is lost."),
+        mechanism=_("The weight on pairs that are not allowed in any hashing round is lost."),
         formula=r"\text{missed} = \frac1n \sum_i \sum_{j \notin P_i} \operatorname{softmax}_{j \ne i}"
         r"\!\left(\frac{q_i^\top q_j}{\lVert q_j \rVert}\right)",
         shapes={"S": (n, n)},

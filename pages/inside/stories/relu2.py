@@ -1,4 +1,7 @@
-"""Story of squared ReLU: logits, their squares, normalizers, and the gated attention unit it comes from."""
+"""Squared ReLU, explained step by step on the Inside page.
+
+The steps show logits, their squares, normalisers, and the gated attention unit that squared ReLU comes from.
+"""
 
 import numpy as np
 import streamlit as st

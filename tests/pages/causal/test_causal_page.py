@@ -90,7 +90,7 @@ def test_links_carry_the_views_and_refuse_what_does_not_fit():
     at = visit("causal", {"c_view": "algorithms", "c_size": "7", "c_form": "softmax", "c_cost": "time"})
     assert not at.exception
     assert [at.session_state[name] for name in ("c_size", "c_form")] == [16, "linear"]
-    assert "c_size is “16”, not “7”: it takes 8, 16, 32, 64; c_form is “linear”, not “softmax”" in at.warning[0].value
+    assert "c_size is “16”, not “7” (allowed: 8, 16, 32, 64); c_form is “linear”, not “softmax”" in at.warning[0].value
     assert "Unknown on this page: “c\\_cost”." in at.warning[0].value, "times are no longer measured"
 
 

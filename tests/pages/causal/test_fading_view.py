@@ -24,7 +24,7 @@ def line(name, law="", *, n=40, token=2, decay=None):
 
 LINEAR, HALF = line("Linear", "power"), line("Half", "factor", decay=0.5)
 LABELS = tuple(f"t_{i}" for i in range(40))
-LAW = "With linear attention, the weight of this token in row i falls as i to the power −1.00"
+LAW = "With linear attention, the weight of this token in row i is approximately proportional to i to the power −1.00"
 
 
 def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
@@ -165,4 +165,4 @@ def test_a_gate_that_never_moves_is_called_a_fixed_decay():
     moving = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.9, 0.4]))
     told = gates.sentence(moving, rule, 2, ("a", "b", "c_"))
     assert "keeps 40.0% to 90.0% of the state. It keeps the smallest share at token 2 “c\\_”." in told
-    assert "On average, the state decays as with a fixed γ of 0.6." in told
+    assert "On average, the state decays as quickly as with a fixed γ of 0.6." in told

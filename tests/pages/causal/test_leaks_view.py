@@ -76,7 +76,7 @@ def test_reasons_are_those_of_the_variants_that_cannot_be_causal():
 def test_the_notes_say_what_is_cut_and_whose_outputs_they_are(shown, n, every_head):
     told = notes(shown, n, every_head=every_head)
     assert ("The outputs of all heads are concatenated." in told) == every_head
-    assert (f"Only the first 24 of {n} tokens are replaced." in told) == (n > shown)
+    assert (f"Only the first 24 of {n} tokens are replaced by random vectors, one at a time." in told) == (n > shown)
     assert told.startswith("Cells left of the diagonal are earlier outputs, so a change there is a leak.")
 
 
@@ -122,7 +122,7 @@ def test_strips_and_maps_hold_the_cores_numbers(open_view, record):
 
 def test_a_long_input_is_cut_and_says_so(open_view):
     at = open_view("leak", variants=chosen("softmax", "linear"), n=300, d=2)
-    assert any("Only the first 256 of 300 tokens" in c.value for c in at.caption)
+    assert any("Only the first 256 of 300 tokens are replaced" in c.value for c in at.caption)
     assert not any("Only the first" in c.value for c in open_view("leak", variants=chosen("softmax")).caption)
 
 

@@ -61,7 +61,7 @@ def weights(fades=0.0, erases=None, along=False):
     ],
 )
 def test_how_much_fades_is_told_as_one_share_or_by_channel(fades, told):
-    ending = "The token writes a change of norm 2. The norm of the state, ‖S‖, goes from 2 to 4."
+    ending = "The token adds a matrix of norm 2 to the state. The norm of the state, ‖S‖, changes from 2 to 4."
     assert change(weights(fades), 2) == f"{told} {ending}"
 
 
@@ -70,7 +70,7 @@ def test_what_is_taken_back_is_told_where_the_rule_takes_back():
     assert change(weights(0.25, erases=1.5), 2) == (
         "At this token, **25%** of the previous state decays. The token erases **150%** of the value that its key "
         "retrieves (a change of norm 0.50). "
-        "The token writes a change of norm 2. The norm of the state, ‖S‖, goes from 2 to 4."
+        "The token adds a matrix of norm 2 to the state. The norm of the state, ‖S‖, changes from 2 to 4."
     )
     assert "The token erases **150%** of the value that its direction w retrieves (a change of norm 0.50)." in change(
         weights(0.25, 1.5, along=True), 2
@@ -78,7 +78,7 @@ def test_what_is_taken_back_is_told_where_the_rule_takes_back():
 
 
 def test_before_the_first_token_nothing_is_there_and_a_running_sum_only_adds():
-    assert change(weights(0.25, erases=1.0), 0) == ("The first token writes a change of norm 0.50 into an empty state.")
+    assert change(weights(0.25, erases=1.0), 0) == ("The first token adds a matrix of norm 0.50 to an empty state.")
     assert change(grown(), 1) == ""
 
 

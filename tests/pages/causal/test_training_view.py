@@ -26,7 +26,8 @@ def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
     [n] = memory[pays]
     assert n == pytest.approx(64, rel=0.2)
     assert (
-        f"than the explicit matrix for more than **{pays.rpartition('above ')[2]}** tokens. For comparison, d² is 64."
+        f"than the explicit matrix for more than **{pays.rpartition('above ')[2]}** tokens. "
+        "With d features and values of size d, cumsum would take less memory for more than about d² = 64 tokens."
         in spoken(at)
     )
     assert set(work) >= {"chunked", "recurrent", "cumsum", "explicit matrix"}
@@ -51,7 +52,7 @@ def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_vie
     at = open_view(
         "algorithms", c_size=16, c_form="cosine", variants=(ac.get("softmax"), ac.get("performer", features=8))
     )
-    assert "d² is 256" in spoken(at)
+    assert "d² = 256" in spoken(at)
     assert "For **Cosine**," in spoken(at)
     assert "**Performer · features 8**" in next(c.value for c in at.caption if "no cumsum form" in c.value)
     [pays] = [found for name, found in points(at, MEMORY).items() if name.startswith("cumsum is lower")]
@@ -114,11 +115,13 @@ def test_the_sentence_says_on_how_many_tokens_answers_agree_and_how_well(n, word
 def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
     assert sentence(24, [*AGREED, *counts(*PAYS)], "Linear_2").endswith(
         "For **Linear\\_2**, storing all states (cumsum) takes less memory than the explicit matrix for more than "
-        "**n ≈ 32** tokens. For comparison, d² is 64."
+        "**n ≈ 32** tokens. "
+        "With d features and values of size d, cumsum would take less memory for more than about d² = 64 tokens."
     )
     assert sentence(24, [*AGREED, *counts(*NEVER)], "Linear").endswith(
         "For **Linear**, storing all states (cumsum) takes more memory than the explicit matrix up to n = 32 "
-        "tokens. For comparison, d² is 64."
+        "tokens. "
+        "With d features and values of size d, cumsum would take less memory for more than about d² = 64 tokens."
     )
 
 
@@ -162,7 +165,7 @@ APART = [
     DifferenceRow(dtype=dtype, gradient=letter, way=STATES, difference=difference)
     for dtype, letter, difference in (("float32", "q", 2e-7), ("float32", "k", 3e-6), ("float64", "q", 1e-3))
 ]
-DIFFER = "The gradients differ by at most 3 × 10⁻⁶ of the largest gradient."
+DIFFER = "The gradients from running sums and from autograd differ by at most 3 × 10⁻⁶ of the largest gradient."
 
 
 def test_the_sentence_reports_the_longest_length_up_to_512():

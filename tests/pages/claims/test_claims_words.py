@@ -26,9 +26,9 @@ FOUND = Outcome(
     numbers={"two": 100.0, "one": 12.34, "local": 40.0, "atrous": 50.0, "keys": 30.0},
     rows=(two_layers.ReachRow(stack="local twice", layers=1, head=0, share=12.5, keys=30.0),),
 )
-BOTH_LAYERS = "pairs connected by a local layer and an atrous layer"
-GROWTH = "growth exponent of row sums, median over heads"
-CORRELATION = "rank correlation of output error and loss of copying"
+BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
+GROWTH = "exponent of the growth of row sums with n, median over heads"
+CORRELATION = "rank correlation between the output error and the loss of copying"
 UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 
 
@@ -89,7 +89,8 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
         (
             "second_order_blocks",
             {"wins": 80.0, "loses": 10.0},
-            "heads where second-order scores find more weight than mean keys: 5 percentage points above the bound 75%",
+            "share of heads where second-order scores find more weight than mean keys: 5 percentage points above the "
+            "bound 75%",
         ),
         ("relu2_normaliser", {"exponent": 0.78}, f"{GROWTH}: 0.12 below the bound 0.9"),
         ("relu2_normaliser", {"exponent": 1.02}, f"{GROWTH}: 0.12 above the bound 0.9"),
@@ -101,13 +102,13 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
         (
             "one_layer",
             {"worst": 1.0, "lost": 10.5},
-            "share of the gain from copying that is lost, one layer, worst replacement: 0.50 percentage points above "
-            "the bound 10%",
+            "share of the gain from copying that is lost with the worst replacement in one middle layer: 0.50 "
+            "percentage points above the bound 10%",
         ),
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.5, "uniform": 0.5625},
-            "error of the matrix with 1 + cos, median over heads: 0.062 below the bound 0.562",
+            "error of the attention matrix with the kernel 1 + cos, median over heads: 0.062 below the bound 0.562",
         ),
     ],
 )
@@ -248,7 +249,7 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
     known = claims.claim("two_layers")
     assert found[:3] == [str(known.number), known.statement, "holds"]
     assert found[3] == words.plain_finding(FOUND)
-    assert found[4].startswith(f"{BOTH_LAYERS}: 100%; pairs connected by a local layer alone: 12.3%; ")
+    assert found[4].startswith(f"{BOTH_LAYERS}: 100%; share of token pairs connected by a local layer alone: 12.3%; ")
     assert found[5:] == [
         "Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "
         "claim holds if the two layers connect 100% of all pairs of tokens. It holds partly if they connect at least "

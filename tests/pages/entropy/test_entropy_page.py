@@ -366,7 +366,7 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     steep, alike = (np.polyfit(np.log(x), line, 1)[0] for line in (y, list(points(at)["uniform attention"].values())))
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
-    share = f"its slope is {percent(steep / alike)} of that of uniform attention."
+    share = f"its slope is {percent(steep / alike)} of the slope of uniform attention."
     assert f"{unit}, or from {few} to {many} effective keys: {share}" in spoken(at)
 
 

@@ -32,11 +32,11 @@ def test_a_rising_entropy_is_compared_with_uniform_attention():
     half = line(n16=1.0, n256=1.0 + math.log(16) / 2)
     assert growth.sentence(half, None, **NATS) == (
         "From 16 to 256 tokens, **softmax**'s entropy rises from 1.00 to 2.39 nats, or from 2.7 to 11 effective keys: "
-        "its slope is 50% of that of uniform attention."
+        "its slope is 50% of the slope of uniform attention."
     )
     quarter = line(n16=1.0, n256=1.0 + math.log(16) / 4)
     assert growth.sentence(half, quarter, **NATS).endswith(
-        ": its slope is 50% of that of uniform attention (25% with log n scaling)."
+        ": its slope is 50% of the slope of uniform attention (25% with log n scaling)."
     )
 
 
@@ -44,7 +44,7 @@ def test_a_falling_entropy_has_a_negative_slope():
     falls, quarter = line(n16=2.0, n256=2.0 - math.log(16) / 5), line(n16=1.0, n256=1.0 + math.log(16) / 4)
     assert growth.sentence(falls, None, **NATS) == (
         "From 16 to 256 tokens, **softmax**'s entropy falls from 2.00 to 1.45 nats, or from 7.4 to 4.2 effective keys: "
-        "its slope is \N{MINUS SIGN}20% of that of uniform attention."
+        "its slope is \N{MINUS SIGN}20% of the slope of uniform attention."
     )
     assert growth.sentence(falls, quarter, **NATS).endswith("uniform attention (25% with log n scaling).")
     assert "falls" not in growth.sentence(line(n16=2.0, n256=2.0), None, **NATS)
@@ -54,7 +54,7 @@ def test_a_slope_is_the_same_in_bits():
     bits = line(**{n: h / math.log(2) for n, h in FLAT.items()})
     words = growth.sentence(bits, bits, "bits", per_nat=1 / math.log(2), causal=False)
     assert words.endswith(
-        "rises from 4.00 to 8.00 bits, or from 16 to 256 effective keys: its slope is 100% of that of "
+        "rises from 4.00 to 8.00 bits, or from 16 to 256 effective keys: its slope is 100% of the slope of "
         "uniform attention (100% with log n scaling)."
     )
 
@@ -81,8 +81,8 @@ def test_lengths_too_close_to_each_other_give_no_slope():
         "From 3 to 7 tokens, **softmax**'s entropy rises from 0.50 to 0.75 nats, or from 1.6 to 2.1 effective keys. "
         "These lengths are too few or too close together to measure a slope. Use a longer input."
     )
-    assert "of that of uniform attention" in growth.sentence(line(n3=0.5, n5=0.6, n12=0.75), None, **NATS)
-    assert "of that of uniform attention" not in growth.sentence(line(n3=0.5, n12=0.75), None, **NATS)
+    assert "of the slope of uniform attention" in growth.sentence(line(n3=0.5, n5=0.6, n12=0.75), None, **NATS)
+    assert "of the slope of uniform attention" not in growth.sentence(line(n3=0.5, n12=0.75), None, **NATS)
 
 
 def test_a_curve_that_bends_is_said_to_bend_with_its_slope_over_the_last_lengths():
@@ -94,7 +94,7 @@ def test_a_curve_that_bends_is_said_to_bend_with_its_slope_over_the_last_lengths
 
     assert "bends" not in growth.sentence(curve(0.25), None, **NATS)
     told = growth.sentence(curve(0.9), None, **NATS)
-    assert told.endswith("The curve bends: from 64 to 512 tokens, its slope is 90% of that of uniform attention.")
+    assert told.endswith("The curve bends: from 64 to 512 tokens, its slope is 90% of the slope of uniform attention.")
 
 
 def power(exponent):

@@ -85,14 +85,13 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     question = asked("local", "linear", "topk")
     found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     assert words.against_budget(question, found) == (
-        "Compared with softmax, these settings have an error of at most 0.4, half that of the mean-of-values baseline: "
-        "**Local · window "
-        "8**. Linear, Top-k do not reach this error."
+        "Compared with softmax, these settings have an error of at most 0.4, half the error of the "
+        "mean-of-values baseline: **Local · window 8**. Linear, Top-k do not reach this error."
     )
     assert words.against_budget(question, found[:5]).endswith("Linear does not reach this error.")
     assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("baseline: **Local · window 8**.")
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
-        "Compared with softmax, no setting reduces the error to 0.4, half that of the mean-of-values baseline."
+        "Compared with softmax, no setting reduces the error to 0.4, half the error of the mean-of-values baseline."
     )
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
 
@@ -220,10 +219,10 @@ def test_lines_above_the_axis_are_named_with_their_largest_error():
     [
         (
             (16384, 8192),
-            " Within ¼ of softmax's cost, the closest variant is Local · window 4 (error 0.2). "
-            "Within ⅛, it is Local · window 8 (error 0.3).",
+            " With at most ¼ of softmax's cost, the closest variant is Local · window 4 (error 0.2). "
+            "With at most ⅛ of softmax's cost, it is Local · window 8 (error 0.3).",
         ),
-        ((16384, 8193), " Within ¼ of softmax's cost, the closest variant is Local · window 4 (error 0.2)."),
+        ((16384, 8193), " With at most ¼ of softmax's cost, the closest variant is Local · window 4 (error 0.2)."),
         ((16385, 16385), " for the mean-of-values baseline."),
     ],
 )

@@ -21,7 +21,7 @@ def test_pools_and_weights_are_those_of_the_formula():
     left = softmax(q @ means.T / 8**0.5)
     i, r = np.unravel_index(left.argmax(), left.shape)
     at = open_step(ac.get("pooled"), 1)
-    assert said(at, r"(\d+) tokens become \*\*(\d+) keys.*equivalent of ([\d.]+)") == (24, 6, 4)
+    assert said(at, r"(\d+) tokens become \*\*(\d+) keys.*plain average of ([\d.]+)") == (24, 6, 4)
     assert drawn_words(at).count('<div style="flex:4 1 0') == 6
     at = open_step(ac.get("pooled"), 2, again=at)
     exact = softmax(q @ k.T / 8**0.5)[i, 4 * r : 4 * r + 4].sum()
@@ -62,7 +62,10 @@ def test_a_leak_names_its_tokens_and_counts_the_future():
         at, r"pool of tokens (\d+) to (\d+), query \*\*“t(\d+)”\*\* .* from \*\*“t(\d+)”\*\*, which comes (\d+) tokens"
     )
     assert (first % 4, last - first, query, token, distance) == (0, 3, first, last, 3)
-    assert said(at, r"an average of (\d+)% .* it is (\d+)%") == (round(100 * np.mean(ahead)), round(100 * max(ahead)))
+    assert said(at, r"an average of (\d+)% .* this share is (\d+)%") == (
+        round(100 * np.mean(ahead)),
+        round(100 * max(ahead)),
+    )
     assert said(at, r"nothing leaks, but (\d+) of (\d+) queries have no key left") == (3, 24)
     assert "The causal form uses this mask" in " ".join(m.value for m in at.markdown)
     at = open_step(ac.get("pooled", stride=1), 4, again=at)
@@ -169,4 +172,7 @@ def test_linformers_window_is_flat_or_a_triangle(projection):
     if projection == "conv":
         P = given.parts["provenance"]
         times = max(row.max() / row[row > 0].min() for row in P)
-        assert f"The middle token of a window has up to {times:.1f}× as much weight as the tokens at its ends." in told
+        assert (
+            f"The middle token of a window has up to {times:.1f}× as much weight as the tokens at the ends of the "
+            "window."
+        ) in told

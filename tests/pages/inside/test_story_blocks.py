@@ -23,7 +23,7 @@ def test_the_story_tells_the_choices_of_the_sentence_on_screen():
     score[np.arange(24), own] = -np.inf
     chosen, best = score.argmax(-1), np.where(np.arange(5) == own[:, None], -1, mass).argmax(-1)
     at = open_step(FIVE, 2)
-    assert said(at, r"\*\*(\d+) of (\d+)\*\* selected blocks") == ((chosen == best).sum(), 24)
+    assert said(at, r"\*\*(\d+)\*\* of the (\d+) selected blocks") == ((chosen == best).sum(), 24)
     i = np.arange(24)
     lost = mass[i, best] - mass[i, chosen]
     query = np.flatnonzero(lost == lost.max())[-1]
@@ -66,7 +66,7 @@ def test_what_is_said_where_nothing_is_to_choose_from():
         == "No other block is selected, so every query attends only to its own block."
     )
     assert "before the query's own block" not in choice_sentence(4, 1, causal=False)
-    assert choice_sentence(4, 1, causal=False).startswith("**1 of 4** selected blocks (25%) are also")
+    assert choice_sentence(4, 1, causal=False).startswith("**1** of the 4 selected blocks (25%) are also")
     assert "before the query's own block" in choice_sentence(4, 1, causal=True)
 
 

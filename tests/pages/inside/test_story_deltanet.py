@@ -17,10 +17,11 @@ def sentences(attention, **given):
 
 
 def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
-    assert "a key retrieves 25% of an earlier write (in absolute value), and at most 40%." in overlap_sentence(
-        np.array([-0.4, 0.1])
+    assert (
+        "a key retrieves 25% of what an earlier token stored (in absolute value), and at most 40%."
+        in overlap_sentence(np.array([-0.4, 0.1]))
     )
-    assert overlap_sentence(np.array([])) == "There is only one token, so there are no earlier writes."
+    assert overlap_sentence(np.array([])) == "There is only one token, so no earlier token stored anything."
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_what_is_written_is_least_where_the_key_reads_the_value_already():
 
 def test_unit_keys_explode_beyond_a_strength_of_two():
     told = growth_sentence(STRENGTHS, np.where(UNIT < -1, 5e6, 3.0), UNIT, exact=False)
-    assert "If β is 2.1 or more, λ is below −1" in told
+    assert "If the write strength β is 2.1 or more, λ is below −1" in told
     assert "at most 3 times the mean length of the values. At β = 3.0, it is 5" in told
     beyond = np.where(UNIT < -1, np.inf, 3.0)
     assert "more than 10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
@@ -50,19 +51,19 @@ def test_unit_keys_explode_beyond_a_strength_of_two():
 
 def test_a_state_that_fades_fast_enough_cannot_explode():
     told = growth_sentence(STRENGTHS, np.linspace(1, 7, 30), 0.5 * UNIT, exact=False)
-    assert "Up to β = 3.0, λ is never below −1" in told
+    assert "Up to a write strength of β = 3.0, λ is never below −1" in told
     assert "at most 7 times" in told
     [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.3)))
     assert "cannot diverge" in growth.findings
     assert r"\alpha" in growth.formula
     [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.9)))
-    assert "If β is 2.2 or more, λ is below −1" in growth.findings  # 0.9 (1 - 2.2) = -1.08
+    assert "If the write strength β is 2.2 or more, λ is below −1" in growth.findings  # 0.9 (1 - 2.2) = -1.08
 
 
 def test_the_exact_step_is_said_to_hold_at_every_rate():
     told = growth_sentence(STRENGTHS, np.linspace(2, 4, 30), np.zeros(30), exact=True)
     assert "For η from 0.1 to 3.0, the norm of the state is 2 to 4 times" in told
-    assert "between 0 and 1 at every write rate" in told
+    assert "between 0 and 1 for every write rate" in told
 
 
 @pytest.mark.parametrize(("attention", "fades"), [("deltanet", False), ("gated_deltanet", True)])
@@ -81,21 +82,21 @@ def test_the_share_of_negative_weights_is_that_of_the_pairs_that_may_look():
 def test_what_is_tried_is_told_with_its_range_and_where_it_ends():
     told = tried_sentence(2.5, np.array([-1.5, -1.2]), np.array([1.0, 7.0]), exact=False)
     assert told == (
-        "At β = 2.5, λ lies between −1.5 and −1.2. "
+        "At the write strength β = 2.5, λ lies between −1.5 and −1.2. "
         "The norm of the final state is 7 times the mean length of the values."
     )
     assert tried_sentence(2.5, np.array([-1.5, -1.5]), np.array([7.0]), exact=False).startswith(
-        "At β = 2.5, λ is −1.5. The"
+        "At the write strength β = 2.5, λ is −1.5. The"
     )
     assert "more than 10³⁰⁸ times" in tried_sentence(3.0, np.array([-2.0]), np.array([np.inf]), exact=False)
-    assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("At η = 2.5, ")
+    assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("At the write rate η = 2.5, ")
 
 
 def test_a_strength_is_tried_beyond_what_the_variant_allows():
     at = open_step(ac.get("deltanet"), 4)
     at.select_slider(key="i_write").set_value(30).run()
     assert not at.exception
-    assert any("At β = 3.0, λ is −2" in words.value for words in at.markdown)
+    assert any("At the write strength β = 3.0, λ is −2" in words.value for words in at.markdown)
 
 
 def test_channels_that_fade_each_by_itself_have_no_one_eigenvalue():

@@ -88,7 +88,7 @@ def test_the_normaliser_is_one_product_per_query():
 def test_a_kernel_is_flatter_where_the_heaviest_lose_most(middle, heavy, flatter):
     told = kernel_sentence(middle, heavy)
     assert told.startswith(f"The median pair gets {middle:.2g}× its softmax weight. Among the 5% of pairs")
-    assert f" {heavy:.2g}×." in told
+    assert f" {heavy:.2g}× its softmax weight." in told
     assert ("The kernel is flatter than the exponential." in told) == flatter
     assert ("not flatter than the exponential" in told) != flatter
 

@@ -34,7 +34,7 @@ def test_the_error_of_a_rank_is_this_heads_and_the_full_one_loses_nothing():
 
 def test_the_smallest_rank_measured_that_would_do_is_named():
     told = rank_sentence(np.array([1, 4, 8]), np.array([0.5, 0.1, 0.0]), 1, 0.4)
-    assert "The smallest measured rank with an error of at most 10% over all heads is 4." in told
+    assert "The smallest tested rank with an error of at most 10% is 4." in told
 
 
 def test_zeros_lose_nothing():
@@ -48,5 +48,5 @@ def test_what_latents_save_depends_on_the_length():
     )
     short, long = cache_sentence(8, 128, 32, 5), cache_sentence(8, 128, 32, 6)
     assert "only for texts of 6 tokens or more." in short
-    assert short.endswith("use it for all texts.")
+    assert short.endswith("use them for all texts.")
     assert long.endswith("only for texts of 6 tokens or more.")

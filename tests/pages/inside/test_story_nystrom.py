@@ -87,8 +87,14 @@ def test_landmarks_forget_what_varies_within_them(method):
 
 
 def test_one_iteration_is_singular():
-    assert "After 1 iteration, 2 of 6 directions are at least 90% inverted." in inverted_sentence(2, 6, 1, 0.5)
-    assert "After 2 iterations, 2 of 6 directions are at least 90% inverted." in inverted_sentence(2, 6, 2, 0.5)
+    assert (
+        "After 1 iteration, 2 of 6 singular directions of the middle factor are at least 90% inverted."
+        in inverted_sentence(2, 6, 1, 0.5)
+    )
+    assert (
+        "After 2 iterations, 2 of 6 singular directions of the middle factor are at least 90% inverted."
+        in inverted_sentence(2, 6, 2, 0.5)
+    )
 
 
 @pytest.mark.parametrize(

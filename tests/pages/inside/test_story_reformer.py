@@ -28,7 +28,9 @@ def test_the_hash_and_its_order_follow_the_round_picked():
         at.selectbox(key="hash_round").set_value(number).run()
         assert at.session_state["hash_round"] == number
         buckets = parts["buckets"][number]
-        told = said(at, r"In round (\d+), (\d+) tokens fall into \*\*(\d+) buckets\*\*. The size of .* is (\d+)")
+        told = said(
+            at, r"In hashing round (\d+), (\d+) tokens fall into \*\*(\d+) buckets\*\*. The size of .* is (\d+)"
+        )
         assert told == (number + 1, 24, len(set(buckets)), np.bincount(buckets).max())
     assert "2" in at.query_params["hash_round"]
     at = open_step(REFORMER, 2, again=at)
@@ -106,7 +108,8 @@ def test_nothing_is_missed_where_every_pair_is_allowed():
 def test_one_bucket_is_singular():
     assert (
         filled_sentence(1, 2, 1, ["a", "b"])
-        == "In round 1, 2 tokens fall into **1 bucket**. The size of the largest bucket is 2. It contains “a”, “b”."
+        == "In hashing round 1, 2 tokens fall into **1 bucket**. The size of the largest bucket is 2. "
+        "It contains “a”, “b”."
     )
     assert "into **2 buckets**. The size of the largest bucket is 1. It contains “a”." in filled_sentence(
         1, 2, 2, ["a"]

@@ -81,7 +81,7 @@ def test_a_preset_and_the_layers_make_the_stack():
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
-    assert "It never connects all pairs, even if the stack is repeated." in spoken(at)
+    assert "It never connects all pairs, however often the stack is repeated." in spoken(at)
     at.button(key="reach.layer.0").click().run()
     assert not at.exception
     assert any("stack is empty" in i.value for i in at.info)
@@ -179,7 +179,7 @@ def test_what_is_said_of_the_patterns_is_the_cores():
     assert atrous < local
     assert (
         f"Sparsest: **{label(variants[2])}**, {atrous / 300:.1%} of pairs. "
-        f"Never connects all pairs alone: **{label(variants[2])}**."
+        f"Variants that never connect all pairs by themselves: **{label(variants[2])}**."
     ) in spoken(at)
     panels = board(at, "masks.board")[1]
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {

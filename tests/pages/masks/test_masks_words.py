@@ -56,9 +56,9 @@ def test_a_pattern_alone_is_not_called_the_sparsest():
 
 def test_patterns_that_never_connect_all_pairs_are_named():
     one = seen(drawn(local=pattern(1.0), sink=pattern(2.0), atrous=pattern(9.0, diameter=None)))
-    assert one.endswith(f"Never connects all pairs alone: **{name('atrous')}**.")
+    assert one.endswith(f"Variants that never connect all pairs by themselves: **{name('atrous')}**.")
     both = seen(drawn(local=pattern(1.0, diameter=None), atrous=pattern(9.0, diameter=None)))
-    assert both.endswith(f"Never connects all pairs alone: **{name('local')}, {name('atrous')}**.")
+    assert both.endswith(f"Variants that never connect all pairs by themselves: **{name('local')}, {name('atrous')}**.")
     assert "Never" not in seen(drawn(local=pattern(1.0, diameter=1)))
 
 
@@ -85,8 +85,8 @@ def test_layers_that_cannot_be_causal_are_named_once():
         (
             2,
             None,
-            "After 2 layers, the stack **A → B** connects 62.5% of pairs. It never connects all pairs, even if the "
-            "stack is repeated.",
+            "After 2 layers, the stack **A → B** connects 62.5% of pairs. It never connects all pairs, however often "
+            "the stack is repeated.",
         ),
     ],
 )

@@ -130,14 +130,12 @@ def test_only_what_shares_a_reference_is_ranked():
 
 def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
     local, relu2, trig = (ac.get("local", window=2), ac.get("relu2"), ac.get("performer", kind="trig", features=8))
-    assert "of a row's weight on average falls on different keys than with softmax" in in_one_sentence(
-        local, found(local)
-    )
+    assert "of a row's weight on different keys from softmax" in in_one_sentence(local, found(local))
     for attention in (relu2, trig):
         words, numbers = in_one_sentence(attention, found(attention)), found(attention)
         assert f"compared with softmax: {numbers.passport.relative_error:.0%}." in words
         assert f"Output error: {numbers.output_error:.0%} (" in words
-        assert "falls on different keys" not in words
+        assert "row's weight on different keys" not in words
         assert ("of the sum of absolute weights" in words) == (attention is trig)
     assert "equally weighted keys" in in_one_sentence(ac.get("softmax"), found(ac.get("softmax")))
 
@@ -220,13 +218,10 @@ def test_one_variant_is_told_with_its_numbers():
         "The rows of **Softmax** have a mean entropy of 2.00 nats, the same as for 7.4 equally weighted keys."
     )
     assert in_one_sentence(*measured("local", total_variation=0.4, **WHOLE)) == (
-        "With **Local · window 16**, 40% of a row's weight on average falls on different keys than with softmax. "
+        "On average, **Local · window 16** places 40% of a row's weight on different keys from softmax. "
         "Output error: 25% (averaging all values would give 75%)."
     )
-    for share, words in (
-        (0.004, "gives the same weights as softmax."),
-        (0.006, ", 1% of a row's weight on average falls"),
-    ):
+    for share, words in ((0.004, "gives the same weights as softmax."), (0.006, " places 1% of a row's weight on")):
         assert words in in_one_sentence(*measured("local", total_variation=share, **WHOLE))
     in_norms = (
         "Matrix error of **Local · window 16** compared with softmax: 40%. Output error: 25% (averaging all values "
@@ -271,10 +266,10 @@ def test_what_was_lost_and_gained_is_told_where_there_is_any():
     assert changed(lost, gained, LABELS, "softmax") == both
     assert changed(lost, [], LABELS, "softmax") == "largest changes: “cat” −0.21"
     assert changed([], gained, LABELS, "softmax") == "largest changes: “the” +0.04, “the (2)” +0.03"
-    assert changed([], [], LABELS, "softmax") == "every weight is within 0.005 of the weight in softmax"
+    assert changed([], [], LABELS, "softmax") == "every weight is within 0.005 of its value in softmax"
     assert changed(lost, gained, LABELS, "shared-QK softmax") == f"{both} (compared with shared-QK softmax)"
     assert changed([], [], LABELS, "shared-QK softmax") == (
-        "every weight is within 0.005 of the weight in shared-QK softmax"
+        "every weight is within 0.005 of its value in shared-QK softmax"
     )
 
 

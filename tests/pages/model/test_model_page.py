@@ -187,7 +187,10 @@ def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
     assert not at.exception
     assert len(charts(at)) == 3
     assert sorted(points(at, 0)["Local · window"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
-    assert "**Local**: perplexity is preserved at no tested value of window. Copying is preserved at no" in spoken(at)
+    assert (
+        "**Local**: no tested value of window preserves the perplexity. No tested value of window preserves copying."
+        in spoken(at)
+    )
     assert not open_model(m_view="budget", m_words=("linear",)).exception
 
 

@@ -1,4 +1,4 @@
-"""Claim: the delta rule is unstable if β‖k‖² exceeds 2, that is, if it removes more than twice what a key reads."""
+"""Claim: the delta rule is unstable if β‖k‖² exceeds 2: it then erases more than twice what a key retrieves."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="With update strength β and keys k, the delta rule is unstable if β‖k‖² exceeds 2, because its state "
-    "then grows without bound. Up to 2, no part of the state grows.",
+    "(the matrix that stores the values) then grows without bound. Up to 2, no part of the state grows.",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a state, a matrix that is updated token by token. Each update "
@@ -75,23 +75,24 @@ CLAIM = Claim(
     "2.1, the growth factor is more than {most} in every head. The claim holds if both conditions are met. It holds "
     "partly if only one is met.",
     bounds={"most": 1},
-    # The negative tolerance demands growth that is more than a rounding error.
+    # In the second condition, the negative tolerance demands more growth than a rounding error.
     verdict=parts(
         Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
         Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),
     ),
-    finding="Up to β = 2, the whole text multiplies no component of the initial state by more than {within}. At β = "
-    "2.1, the largest factor is at least {beyond} in every head. At β = 3, the largest factor in the median head is "
-    "{half} after half of the text and {far} at the end.",
+    finding="The state is the matrix in which the delta rule stores values. Up to β = 2, no component of the initial "
+    "state is multiplied by more than {within} over the whole text. At β = 2.1, the largest factor is at least "
+    "{beyond} in every head. At β = 3, the largest factor in the median head is {half} after half of the text and "
+    "{far} at the end.",
     quantities=(
-        Quantity("beyond", "growth factor at β = 2.1, smallest over heads"),
-        Quantity("within", "growth factor for β up to 2, largest over heads", bound=True),
-        Quantity("far", "growth factor at β = 3, median over heads"),
-        Quantity("half", "growth factor at β = 3 after half of the text, median over heads"),
+        Quantity("beyond", "growth factor of the initial state at β = 2.1, smallest over heads"),
+        Quantity("within", "growth factor of the initial state for β up to 2, largest over heads", bound=True),
+        Quantity("far", "growth factor of the initial state at β = 3, median over heads"),
+        Quantity("half", "growth factor of the initial state at β = 3 after half of the text, median over heads"),
     ),
     figure=Figure(x="strength", y="left", by="after", x_title="update strength β", y_title="growth factor", log="y"),
     needs=4,
     theorem="An update multiplies the component of the state along its key by 1 − β and leaves all other components "
     "unchanged. Up to β = 2, no component grows. Beyond 2, every update multiplies volumes by β − 1, which is more "
-    "than 1, so at least one direction must grow.",
+    "than 1, so the state must grow in at least one direction.",
 )

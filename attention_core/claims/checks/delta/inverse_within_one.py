@@ -1,4 +1,4 @@
-"""Claim: keys of length one keep every entry of the delta rule's inverse between -1 and 1."""
+"""Claim: with keys of length one, every entry of the matrix inverse in the delta rule is between -1 and 1."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,8 @@ def measure(inputs: ExperimentInput) -> Iterator[EntryRow]:
         taken = k / nonzero(scale)
         one = torch.ones_like(length)
         inverse = anatomy(Tokens(taken, taken, one, None, one), causal=True)["inverse"]
-        # The first n rows and columns are the inverse for the first n tokens, as the matrix is lower triangular.
+        # The matrix is lower triangular, so its first n rows and columns are the inverse for the first n tokens. The
+        # running maximum over rows is therefore the largest entry for each length.
         grown = inverse.abs().tril(-1).amax(-1).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND).cummax(-1).values
         for n in lengths(k.shape[-2]):
             yield from inputs.head_rows(EntryRow, n=n, keys=keys, largest=grown[:, n - 1])
@@ -79,13 +80,21 @@ CLAIM = Claim(
     "absolute value in any head.",
     bounds={"most": 1},
     verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
-    finding="With unit-length keys, the largest entry of the inverse below its diagonal is at most {unit} in absolute "
-    "value. With the keys' own lengths, the largest entry is {free} in the median head and exceeds 1 in {beyond}% of "
-    "the heads.",
+    finding="With unit-length keys, no entry below the diagonal of the delta rule's inverse matrix exceeds {unit} in "
+    "absolute value. With the keys' own lengths, the largest entry is {free} in the median head and exceeds 1 in "
+    "{beyond}% of the heads.",
     quantities=(
-        Quantity("unit", "largest entry of the inverse with unit-length keys", bound=True),
-        Quantity("free", "largest entry of the inverse with the keys' own lengths, median over heads"),
-        Quantity("beyond", "heads where the inverse exceeds 1 with the keys' own lengths", "%"),
+        Quantity(
+            "unit", "largest entry below the diagonal of the delta rule's inverse matrix, keys of length 1", bound=True
+        ),
+        Quantity(
+            "free",
+            "largest entry below the diagonal of the delta rule's inverse matrix, keys with their own "
+            "lengths, median over heads",
+        ),
+        Quantity(
+            "beyond", "share of heads where an entry of the inverse matrix exceeds 1, keys with their own lengths", "%"
+        ),
         Quantity("n", "length of this input", "tokens"),
     ),
     figure=Figure(

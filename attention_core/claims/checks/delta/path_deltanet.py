@@ -60,8 +60,9 @@ def numbers(rows: Sequence[PathRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Between a key and a later query, PaTH attention removes one direction per token from the key. If these "
-    "directions are the keys themselves, its matrix before the softmax equals DeltaNet's matrix.",
+    statement="Between a key and a later query, PaTH attention removes from the key its component along one direction "
+    "per token. If these directions are the keys themselves, PaTH's matrix before the softmax equals DeltaNet's "
+    "matrix.",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
@@ -82,9 +83,22 @@ CLAIM = Claim(
     "most {same}. In the median head, the largest difference is {turned} with turned keys, and {fixed} with one "
     "direction for all tokens.",
     quantities=(
-        Quantity("same", "largest difference with the keys as directions", digits=2, bound=True),
-        Quantity("turned", "largest difference with turned keys as directions, median over heads"),
-        Quantity("fixed", "largest difference with one direction for all tokens, median over heads"),
+        Quantity(
+            "same",
+            "largest difference between an entry of PaTH's matrix and of DeltaNet's, keys as directions",
+            digits=2,
+            bound=True,
+        ),
+        Quantity(
+            "turned",
+            "largest difference between an entry of PaTH's matrix and of DeltaNet's, turned keys as "
+            "directions, median over heads",
+        ),
+        Quantity(
+            "fixed",
+            "largest difference between an entry of PaTH's matrix and of DeltaNet's, one direction for "
+            "all tokens, median over heads",
+        ),
         Quantity("n", "length of this input", "tokens"),
     ),
     figure=Figure(

@@ -1,4 +1,4 @@
-"""Claim: softmax attention is nearly a gated delta rule, without any training."""
+"""Claim: softmax attention nearly equals a gated delta rule (an updated state that forgets), without any training."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -75,7 +75,7 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Without training, softmax attention is close to a gated delta rule: the mean of the values so far plus "
-    "a correction read from a state. The state decays by the factor 1 − 1/t at token t.",
+    "a correction read from a state. The state is a matrix that is multiplied by 1 − 1/t at token t.",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="In every head, three methods with a causal mask are compared with softmax attention: (1) the article's "
@@ -91,9 +91,9 @@ CLAIM = Claim(
     "is met.",
     bounds={"most": 75, "near": NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
-    finding="In the median head, the delta rule with steps of 1/t has an error of {free}. The error is {first} for the "
-    "first-order series and {mean} for the mean of the values. The delta rule's error is at most 0.5 in {near}% of the "
-    "heads, and smaller than both other errors in {closer}% of the heads.",
+    finding="In the median head, the delta rule with steps of 1/t has an error of {free}. The error is {first} for "
+    "the first-order series and {mean} for the mean of the values. The delta rule's error is at most 0.5 in {near}% "
+    "of the heads, and smaller than the other two errors in {closer}% of the heads.",
     notes=(
         Case(
             finding="{unstable}% of the steps of 1/t are outside the range where the state is stable. With capped "
@@ -102,14 +102,21 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("near", "heads where the delta rule's error is at most 0.5", "%"),
-        Quantity("closer", "heads where the delta rule's error is smaller than both other errors", "%"),
+        Quantity("near", "share of heads where the error of the delta rule with steps of 1/t is at most 0.5", "%"),
+        Quantity(
+            "closer",
+            "share of heads where the delta rule's error is smaller than the errors of the first-order series and of "
+            "the mean of the values",
+            "%",
+        ),
         Quantity("free", "error of the delta rule with steps of 1/t, median over heads"),
         Quantity("first", "error of the first-order series, median over heads"),
         Quantity("mean", "error of the mean of the values, median over heads"),
         Quantity("capped", "error of the delta rule with capped steps, median over heads"),
-        Quantity("capped_near", "heads where the error with capped steps is at most 0.5", "%"),
-        Quantity("unstable", "steps of 1/t outside the stable range", "%"),
+        Quantity(
+            "capped_near", "share of heads where the error of the delta rule with capped steps is at most 0.5", "%"
+        ),
+        Quantity("unstable", "share of steps of 1/t outside the range where the state is stable", "%"),
     ),
     figure=Figure(x="form", y="error", by="form", x_title="method", y_title="relative error", kind="bars", log="y"),
     needs=8,

@@ -1,4 +1,4 @@
-"""Claim: the kernel 1 + cos is closer to softmax than other kernels."""
+"""Claim: linear attention with the kernel 1 + cos(q, k) is closer to softmax than with other kernels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -94,14 +94,17 @@ CLAIM = Claim(
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="The kernel 1 + cos has the smallest error of six kernels in {heads}% of the heads. Compared with one "
-    "other kernel at a time, its error is smaller in {duels}% of the comparisons. In the median head, the error is "
-    "{cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform attention (equal weights).",
+    finding="The kernel 1 + cos has the smallest error of six kernels in {heads}% of the heads. If 1 + cos is "
+    "compared with one other kernel at a time, 1 + cos has the smaller error in {duels}% of the comparisons. In the "
+    "median head, the error is {cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform "
+    "attention (equal weights).",
     quantities=(
-        Quantity("heads", "heads where 1 + cos has the smallest error of six kernels", "%"),
-        Quantity("duels", "comparisons with one other kernel where 1 + cos has the smaller error", "%"),
-        Quantity("cosine", "error of the matrix with 1 + cos, median over heads"),
-        Quantity("best", "error of the matrix with the best other kernel, median over heads"),
+        Quantity("heads", "share of heads where the kernel 1 + cos has the smallest error of six kernels", "%"),
+        Quantity(
+            "duels", "share of comparisons of 1 + cos with one other kernel where 1 + cos has the smaller error", "%"
+        ),
+        Quantity("cosine", "error of the attention matrix with the kernel 1 + cos, median over heads"),
+        Quantity("best", "error of the attention matrix with the best other kernel, median over heads"),
         Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
     ),
     figure=Figure(

@@ -1,4 +1,7 @@
-"""Claim: the rows of a double softmax sum to one without a division."""
+"""Claim: efficient attention, the product of a softmax of queries and one of keys, has rows that sum to one.
+
+No division by the row sum is needed.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -73,13 +76,15 @@ CLAIM = Claim(
     "met. It holds partly if only the first is met.",
     bounds={"exact": 1e-4},
     verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),
-    finding="Without a mask, every row sum of the double softmax is within {off} of one. With the features elu + 1, "
-    "row sums reach {other}. With a causal mask, the smallest row sum of the double softmax is {hidden}.",
+    finding="The double softmax multiplies a softmax over each query's features by a softmax over the keys' "
+    "positions. A row sum is the sum of all weights of one query. Without a mask, every row sum of the double softmax "
+    "is within {off} of one. With linear attention's features elu + 1, row sums reach {other}. With a causal mask, "
+    "the smallest row sum of the double softmax is {hidden}.",
     quantities=(
-        Quantity("off", "largest distance of an unmasked row sum from one", bound=True),
-        Quantity("used", "largest distance of a row sum from one, with this model's mask"),
+        Quantity("off", "largest distance of a row sum of the double softmax from one, without a mask", bound=True),
+        Quantity("used", "largest distance of a row sum of the double softmax from one, with this model's mask"),
         Quantity("hidden", "smallest row sum of the double softmax with a causal mask"),
-        Quantity("other", "largest row sum with the features elu + 1"),
+        Quantity("other", "largest row sum with linear attention's features elu + 1"),
     ),
     figure=Figure(x="product", y="sum", by="row", x_title="product", y_title="row sum", kind="bars", log="y"),
 )

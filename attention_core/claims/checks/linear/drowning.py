@@ -1,4 +1,7 @@
-"""Claim: in plain linear attention late tokens outweigh early ones, and a decay changes which tokens keep weight."""
+"""Claim: in linear attention, early tokens lose weight to later ones faster than in softmax, since no token decays.
+
+A decay changes which tokens have the most weight.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -113,11 +116,11 @@ CLAIM = Claim(
     "than in softmax. A decay changes which tokens have the most weight.",
     source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
-    experiment="This input is read from left to right. At growing lengths, the share of weight that the newest quarter "
-    "of the tokens gives to the first 4 and the last 4 tokens is measured. Three methods are compared: linear "
+    experiment="This input is read from left to right. At growing lengths, the share of weight that the newest "
+    "quarter of the tokens gives to the first 4 and the last 4 tokens is measured. Three methods are compared: linear "
     "attention without decay (plain sums), softmax, and linear attention with a decay that halves weights over a "
-    "quarter of the input. At the end, the quarter of the tokens with the most weight is compared with decay and "
-    "without decay.",
+    "quarter of the input. For the last token, the quarter of the tokens that receive the most weight is determined "
+    "with decay and without decay, and the two quarters are compared.",
     measure=measure,
     numbers=numbers,
     rule="Let n be the number of tokens read. Two conditions in the median head: (1) Without decay, the weight on the "
@@ -132,20 +135,24 @@ CLAIM = Claim(
         ),
         Condition("kept", "<=", "kept"),
     ),
-    finding="As the number of tokens n grows, the weight on the first 4 tokens falls as 1/n to the power {fall} "
-    "without decay, and to the power {softmax_fall} with softmax. At the end, these tokens have {early}% of the weight "
-    "without decay and {softmax}% with softmax. If the decay is added, {kept}% of the quarter of the tokens with the "
-    "most weight stay the same.",
+    finding="The newest quarter of the tokens gives the first 4 tokens a share of its weight. As the number of tokens "
+    "n grows, this share falls as 1/n to the power {fall} without decay, and to the power {softmax_fall} with "
+    "softmax. At the end, the share is {early}% without decay and {softmax}% with softmax. If the decay is added, "
+    "{kept}% of the quarter of the tokens with the most weight stay the same.",
     quantities=(
-        Quantity("fall", "power of 1/n for the weight on the first 4 tokens, without decay"),
-        Quantity("softmax_fall", "power of 1/n for the weight on the first 4 tokens, with softmax"),
-        Quantity("kept", "share of the heaviest quarter of the tokens that the decay does not change", "%"),
-        Quantity("early", "weight on the first 4 tokens, without decay", "%"),
-        Quantity("softmax", "weight on the first 4 tokens, with softmax", "%"),
-        Quantity("even", "weight on the first 4 tokens, if all weights were equal", "%"),
-        Quantity("late", "weight on the last 4 tokens, without decay", "%"),
-        Quantity("decayed_early", "weight on the first 4 tokens, with decay", "%"),
-        Quantity("decayed_late", "weight on the last 4 tokens, with decay", "%"),
+        Quantity("fall", "power of 1/n with which the weight on the first 4 tokens falls, without decay"),
+        Quantity("softmax_fall", "power of 1/n with which the weight on the first 4 tokens falls, with softmax"),
+        Quantity(
+            "kept",
+            "share of the quarter of the tokens with the most weight that stays the same if the decay is added",
+            "%",
+        ),
+        Quantity("early", "share of the newest quarter's weight on the first 4 tokens, without decay", "%"),
+        Quantity("softmax", "share of the newest quarter's weight on the first 4 tokens, with softmax", "%"),
+        Quantity("even", "share of the newest quarter's weight on the first 4 tokens, if all weights were equal", "%"),
+        Quantity("late", "share of the newest quarter's weight on the last 4 tokens, without decay", "%"),
+        Quantity("decayed_early", "share of the newest quarter's weight on the first 4 tokens, with decay", "%"),
+        Quantity("decayed_late", "share of the newest quarter's weight on the last 4 tokens, with decay", "%"),
     ),
     figure=Figure(
         x="n", y="share", by="of", x_title="number of tokens read", y_title="share of the weight (%)", log="xy"

@@ -1,4 +1,4 @@
-"""Claim: a feature map in place of softmax makes the cost linear in n."""
+"""Claim: with a feature map in place of softmax, the cost of attention is linear in the number of tokens n."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Claim: linear attention is less sparse than softmax, that is, it spreads a row's weight more evenly."""
+"""Claim: linear attention spreads a row's weight more evenly over the keys than softmax, that is, it is less sparse."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ CLAIM = Claim(
         Quantity("linear", "median evenness S of linear attention's rows"),
         Quantity("hedgehog", "median evenness S of Hedgehog's rows"),
         Quantity("cosformer", "median evenness S of cosFormer's rows"),
-        Quantity("less", "heads where softmax's rows are the sparsest", "%"),
+        Quantity("less", "share of heads where softmax's rows are the sparsest", "%"),
         Quantity("heads", "number of heads"),
     ),
     figure=Figure(x="head", y="sparsity", by="variant", x_title="head", y_title="evenness S, mean over the rows"),

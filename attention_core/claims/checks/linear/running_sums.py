@@ -1,4 +1,4 @@
-"""Claim: the gradient of causal linear attention needs only running sums, not the state after every token."""
+"""Claim: the gradient of causal linear attention needs only running sums over tokens, not the state of every token."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -96,8 +96,8 @@ def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The gradient of causal linear attention needs only two running sums. Storing the state after every "
-    "token instead would multiply the memory by the head size.",
+    statement="The gradient of causal linear attention needs only two running sums. Storing the state, the running "
+    "sum of keys times values, after every token would instead multiply the memory by the head size.",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,
@@ -120,8 +120,8 @@ CLAIM = Claim(
         requires=all_of(Condition("difference", "<=", "same"), Condition("times", ">", 1.0)),
         holds=Condition("growth", "<=", "off", around=1.0),
     ),
-    finding="The gradients from running sums and from stored states differ by at most {difference} of their largest "
-    "entry. Storing all states needs {states} KiB, which is {times}× the memory of running sums.",
+    finding="The gradients from running sums and from states stored after every token differ by at most {difference} "
+    "of their largest entry. Storing all states needs {states} KiB, which is {times}× the memory of running sums.",
     notes=(
         Case(
             finding="From head size {smallest} to head size {size}, the ratio of these memory sizes grows as the head "
@@ -135,13 +135,18 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("times", "memory with all states ÷ memory with running sums"),
+        Quantity("times", "peak memory with all states stored ÷ peak memory with running sums"),
         Quantity("size", "size of this input's heads"),
-        Quantity("growth", "exponent of the growth of this memory ratio with the head size"),
+        Quantity("growth", "exponent of the growth of the memory ratio with the head size"),
         Quantity("smallest", "smallest measured head size"),
-        Quantity("difference", "largest difference of a gradient entry ÷ largest gradient entry", digits=2, bound=True),
+        Quantity(
+            "difference",
+            "largest difference between the gradients from the two ways ÷ largest gradient entry",
+            digits=2,
+            bound=True,
+        ),
         Quantity("sums", "peak memory with running sums", "KiB"),
-        Quantity("states", "peak memory with all states", "KiB"),
+        Quantity("states", "peak memory with all states stored", "KiB"),
         Quantity("n", "length at which memory is counted", "tokens"),
     ),
     figure=Figure(x="size", y="kib", by="way", x_title="head size d", y_title="peak memory of a head (KiB)", log="xy"),

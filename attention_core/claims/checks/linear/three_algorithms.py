@@ -1,4 +1,7 @@
-"""Claim: linear attention is an RNN; three algorithms give the same output, and cumsum saves memory if n > d²."""
+"""Claim: linear attention is a recurrent network. Three algorithms give the same output.
+
+The algorithm that stores all states ("cumsum") saves memory, compared with the explicit matrix, if n > d².
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -112,9 +115,11 @@ CLAIM = Claim(
     "head size d, the cumulative sum needs {below}× the memory of the whole matrix at n = d²/2 ({short} tokens). At n "
     "= 2d² ({long} tokens), it needs {above}×.",
     quantities=(
-        Quantity("difference", "largest relative difference between the outputs", digits=2, bound=True),
-        Quantity("below", "memory of the cumulative sum ÷ memory of the matrix, at n = d²/2"),
-        Quantity("above", "memory of the cumulative sum ÷ memory of the matrix, at n = 2d²"),
+        Quantity(
+            "difference", "largest relative difference between the outputs of the four ways", digits=2, bound=True
+        ),
+        Quantity("below", "memory of the cumulative sum ÷ memory of the whole matrix, at n = d²/2"),
+        Quantity("above", "memory of the cumulative sum ÷ memory of the whole matrix, at n = 2d²"),
         Quantity("size", "head size d"),
         Quantity("short", "length n = d²/2", "tokens"),
         Quantity("long", "length n = 2d²", "tokens"),

@@ -1,4 +1,4 @@
-"""Claim: Nyström's inverse brings the double softmax over landmarks closer to softmax."""
+"""Claim: with Nyström's inverse in the middle, the product of two softmaxes over landmarks is closer to softmax."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -56,8 +56,8 @@ CLAIM = Claim(
     "heads.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("iterated_wins", "heads where six iterations of the inverse reduce the error", "%"),
-        Quantity("exact_wins", "heads where the exact inverse reduces the error", "%"),
+        Quantity("iterated_wins", "share of heads where the inverse from six iterations reduces the error", "%"),
+        Quantity("exact_wins", "share of heads where the exact inverse reduces the error", "%"),
         Quantity("double", "error without an inverse, median over heads"),
         Quantity("iterated", "error with the inverse from six iterations, median over heads"),
         Quantity("exact", "error with the exact inverse, median over heads"),

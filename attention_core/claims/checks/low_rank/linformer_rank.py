@@ -1,4 +1,4 @@
-"""Claim: Linformer's rank can stay constant as n grows."""
+"""Claim: the rank of Linformer, its number m of projected keys, can stay constant as the number of tokens grows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linformer can keep the same rank for any number of tokens.",
+    statement="Linformer can keep the same rank, its number of averaged keys, for any number of tokens.",
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
     experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. There "

@@ -1,4 +1,4 @@
-"""Claim: Nyström attention in which every token is a landmark equals softmax."""
+"""Claim: Nyström attention equals softmax if every token is a landmark."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,8 @@ def measure(inputs: ExperimentInput) -> Iterator[LandmarksRow]:
     exact = registry.get("softmax").weights(q, k)
     hidden, rounding = future(qkv), torch.finfo(q.dtype).eps
     singular = metrics.singular_values(exact)
-    # Singular values below the rounding error of the largest one are rounding errors themselves.
+    # A singular value below the rounding error of the largest one is itself only a rounding error, so the condition
+    # number is computed with that rounding error instead.
     condition = singular[..., 0] / torch.maximum(singular[..., -1], singular[..., 0] * rounding)
     for landmarks in sorted({max(1, qkv.n // share) for share in (8, 4, 2, 1)}):
         for inverse, how in INVERSES.items():
@@ -65,7 +66,7 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="If every token is a landmark of its own and the inverse is exact, Nyström attention equals softmax.",
+    statement="If every token is its own landmark and the inverse is exact, Nyström attention equals softmax.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
     experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens, and "
@@ -84,8 +85,8 @@ CLAIM = Claim(
     "amplifies rounding errors.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("error", "largest error over heads with the exact inverse", digits=2),
-        Quantity("condition", "condition number of the inverted matrix, as a power of ten", digits=2),
+        Quantity("error", "error with the exact inverse, largest over heads", digits=2),
+        Quantity("condition", "condition number of the matrix to invert, as a power of ten", digits=2),
         Quantity("iterated", "error with the inverse from six iterations, median over heads"),
         Quantity("tokens", "number of tokens, which are all landmarks", "tokens"),
         FUTURE,

@@ -1,4 +1,4 @@
-"""Claim: the output of Performer is random, and the output of Nyström is not."""
+"""Claim: the output of Performer depends on a random seed, and the output of Nyström attention does not."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

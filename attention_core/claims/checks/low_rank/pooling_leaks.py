@@ -1,4 +1,4 @@
-"""Claim: attention that pools tokens before attending leaks the future, and a mask applied afterwards does not help."""
+"""Claim: attention that averages tokens before attending leaks the future, even if a mask is applied afterwards."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -171,8 +171,8 @@ CLAIM = Claim(
             Condition("moved", "<=", 0.0),
         ),
     ),
-    finding="If weights on future tokens are masked, a change of the last token still changes earlier outputs in "
-    "{leaking} of {pooled} pooled variants. The change reaches up to {back} tokens back.",
+    finding="If weights on future tokens are masked, a change of the last token still changes earlier outputs (a "
+    "leak) in {leaking} of {pooled} pooled variants. The change reaches up to {back} tokens back.",
     notes=(
         Case(finding="No variant without pools leaks.", applies=lambda numbers: numbers["moved"] == 0),
         Case(
@@ -199,15 +199,21 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("leaking", "pooled variants that leak with the mask on future weights"),
-        Quantity("left", "pooled variants that leak with the mask on unfinished pools"),
+        Quantity("leaking", "number of pooled variants that leak with the mask on future weights"),
+        Quantity("left", "number of pooled variants that leak with the mask on unfinished pools"),
         Quantity("pooled", "number of pooled variants"),
-        Quantity("back", "farthest leak with the mask on future weights", "tokens"),
-        Quantity("inverted", "farthest leak of Nyström attention with the mask on unfinished pools", "tokens"),
-        Quantity("fewest", "fewest queries without any key with the mask on unfinished pools"),
-        Quantity("most", "most queries without any key with the mask on unfinished pools"),
+        Quantity("back", "largest distance that a leak reaches back with the mask on future weights", "tokens"),
+        Quantity(
+            "inverted",
+            "largest distance that a leak of Nyström attention reaches back with the mask on unfinished pools",
+            "tokens",
+        ),
+        Quantity(
+            "fewest", "number of queries without any key under the mask on unfinished pools, smallest over variants"
+        ),
+        Quantity("most", "number of queries without any key under the mask on unfinished pools, largest over variants"),
         Quantity("n", "number of queries"),
-        Quantity("moved", "variants without pools that leak with the mask on future weights"),
+        Quantity("moved", "number of variants without pools that leak with the mask on future weights"),
         Quantity("others", "number of variants without pools"),
     ),
     figure=Figure(

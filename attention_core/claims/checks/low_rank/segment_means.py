@@ -1,4 +1,4 @@
-"""Claim: segment means serve Nyström attention about as well as k-means clusters do."""
+"""Claim: in Nyström attention, means of consecutive tokens are about as good landmarks as k-means clusters are."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +19,7 @@ FORMS = {SEGMENTS: "nystrom~method~segment_means", CLUSTERS: "nystrom~method~kme
 def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
     """Return median errors, the median and third quartile of the error ratio, and the cost ratio of k-means."""
     segments, clusters, uniform = judged_errors(rows, SEGMENTS, CLUSTERS, UNIFORM)
-    # Errors that are both rounding errors count as equal.
+    # The tolerance makes the ratio 1 if both errors are only rounding errors.
     ratio = (segments + FLOAT32_TOLERANCE) / (clusters + FLOAT32_TOLERANCE)
     work, clustering = (values(rows, "work", form=form, share=JUDGED)[0] for form in FORMS)
     [landmarks] = {row.landmarks for row in rows if row.share == JUDGED}

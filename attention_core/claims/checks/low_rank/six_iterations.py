@@ -1,4 +1,4 @@
-"""Claim: six iterations are enough for Nyström's inverse with 64 landmarks."""
+"""Claim: with 64 landmarks, six iterations are enough to compute the inverse in Nyström attention."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ CLAIM = Claim(
     "twelve.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("residual", "median residual of the inverse after six iterations"),
+        Quantity("residual", "residual of the landmark matrix's inverse after six iterations, median over heads"),
         Quantity("error", "error of the attention matrix after six iterations, median over heads"),
         Quantity("later", "error of the attention matrix after twelve iterations, median over heads"),
         Quantity("tokens", "length of this input", "tokens"),

@@ -1,4 +1,4 @@
-"""Claim: the error of the outputs predicts copying: the smaller the error, the better the model still copies."""
+"""Claim: the smaller the error of a variant's outputs, the better a model with that variant copies repeated tokens."""
 
 from attention_core.claims.claim_parts import Figure, Quantity
 from attention_core.claims.model_experiments import correlation_claim
@@ -16,12 +16,13 @@ CLAIM = correlation_claim(
     rule="A rank correlation of 1 means that two lists of numbers have the same order. The claim holds if the output "
     "error and the loss of copying have a rank correlation of at least {holds}. It holds partly if this correlation is "
     "at least {partly}.",
-    finding="Over {n} replacements, the output error and the loss of copying have a rank correlation of {rho} (where 1 "
-    "means the same order) and a Kendall's τ of {tau} (another measure of order). Both are measured on 48 of SmolLM2's "
-    "first {tokens} tokens, read twice.",
+    finding="Over {n} replacements, the rank correlation between the output error and the loss of copying is {rho}, "
+    "where 1 means the same order. Kendall's τ, another measure of order, is {tau}. The loss of copying is the share "
+    "of the gain from copying that is lost. Both the error and the loss are measured on 48 of the first {tokens} "
+    "tokens that SmolLM2 reads, repeated once.",
     quantities=(
-        Quantity("rho", "rank correlation of output error and loss of copying"),
-        Quantity("tau", "Kendall's τ of output error and loss of copying"),
+        Quantity("rho", "rank correlation between the output error and the loss of copying"),
+        Quantity("tau", "Kendall's τ between the output error and the loss of copying"),
         Quantity("n", "number of replacements for softmax"),
     ),
     figure=Figure(

@@ -1,4 +1,4 @@
-"""Claim: the error of the outputs predicts perplexity: the smaller the error, the lower the model's perplexity."""
+"""Claim: the smaller the error of a variant's outputs, the lower the perplexity of a model with that variant."""
 
 from attention_core.claims.claim_parts import Figure, Quantity
 from attention_core.claims.model_experiments import correlation_claim
@@ -15,12 +15,12 @@ CLAIM = correlation_claim(
     rule="A rank correlation of 1 means that two lists of numbers have the same order. The claim holds if the output "
     "error and the perplexity have a rank correlation of at least {holds}. It holds partly if this correlation is at "
     "least {partly}.",
-    finding="Over {n} replacements, the output error and the perplexity have a rank correlation of {rho} (where 1 "
-    "means the same order) and a Kendall's τ of {tau} (another measure of order). Both are measured on {tokens} of "
-    "SmolLM2's tokens.",
+    finding="Over {n} replacements, the rank correlation between the output error and the perplexity is {rho}, where "
+    "1 means the same order. Kendall's τ, another measure of order, is {tau}. Both the error and the perplexity are "
+    "measured on {tokens} tokens that SmolLM2 reads.",
     quantities=(
-        Quantity("rho", "rank correlation of output error and perplexity"),
-        Quantity("tau", "Kendall's τ of output error and perplexity"),
+        Quantity("rho", "rank correlation between the output error and the perplexity"),
+        Quantity("tau", "Kendall's τ between the output error and the perplexity"),
         Quantity("n", "number of replacements for softmax"),
     ),
     figure=Figure(

@@ -1,4 +1,7 @@
-"""Claim: with four sinks, a window reads as well as a model that rereads the window for every token."""
+"""Claim: with a window and the first four tokens (sinks), a model reads as well as one that rereads the window.
+
+The model that it is compared with reads the window again from scratch for every token.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -99,18 +102,18 @@ CLAIM = Claim(
         holds=all_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
         partly=any_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
     ),
-    finding="On {tokens} of SmolLM2's tokens, a window without sinks has {window}× the perplexity of rereading the "
-    "last 36 tokens for every prediction. A window with four sinks has {four}× the perplexity of rereading, and "
+    finding="On {tokens} tokens that SmolLM2 reads, a window without sinks has {window}× the perplexity of rereading "
+    "the last 36 tokens for every prediction. A window with four sinks has {four}× the perplexity of rereading, and "
     "{whole}× that of the unchanged model. With four sinks, the model loses {lost}% of its gain from copying.",
     notes=(
         Case(
-            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage points "
-            "above the limit.",
+            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage "
+            "points above the claim's limit.",
             applies=lambda numbers: numbers["gain"] > LIMIT,
         ),
         Case(
-            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage points "
-            "below the limit.",
+            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage "
+            "points below the claim's limit.",
             applies=lambda numbers: 0 < numbers["gain"] <= LIMIT,
         ),
         Case(
@@ -122,8 +125,8 @@ CLAIM = Claim(
         Quantity("four", "perplexity with four sinks ÷ perplexity of rereading"),
         Quantity("window", "perplexity without sinks ÷ perplexity of rereading"),
         Quantity("whole", "perplexity with four sinks ÷ perplexity of the unchanged model"),
-        Quantity("gain", "reduction of the perplexity by eight sinks instead of four", "%"),
-        Quantity("margin", "distance of this reduction from its limit", "percentage points"),
+        Quantity("gain", "reduction in perplexity from using eight sinks instead of four", "%"),
+        Quantity("margin", "difference between this reduction and the condition's limit", "percentage points"),
         Quantity("lost", "share of the gain from copying that is lost with four sinks", "%"),
         TOKENS,
     ),

@@ -1,4 +1,7 @@
-"""Claim: replacing one middle layer shows little: even attention that ignores the keys does little harm there."""
+"""Claim: replacing attention in one middle layer says little about the variant, since attention hardly matters there.
+
+Even a replacement that ignores the keys does no harm.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -80,14 +83,23 @@ CLAIM = Claim(
     "It holds partly if only one is met.",
     bounds={"times": 1.1, "lost": 10},
     verdict=parts(Condition("worst", "<=", "times"), Condition("lost", "<=", "lost")),
-    finding="On {tokens} of SmolLM2's tokens, the worst replacement in the middle layer multiplies perplexity by "
-    "{worst}. At most {lost}% of the gain from copying is lost in this layer. If all layers are replaced, the best "
-    "replacement multiplies perplexity by {best} and the worst by {floor}.",
+    finding="On {tokens} tokens that SmolLM2 reads, the worst replacement in the middle layer multiplies perplexity "
+    "by {worst}. If only this layer is replaced, at most {lost}% of the gain from copying is lost. If all layers are "
+    "replaced, the best replacement multiplies perplexity by {best} and the worst by {floor}.",
     quantities=(
-        Quantity("worst", "perplexity ÷ unchanged model's perplexity, one layer, worst replacement"),
-        Quantity("lost", "share of the gain from copying that is lost, one layer, worst replacement", "%"),
-        Quantity("best", "perplexity ÷ unchanged model's perplexity, all layers, best replacement"),
-        Quantity("floor", "perplexity ÷ unchanged model's perplexity, all layers, worst replacement"),
+        Quantity(
+            "worst",
+            "perplexity with the worst replacement in one middle layer, divided by the unchanged model's perplexity",
+        ),
+        Quantity(
+            "lost", "share of the gain from copying that is lost with the worst replacement in one middle layer", "%"
+        ),
+        Quantity(
+            "best", "perplexity with the best replacement in all layers, divided by the unchanged model's perplexity"
+        ),
+        Quantity(
+            "floor", "perplexity with the worst replacement in all layers, divided by the unchanged model's perplexity"
+        ),
         TOKENS,
     ),
     figure=Figure(

@@ -1,4 +1,4 @@
-"""Claim: variants that keep softmax's weight on the largest logits work in a trained model, and others do not."""
+"""Claim: in a trained model, only variants that keep softmax's weight on the largest logits still work."""
 
 from collections.abc import Sequence
 
@@ -57,18 +57,24 @@ CLAIM = Claim(
         ),
         holds=all_of(Condition("alive", ">=", Measured("keepers")), Condition("spared", "<=", 0.0)),
     ),
-    finding="On {tokens} of SmolLM2's tokens, {alive} of the {keepers} replacements that keep the largest logits work. "
-    "Among the {others} others, {spared} work. At least half of the gain from copying is left in {copying} of the "
-    "replacements that keep the largest logits, and in {others_copying} of the others. The kept weight and perplexity "
+    finding="A replacement works if it multiplies the perplexity by no more than the limit. On {tokens} tokens that "
+    "SmolLM2 reads, {alive} of the {keepers} replacements that keep the largest logits work. Among the {others} other "
+    "replacements, {spared} work. At least half of the gain from copying is left in {copying} of the replacements "
+    "that keep the largest logits, and in {others_copying} of the other replacements. The kept weight and perplexity "
     "have a rank correlation of {rho}, where −1 means opposite orders.",
     quantities=(
-        Quantity("alive", "replacements that keep the largest logits and work"),
-        Quantity("keepers", "replacements that keep the largest logits"),
-        Quantity("spared", "other replacements that work"),
+        Quantity("alive", "number of replacements that keep the largest logits and work"),
+        Quantity("keepers", "number of replacements that keep the largest logits"),
+        Quantity("spared", "number of replacements that do not keep the largest logits, but work"),
         Quantity("others", "other replacements"),
-        Quantity("copying", "replacements that keep the largest logits and half of the copying"),
-        Quantity("others_copying", "other replacements that keep half of the copying"),
-        Quantity("rho", "rank correlation of kept weight and perplexity"),
+        Quantity(
+            "copying", "number of replacements that keep the largest logits and at least half of the gain from copying"
+        ),
+        Quantity(
+            "others_copying",
+            "number of replacements that do not keep the largest logits, but at least half of the gain from copying",
+        ),
+        Quantity("rho", "rank correlation between the kept weight and the perplexity"),
         TOKENS,
     ),
     figure=Figure(

@@ -1,4 +1,4 @@
-"""Claim: the second-order series of softmax is closer to softmax than the second-order series of its exponential."""
+"""Claim: the second-order Taylor series of the softmax weights is closer to softmax than that of the exponential."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -75,11 +75,16 @@ CLAIM = Claim(
     "claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"closer": 75},
     verdict=parts(Condition("own", "<", Measured("exponential")), Condition("closer", ">=", "closer")),
-    finding="The expansion of softmax has the smaller error in {closer}% of {heads} heads. In the median head, the "
-    "error is {own}% for the expansion of softmax and {exponential}% for the expansion of the exponential. With the "
-    "mean key subtracted, the expansion of the exponential has an error of {centred}%.",
+    finding="Two second-order Taylor expansions are compared: (A) of the whole softmax function and (B) of only its "
+    "exponential. A has a smaller error than B in {closer}% of {heads} heads. In the median head, the error is {own}% "
+    "for A and {exponential}% for B. If the mean key is subtracted from all keys, the error of B in the median head "
+    "is {centred}%.",
     quantities=(
-        Quantity("closer", "heads where the expansion of softmax has the smaller error", "%"),
+        Quantity(
+            "closer",
+            "share of heads where the expansion of softmax has a smaller error than the expansion of the exponential",
+            "%",
+        ),
         Quantity("own", "error of the expansion of softmax, median over heads", "%"),
         Quantity("exponential", "error of the expansion of the exponential, median over heads", "%"),
         Quantity("centred", "error of the expansion of the exponential, mean key subtracted, median over heads", "%"),

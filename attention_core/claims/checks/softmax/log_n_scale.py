@@ -66,7 +66,7 @@ def numbers(rows: Sequence[ScaleRow]) -> Numbers:
         return fit_power(part, means).exponent
 
     def change(plain: str, scaled: str) -> float:
-        # Rows of both are in the same order: by length, then by head.
+        # The rows of both variants are in the same order, by length and then by head, so they can be paired.
         before, after = (values(rows, "entropy", variant=variant) for variant in (plain, scaled))
         return max(abs(b - a) for a, b in zip(before, after, strict=True))
 
@@ -123,14 +123,30 @@ CLAIM = Claim(
     "{scaled_beyond} with it. The factor changes softmax's entropy by up to {softmax} nats and squared ReLU's entropy "
     "by up to {squared} nats.",
     quantities=(
-        Quantity("scaled", "growth exponent of the effective keys up to the base length, with the factor"),
-        Quantity("plain", "growth exponent of the effective keys up to the base length, without the factor"),
-        Quantity("scaled_beyond", "growth exponent of the effective keys beyond the base length, with the factor"),
-        Quantity("plain_beyond", "growth exponent of the effective keys beyond the base length, without the factor"),
-        Quantity("base", "base length, at which the factor is 1", "tokens"),
+        Quantity(
+            "scaled",
+            "exponent of the growth of the effective number of keys with n, up to the base length, "
+            "with the log n factor",
+        ),
+        Quantity(
+            "plain",
+            "exponent of the growth of the effective number of keys with n, up to the base length, "
+            "without the log n factor",
+        ),
+        Quantity(
+            "scaled_beyond",
+            "exponent of the growth of the effective number of keys with n, beyond the base "
+            "length, with the log n factor",
+        ),
+        Quantity(
+            "plain_beyond",
+            "exponent of the growth of the effective number of keys with n, beyond the base "
+            "length, without the log n factor",
+        ),
+        Quantity("base", "base length, at which the log n factor is 1", "tokens"),
         Quantity("longest", "longest measured length", "tokens"),
-        Quantity("softmax", "largest change of softmax's entropy by the factor", "nats"),
-        Quantity("squared", "largest change of squared ReLU's entropy by the factor", "nats"),
+        Quantity("softmax", "largest change of softmax's entropy by the log n factor", "nats"),
+        Quantity("squared", "largest change of squared ReLU's entropy by the log n factor", "nats"),
     ),
     figure=Figure(x="n", y="entropy", by="variant", x_title="tokens n", y_title="entropy of a row (nats)", log="x"),
     needs=16,

@@ -33,8 +33,9 @@ CLAIM = Claim(
     statement="Doubling the number of tokens quadruples the memory of full attention's scores.",
     source=Paper("Generating Long Sequences with Sparse Transformers", 2019, "https://arxiv.org/abs/1904.10509"),
     place=Place("timing", {"t_side": "memory"}, variants=("softmax", "linear")),
-    experiment="Full attention is run on this input at increasing lengths, once with an explicit score matrix and once "
-    "with a fused kernel, which never stores this matrix. The numbers in the largest tensor are counted.",
+    experiment="Full attention is run on this input at increasing lengths, once with an explicit score matrix and "
+    "once with a fused kernel, which never stores this matrix. The number of elements in the largest tensor is "
+    "counted.",
     measure=lambda inputs: cost_rows(inputs, ATTEND),
     numbers=numbers,
     rule="The claim holds if doubling the number of tokens multiplies the size of the score matrix by 4 ± {holds}. It "
@@ -47,10 +48,10 @@ CLAIM = Claim(
     "tokens, the matrix has {elements} numbers per head. A fused kernel gives the same output without storing the "
     "matrix. Each doubling multiplies the kernel's largest tensor by {fused}.",
     quantities=(
-        Quantity("factor", "growth of the score matrix per doubling of the length"),
-        Quantity("fused", "growth of the fused kernel's largest tensor per doubling of the length"),
+        Quantity("factor", "factor by which the score matrix grows per doubling of the length"),
+        Quantity("fused", "factor by which the fused kernel's largest tensor grows per doubling of the length"),
         Quantity("longest", "longest measured length", "tokens"),
-        Quantity("elements", "scores per head at the longest length"),
+        Quantity("elements", "number of query–key scores per head at the longest length"),
     ),
     figure=Figure(
         x="n", y="largest", by="variant", x_title="tokens n", y_title="largest tensor (numbers per head)", log="xy"

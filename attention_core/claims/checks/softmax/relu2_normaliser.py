@@ -1,4 +1,4 @@
-"""Claim: the row sums of squared ReLU grow more slowly than the n that divides them."""
+"""Claim: the row sums of squared ReLU grow more slowly than n, the number by which the rows are divided."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
     for row in inputs.rows_of_selected_heads(
         each for t in tasks for each in normalizer_length.run(t, load=inputs.load)
     ):
-        # A head without a positive logit at a length has no sum there.
+        # If a head has no positive logit at a length, its row sums are zero and their logarithm does not exist.
         if row.normalizer == "relu2" and row.log_z is not None:
             points.setdefault(row.head, []).append((row.n, row.log_z))
     grown = {head: sorted(own) for head, own in sorted(points.items()) if len(own) > 1}
@@ -87,14 +87,14 @@ CLAIM = Claim(
     "in the median head. It holds partly if a is at most {clearly} in at least {some}% of the heads.",
     bounds={"clearly": SLOWER, "some": 25},
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
-    finding="Row sums grow as n to the power {exponent} in the median head, and to the power {lowest} in the head with "
-    "the slowest growth. In {slower}% of the heads, row sums grow clearly more slowly than n. The Entropy page fits "
-    "the median growth over heads instead, which gives the power {curve}.",
+    finding="Row sums grow as n to the power {exponent} in the median head, and to the power {lowest} in the head "
+    "with the slowest growth. In {slower}% of the heads, row sums grow clearly more slowly than n. The Entropy page "
+    "instead fits a power law to the median growth over heads. Its power is {curve}.",
     quantities=(
-        Quantity("exponent", "growth exponent of row sums, median over heads"),
-        Quantity("slower", "heads where row sums grow clearly more slowly than n", "%"),
-        Quantity("lowest", "growth exponent of row sums, smallest over heads"),
-        Quantity("curve", "growth exponent of the median row sum over heads"),
+        Quantity("exponent", "exponent of the growth of row sums with n, median over heads"),
+        Quantity("slower", "share of heads where row sums grow clearly more slowly than n", "%"),
+        Quantity("lowest", "exponent of the growth of row sums with n, smallest over heads"),
+        Quantity("curve", "exponent of the growth with n of the median row sum over heads"),
     ),
     figure=Figure(
         x="n", y="growth", by="growing", x_title="tokens n", y_title="growth since the shortest length (×)", log="xy"

@@ -1,1 +1,1 @@
-"""Claims about attention restricted to some of the pairs."""
+"""Claims about sparse attention, in which each query attends only to some of the keys."""

@@ -1,4 +1,4 @@
-"""Claim: trained attention is concentrated near the diagonal, so that a local window loses little."""
+"""Claim: trained models attend mostly to nearby tokens (near the diagonal), so that a local window loses little."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -107,13 +107,13 @@ CLAIM = Claim(
     experiment="For growing distances w, the share of every head's attention on keys at most w tokens from the query "
     "is measured. At w = n/16 (at least one token), for n tokens, the output of local attention is compared with the "
     "output of full attention. Local attention allows only keys within this window. Both measurements are repeated "
-    "without the first token, to which trained models give attention that they do not need.",
+    "with the first token removed from the input, because trained models give it attention that they do not need.",
     measure=measure,
     numbers=numbers,
     rule="Two conditions in the median head: (1) The share of attention within the window is at least {times}× the "
     "share under uniform attention (equal weights). (2) The output of local attention has a relative error of at most "
-    "{error}%. Both conditions are tested with and without the first token, which gives four tests. The claim holds if "
-    "all four tests are passed. It holds partly if at least one is passed.",
+    "{error}%. Both conditions are tested on the whole input and with the first token removed from the input, which "
+    "gives four tests. The claim holds if all four tests are passed. It holds partly if at least one is passed.",
     bounds={"times": 2, "error": 25},
     verdict=parts(
         Condition("mass", ">=", Measured("even", "times")),
@@ -123,17 +123,21 @@ CLAIM = Claim(
     ),
     finding="In the median head, {mass}% of the attention is on keys at most {window} tokens from the query. With "
     "uniform attention (equal weights), this share would be {even}%. Local attention with this window has an output "
-    "error of {error}%. The first token receives {first}% of the attention. Without the first token, the share within "
-    "the window is {mass_rest}%, and the output error is {error_rest}%.",
+    "error of {error}%. The first token receives {first}% of the attention. If the first token is removed from the "
+    "input, the share within the window is {mass_rest}%, and the output error is {error_rest}%.",
     quantities=(
         Quantity("mass", "median share of attention within the window", "%"),
-        Quantity("even", "share of uniform attention within the window", "%"),
+        Quantity("even", "share of uniform attention (equal weights) within the window", "%"),
         Quantity("error", "median output error of local attention", "%"),
         Quantity("first", "median share of attention on the first token", "%"),
-        Quantity("mass_rest", "median share of attention within the window, without the first token", "%"),
-        Quantity("even_rest", "share of uniform attention within the window, without the first token", "%"),
-        Quantity("error_rest", "median output error of local attention, without the first token", "%"),
-        Quantity("window", "largest distance within the window", "tokens"),
+        Quantity("mass_rest", "median share of attention within the window, first token removed from the input", "%"),
+        Quantity(
+            "even_rest",
+            "share of uniform attention (equal weights) within the window, first token removed from the input",
+            "%",
+        ),
+        Quantity("error_rest", "median output error of local attention, first token removed from the input", "%"),
+        Quantity("window", "largest distance between a query and a key within the window", "tokens"),
     ),
     figure=Figure(
         x="window", y="mass", by="attention", x_title="distance w (tokens)", y_title="attention within ± w (%)", log="x"

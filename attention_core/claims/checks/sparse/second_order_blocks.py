@@ -1,4 +1,4 @@
-"""Claim: block scores to second order find more of softmax's mass than mean keys do."""
+"""Claim: block scores of second order find blocks with more of softmax's weight than scores by the mean key do."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
     rows: list[BlocksRow] = []
     for chosen in BUDGETS:
         rivals = own if qkv.causal else torch.full_like(own, int(own[-1]))
-        choosing = rivals > chosen  # queries with more blocks to choose from than they may choose
+        choosing = rivals > chosen  # only these queries have more blocks to choose from than they may choose
         for score in SCORES:
             blocks = registry.get("blocks", block=BLOCK, blocks=chosen, score=score)
             assert blocks.variant.pattern is not None
@@ -94,12 +94,12 @@ CLAIM = Claim(
     "{loses}%. In the median head, second-order scores find {second}% of the weight, and mean keys find {mean}%. "
     "Quest's bound finds {bound}%. Selecting blocks by their true weight finds {best}%, the most that is possible.",
     quantities=(
-        Quantity("wins", "heads where second-order scores find more weight than mean keys", "%"),
-        Quantity("loses", "heads where second-order scores find less weight than mean keys", "%"),
+        Quantity("wins", "share of heads where second-order scores find more weight than mean keys", "%"),
+        Quantity("loses", "share of heads where second-order scores find less weight than mean keys", "%"),
         Quantity("second", "median share of softmax's weight found by second-order scores", "%"),
         Quantity("mean", "median share of softmax's weight found by mean keys", "%"),
         Quantity("bound", "median share of softmax's weight found by Quest's bound", "%"),
-        Quantity("best", "median share of softmax's weight found by the blocks' true weight", "%"),
+        Quantity("best", "median share of softmax's weight found by selecting blocks by their true weight", "%"),
     ),
     figure=Figure(
         x="chosen", y="mass", by="score", x_title="number of other blocks", y_title="softmax's weight found (%)"

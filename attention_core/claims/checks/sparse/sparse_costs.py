@@ -1,4 +1,4 @@
-"""Claim: atrous attention costs 1/k of full attention, and the cost of local attention is linear in n."""
+"""Claim: attention to every k-th token (atrous) costs 1/k of full attention, and local attention is linear in n."""
 
 from collections.abc import Iterator, Sequence
 
@@ -59,9 +59,9 @@ CLAIM = Claim(
     finding="At {longest} tokens, full attention costs {saving}× as much as atrous attention and {cheaper}× as much as "
     "local attention. The cost of local attention grows as n to the power {local}, where n is the number of tokens.",
     quantities=(
-        Quantity("saving", "cost of full attention ÷ cost of atrous attention"),
+        Quantity("saving", "cost of full attention ÷ cost of atrous attention at the longest length"),
         Quantity("local", "exponent of the growth of local attention's cost with length"),
-        Quantity("cheaper", "cost of full attention ÷ cost of local attention"),
+        Quantity("cheaper", "cost of full attention ÷ cost of local attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),
     ),
     figure=Figure(

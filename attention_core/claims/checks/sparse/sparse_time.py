@@ -1,4 +1,4 @@
-"""Claim: local and sparse attention run slower than full attention, and atrous attention runs faster."""
+"""Claim: local and sparse attention are slower than full attention, and attention to every k-th token is faster."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -151,17 +151,17 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("local", "time of local ÷ full attention at the longest length"),
-        Quantity("sparse", "time of sparse ÷ full attention at the longest length"),
-        Quantity("atrous", "time of atrous ÷ full attention at the longest length"),
+        Quantity("local", "time of local attention ÷ time of full attention at the longest length"),
+        Quantity("sparse", "time of sparse attention ÷ time of full attention at the longest length"),
+        Quantity("atrous", "time of atrous attention ÷ time of full attention at the longest length"),
         Quantity("longest", "longest timed length", "tokens"),
-        Quantity("local_here", "time of local ÷ full attention at this input's length"),
-        Quantity("sparse_here", "time of sparse ÷ full attention at this input's length"),
-        Quantity("atrous_here", "time of atrous ÷ full attention at this input's length"),
+        Quantity("local_here", "time of local attention ÷ time of full attention at this input's length"),
+        Quantity("sparse_here", "time of sparse attention ÷ time of full attention at this input's length"),
+        Quantity("atrous_here", "time of atrous attention ÷ time of full attention at this input's length"),
         Quantity("own", "length of this input", "tokens"),
-        Quantity("held", "time of full attention with its matrix ÷ with the fused kernel"),
-        Quantity("masked", "time with the masked matrix ÷ with the unmasked matrix"),
-        Quantity("matrix", "longest length timed with the matrix", "tokens"),
+        Quantity("held", "time of full attention with an explicit score matrix ÷ time with the fused kernel"),
+        Quantity("masked", "time of full attention with the masked score matrix ÷ time with the unmasked matrix"),
+        Quantity("matrix", "longest length timed with the explicit score matrix", "tokens"),
     ),
     figure=Figure(
         x="n", y="ratio", by="variant", x_title="tokens n", y_title="time ÷ fused full attention's time", log="xy"

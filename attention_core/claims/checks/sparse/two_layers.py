@@ -1,4 +1,4 @@
-"""Claim: a local layer followed by an atrous layer connects every token with every other token."""
+"""Claim: a layer with a window, then a layer with a stride (atrous), connect every token with every other token."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -90,11 +90,11 @@ CLAIM = Claim(
     "connected. Two local layers connect {local}%, and two atrous layers connect {atrous}%. Together, the local layer "
     "and the atrous layer compute {keys}% as many weights as one full layer.",
     quantities=(
-        Quantity("two", "pairs connected by a local layer and an atrous layer", "%"),
-        Quantity("one", "pairs connected by a local layer alone", "%"),
-        Quantity("local", "pairs connected by two local layers", "%"),
-        Quantity("atrous", "pairs connected by two atrous layers", "%"),
-        Quantity("keys", "weights computed by both layers ÷ weights of one full layer", "%"),
+        Quantity("two", "share of token pairs connected by a local layer and an atrous layer", "%"),
+        Quantity("one", "share of token pairs connected by a local layer alone", "%"),
+        Quantity("local", "share of token pairs connected by two local layers", "%"),
+        Quantity("atrous", "share of token pairs connected by two atrous layers", "%"),
+        Quantity("keys", "number of weights computed by both layers ÷ number of weights of one full layer", "%"),
     ),
     figure=Figure(x="layers", y="share", by="stack", x_title="number of layers", y_title="pairs connected (%)"),
     needs=16,

@@ -1,4 +1,4 @@
-"""A small figure without axes: lines or bars that show a shape, as one SVG picture."""
+"""A small figure without axes, as one SVG picture: lines or bars that show the shape of a result."""
 
 import base64
 import math
@@ -30,7 +30,7 @@ def small_figure(
     if not heights:
         return None
     low, high = min(heights), max(heights)
-    if bars:  # Keeps the smallest bar visible.
+    if bars:  # Bars start below the smallest value or at zero, so that the smallest bar stays visible.
         low, high = (low - 0.1 * (high - low or 1.0), high) if log_y else (min(low, 0.0), max(high, 0.0))
     right, room = WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE
 
