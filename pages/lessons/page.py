@@ -6,6 +6,7 @@ import attention_core as ac
 from app.lessons import card, draft, lesson
 from app.lessons.lesson import MOST_BYTES
 from app.page import Page
+from app.ui.lazy import lazy_expander
 from app.words.i18n import N_, _, escape_markdown, sentence
 from pages.lessons import editor
 from pages.lessons.options import LessonsOptions
@@ -20,19 +21,14 @@ def show(given: None) -> None:
     """Draw the lesson editor, and the upload of a lesson."""
     st.markdown(f"## {_('Make your own lesson')}", anchors=False)
     editor.show()
-    _open_file()
+    lazy_expander(_("Open a lesson file"), _open_file, key="lessons.file", icon=":material/upload_file:", width=400)
 
 
 def _open_file() -> None:
     """Draw the upload and, for a valid lesson, the buttons that begin and edit it; else an error."""
-    with st.expander(_("Open a lesson file"), icon=":material/upload_file:", width=400):
-        sent = st.file_uploader(
-            _("Lesson file"),
-            type=["toml", "txt"],
-            key="lessons.upload",
-            max_upload_size=1,
-            label_visibility="collapsed",
-        )
+    sent = st.file_uploader(
+        _("Lesson file"), type=["toml", "txt"], key="lessons.upload", max_upload_size=1, label_visibility="collapsed"
+    )
     if sent is None:
         return
     try:

@@ -155,7 +155,7 @@ def test_a_measure_and_its_variant_are_chosen():
 @pytest.mark.parametrize(("beyond", "opens"), [(0, True), (1, False)])
 def test_a_file_is_opened_up_to_the_length_that_a_lesson_may_have(beyond, opens):
     data = lesson.write(Lesson(title="From a file", steps=(Step(at="masks", say="Look."),))).encode() + b"#"
-    at = open_page("lessons").file_uploader(key="lessons.upload")
+    at = open_page("lessons", **{"lessons.file": True}).file_uploader(key="lessons.upload")
     at = at.set_value(("a.toml", data.ljust(MOST_BYTES + beyond, b"#"), "")).run()
     assert not at.exception
     assert ("**From a file**" in spoken(at)) == opens
