@@ -7,7 +7,7 @@ from pathlib import Path
 FILE = Path(__file__).parent / "recorded" / "rates.json"
 DEFAULT = 3e-3
 GRID = (1e-3, 3e-3, 1e-2)
-"""The rates that ``python -m attention_core.learning.record`` compares."""
+"""The rates that ``python -m attention_core.learning.record_runs`` compares."""
 
 
 @cache

@@ -5,6 +5,7 @@ One file per task holds the rows of all its runs, and the attention matrices of 
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 
@@ -68,7 +69,8 @@ def encode(stamp: Stamp, rows: Iterable[LearnRow], *, with_matrices: Sequence[in
     for found in rows:
         kept = found.matrices if found.spec.seed in with_matrices else None
         runs.setdefault(repr(found.spec), []).append(_numbers(found, kept))
-    return msgspec.msgpack.encode(Document(stamp, {name: tuple(own) for name, own in runs.items()}))
+    plain = replace(stamp, torch=str(stamp.torch))  # torch has its own class of strings for its version
+    return msgspec.msgpack.encode(Document(plain, {name: tuple(own) for name, own in runs.items()}))
 
 
 def _numbers(found: LearnRow, matrices: np.ndarray | None) -> Recorded:

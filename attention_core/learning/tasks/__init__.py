@@ -2,10 +2,10 @@
 
 from attention_core.errors import InputError, nearest
 from attention_core.learning.learning_task import LearningTask
-from attention_core.learning.tasks import characters, copying, digits, induction, maximum, parity, recall
+from attention_core.learning.tasks import characters, digits, induction, maximum, parity, recall, selective_copying
 
 TASKS: dict[str, LearningTask] = {
-    each.TASK.key: each.TASK for each in (recall, copying, induction, maximum, parity, characters, digits)
+    each.TASK.key: each.TASK for each in (recall, selective_copying, induction, maximum, parity, characters, digits)
 }
 """All tasks by key, in display order."""
 

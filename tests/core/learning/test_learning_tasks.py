@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from attention_core.errors import InputError
 from attention_core.learning.learning_task import IGNORED
-from attention_core.learning.tasks import TASKS, characters, digits, maximum, recall, task
-from attention_core.learning.tasks import copying as selective
+from attention_core.learning.tasks import TASKS, characters, digits, maximum, recall, selective_copying, task
 
 
 def drawn(key, *, sequences=8, length=None, items=None, seed=0, **further):
@@ -29,8 +28,8 @@ def solve_recall(row):
 
 
 def solve_copying(row):
-    symbols = iter([x for x in row if x < selective.SYMBOLS])
-    return [next(symbols) if x == selective.MARK else IGNORED for x in row]
+    symbols = iter([x for x in row if x < selective_copying.SYMBOLS])
+    return [next(symbols) if x == selective_copying.MARK else IGNORED for x in row]
 
 
 def solve_induction(row):

@@ -1,4 +1,4 @@
-"""Record the runs that the Learn page shows first: ``python -m attention_core.learning.record [TASK ...]``.
+"""Record the runs that the Learn page shows first: ``python -m attention_core.learning.record_runs [TASK ...]``.
 
 For each task, every variant is first trained with each rate of ``rates.GRID`` on a seed that is not shown, and the rate
 with the lowest loss is recorded. Then all runs of the page's default selection are trained with these rates. This takes
