@@ -112,7 +112,11 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
                 batch=spec.batch,
                 length=spec.length,
             ),
-            _("Learning rates, tuned for each variant where a tuned rate is recorded: {rates}.", rates=rates),
+            _(
+                "Queries, keys and values are learned. Gates, write strengths and other settings of a variant are not: "
+                "they keep the variant's fixed rule."
+            ),
+            _("Learning rates: {rates}.", rates=rates),
         )
     )
     lazy_expander(_("Export"), lambda: _export(rows, plan), key="learn.files", icon=":material/download:")
