@@ -43,11 +43,10 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def known(plan: Plan) -> list[LearnRow]:
-    """Return the recorded rows of a plan's runs; empty if one of the runs is not recorded."""
-    found = recorded(plan.specs[0].model.task)
-    if found is None or not all(repr(spec) in found.runs for spec in plan.specs):
-        return []
-    return [_row(spec, each) for spec in plan.specs for each in found.runs[repr(spec)]]
+    """Return the recorded rows of those of a plan's runs that are recorded."""
+    found = recorded(plan.specs[0].model.task) if plan.specs else None
+    runs = {} if found is None else found.runs
+    return [_row(spec, each) for spec in plan.specs for each in runs.get(repr(spec), ())]
 
 
 @cache

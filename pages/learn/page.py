@@ -54,6 +54,8 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
             place.info(_("These settings are not recorded. Press “Train here”."), icon=":material/model_training:")
             return
         place.markdown(describe(rows, task))
+        if not live and (text := words.not_recorded(options.trainable()[0], rows)):
+            st.caption(text)
         draw(rows, key)
         if key == "end":
             _show_origin(rows, plan, live=bool(live))

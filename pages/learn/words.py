@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
+import attention_core as ac
 from app.words.i18n import _, escape_markdown, paragraph
+from app.words.labels import label
+from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
 from pages.learn.outcomes import LEARNED, Outcome
 
@@ -51,6 +54,15 @@ def diverged(found: Sequence[Outcome]) -> str:
     if not names:
         return ""
     return _("The loss of {names} is no longer finite, so training has failed.", names=", ".join(names))
+
+
+def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> str:
+    """Return which of the chosen variants have no recorded run with these settings; empty if all have one."""
+    known = {each.row.variant for each in rows}
+    names = [escape_markdown(label(attention)) for attention in chosen if attention.word not in known]
+    if not names:
+        return ""
+    return _("Not recorded with these settings: {names}. Press “Train here” to train them.", names=", ".join(names))
 
 
 def jump_text(found: Sequence[Outcome]) -> str:

@@ -3,7 +3,7 @@
 from functools import partial
 
 import pytest
-from driver import charts, numbers, open_page
+from driver import charts, numbers, open_page, visit
 
 import attention_core as ac
 from attention_core.experiments import learning
@@ -26,9 +26,10 @@ def texts(at):
 
 
 def test_the_recorded_runs_answer_at_first_sight():
-    at = open_learn()
+    at = visit("learn", {})
     assert not at.exception
     assert not at.info
+    assert not any("Not recorded" in each.value for each in at.caption)
     rows = recorded_runs.known(defaults.default_plan("recall"))
     found = outcomes(rows)
     [chart] = charts(at)

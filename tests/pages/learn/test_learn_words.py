@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+import attention_core as ac
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow
 from attention_core.learning.train import Row
@@ -116,3 +117,11 @@ def test_tests_are_told_at_the_largest_length_or_number_of_items():
     assert words.points_of(found[0], "length") == [(64, 0.9), (256, 0.7)]
     assert words.points_of(found[0], "items") == [(8, 0.99), (16, 0.95)]
     assert not words.tested(outcomes(own), by="length", trained_at=32)
+
+
+def test_variants_without_a_recorded_run_are_named():
+    rows = rows_of("softmax", [0.1, 1.0])
+    assert not words.not_recorded([ac.get("softmax")], rows)
+    assert words.not_recorded([ac.get("softmax"), ac.get("local"), ac.get("linear")], rows) == (
+        "Not recorded with these settings: Local · window 16, Linear. Press “Train here” to train them."
+    )
