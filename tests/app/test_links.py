@@ -260,6 +260,7 @@ VIEWS = {
         {"h_scales": ["log_n", "temperature"], "h_heads": "one"} | SHORT,
     ],
     "error": [{"against": "cost"}],
+    "learn": [{}, {"l_view": "attention"}],
     "timing": [{}],
     "model": [{"m_text": "own"}, {"m_view": "layers"}, {"m_view": "encoder"}, {"m_view": "continuation"}],
     "causal": [

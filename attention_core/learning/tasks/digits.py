@@ -4,10 +4,10 @@ The images are the test set of Alpaydin and Kaynak's "Optical Recognition of Han
 Learning Repository, licence CC BY 4.0. They are the images of scikit-learn's ``load_digits``.
 """
 
+import zlib
 from functools import cache
 from importlib import resources
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,10 +25,10 @@ TRAINED = 1500
 @cache
 def images() -> tuple[Tensor, Tensor]:
     """Return all images, ``[1797, 64]`` float32 from 0 to 1, and their digits, ``[1797]`` int64."""
-    path = resources.files("attention_core.learning").joinpath("recorded/digits.npz")
-    with path.open("rb") as file, np.load(file) as arrays:
-        pixels, digits = arrays["images"], arrays["classes"]
-    return torch.from_numpy(pixels).flatten(1).float() / DEPTH, torch.from_numpy(digits).long()
+    file = resources.files("attention_core.learning").joinpath("recorded/digits.zlib")
+    data = torch.frombuffer(bytearray(zlib.decompress(file.read_bytes())), dtype=torch.uint8)
+    count = len(data) // (PIXELS + 1)  # one byte for each pixel of all images, then one byte for each digit
+    return data[: count * PIXELS].view(count, PIXELS).float() / DEPTH, data[count * PIXELS :].long()
 
 
 def sample(generator: torch.Generator, sequences: int, _length: int, _items: int, *, held_out: bool = False) -> Batch:
