@@ -53,7 +53,12 @@ def known(plan: Plan) -> list[LearnRow]:
 def recorded(task: str) -> Document | None:
     """Return the recorded runs of a task; None without a recorded file."""
     file = resources.files("attention_core.learning").joinpath(f"recorded/{task}.msgpack")
-    return msgspec.msgpack.decode(file.read_bytes(), type=Document) if file.is_file() else None
+    return decode(file.read_bytes()) if file.is_file() else None
+
+
+def decode(data: bytes) -> Document:
+    """Parse the content of a recorded file."""
+    return msgspec.msgpack.decode(data, type=Document)
 
 
 def encode(stamp: Stamp, rows: Iterable[LearnRow], *, with_matrices: Sequence[int]) -> bytes:

@@ -1,0 +1,111 @@
+"""Tests of recorded training runs: what is written is what is read, and the recorded file is that of its plan."""
+
+import numpy as np
+import pytest
+
+from attention_core.benchmarking.device import stamp
+from attention_core.experiments import learning
+from attention_core.learning import rates, recorded_runs
+from attention_core.learning.defaults import SEEDS, default_plan
+from attention_core.learning.recorded_runs import LEVELS
+from attention_core.learning.tasks import TASKS
+from attention_core.learning.train import evaluate, evaluation_batch, initial
+
+
+@pytest.fixture
+def stored(monkeypatch):
+    """Return a function that stores rows and reads those of a plan."""
+
+    def store(rows, plan, seeds=(0,)):
+        data = recorded_runs.encode(stamp("cpu"), rows, with_matrices=seeds)
+        found = recorded_runs.decode(data)
+        monkeypatch.setattr(recorded_runs, "recorded", lambda task: found)
+        return recorded_runs.known(plan)
+
+    return store
+
+
+def small(**settings):
+    return learning.plan(
+        ["softmax", "deltanet"], **{"length": 12, "items": 2, "steps": 4, "every": 2, "lengths": (24,)} | settings
+    )
+
+
+def finished(plan):
+    rows = []
+    while (task := learning.next_task(plan, rows)) is not None:
+        rows += learning.run(task)
+    return rows
+
+
+def test_rows_are_read_as_they_were_written_and_matrices_to_a_level(stored):
+    plan = small(seeds=(0, 1))
+    rows = finished(plan)
+    found = stored(rows, plan)
+    key = lambda row: (row.spec.model.word, row.spec.seed, row.row.step, row.is_test)  # noqa: E731
+    for own, read in zip(sorted(rows, key=key), sorted(found, key=key), strict=True):
+        assert (read.spec, read.row, read.is_test) == (own.spec, own.row, own.is_test)
+        assert (read.matrices is None) == (own.is_test or own.spec.seed == 1)
+        if read.matrices is not None:
+            own_matrices = own.matrices.astype(np.float32)
+            scale = np.abs(own_matrices).max((1, 2), keepdims=True)
+            assert np.abs(read.matrices - own_matrices).max() <= (scale / (2 * LEVELS)).max() * 1.001
+
+
+def test_only_runs_with_the_same_settings_are_found(stored):
+    plan = small()
+    rows = finished(plan)
+    assert {row.spec.model.word for row in stored(rows, small(seeds=(0, 1)))} == {"softmax", "deltanet"}
+    assert not stored(rows, small(steps=6))
+    assert not stored(rows, small(rates=(0.5, 0.5)))
+    assert {row.spec.model.word for row in stored(rows[:1], plan)} == {"softmax"}
+
+
+def test_a_task_without_a_file_has_no_runs():
+    assert recorded_runs.recorded("sorting") is None
+    assert not recorded_runs.known(learning.plan(["softmax"], task="parity", steps=7))
+
+
+@pytest.mark.parametrize("task", [key for key in TASKS if recorded_runs.recorded(key)])
+def test_the_recorded_runs_are_those_of_the_default_plan_and_start_untrained(task):
+    plan = default_plan(task)
+    rows = recorded_runs.known(plan)
+    assert {row.spec for row in rows} == set(plan.specs)
+    assert {row.spec.seed for row in rows} == set(SEEDS)
+    assert {row.spec.rate for row in rows} <= set(rates.GRID)
+    first = next(row for row in rows if row.row.step == 0 and not row.is_test)
+    loss, accuracy = evaluate(initial(first.spec), evaluation_batch(first.spec, first.spec.length, first.spec.items))
+    assert first.row.loss == pytest.approx(loss, rel=1e-4)
+    assert first.row.accuracy == pytest.approx(accuracy, abs=0.01)
+
+
+def test_tuned_rates_are_read_by_task_and_variant():
+    assert rates.rate("recall", "softmax") == rates.tuned()["recall"]["softmax"]
+    assert rates.rate("recall", "local~window~3") == rates.DEFAULT
+    assert rates.rate("sorting", "softmax") == rates.DEFAULT
+
+
+ANCHORS = recorded_runs.known(default_plan("recall"))
+
+
+def last(word):
+    """Return the accuracies of a variant's trained models by seed."""
+    own = [row for row in ANCHORS if row.spec.model.word == word and not row.is_test]
+    return [row.row.accuracy for row in own if row.row.step == row.spec.steps]
+
+
+def accuracy_with(word, items):
+    """Return the median accuracy of a variant's trained models with this number of pairs."""
+    own = [row.row for row in ANCHORS if row.spec.model.word == word and row.is_test]
+    found = sorted(row.accuracy for row in own if row.items == items)
+    return found[len(found) // 2]
+
+
+def test_full_linear_and_delta_attention_learn_recall_and_a_short_window_does_not():
+    for word in ("softmax", "linear", "deltanet"):
+        assert min(last(word)) >= 0.95
+    assert max(last("local")) < 0.95, "the window is shorter than the distance to some pairs"
+
+
+def test_linear_attention_forgets_with_more_pairs_before_softmax_does():
+    assert accuracy_with("softmax", 24) >= 0.95 > accuracy_with("linear", 24)
