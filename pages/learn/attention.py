@@ -18,7 +18,7 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     """Draw each variant's matrix on one sequence at the chosen training step and layer."""
     first = [each for each in rows if each.matrices is not None and each.row.seed == rows[0].row.seed]
     if not first:
-        st.info(_("Press “Train here” to see the attention matrices."), icon=":material/grid_on:")
+        st.info(_("Press “Train on this machine” to see the attention matrices."), icon=":material/grid_on:")
         return
     steps = sorted({each.row.step for each in first})
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -42,7 +42,9 @@ class LearnOptions(Options, prefix="l_"):
         MOST_SEEDS,
         N_("Seeds here"),
         widget=st.slider,
-        help=N_("Number of models that “Train here” trains for each variant, with different initial weights and data."),
+        help=N_(
+            "Number of models that “Train on this machine” trains for each variant, with different initial weights and data."
+        ),
     )
     layers = whole(2, 1, MOST_LAYERS, N_("Layers"), widget=st.slider)
     convolution = choice(
@@ -73,7 +75,7 @@ def default_words(task: str) -> tuple[str, ...]:
 
 def show() -> None:
     """Draw the controls of the task and of the models."""
-    LearnOptions.task.draw(width=240)
+    LearnOptions.task.draw(width=240, label_visibility="collapsed")
     lazy_popover(_("Model and training"), _set_up, key="learn.set_up", icon=":material/tune:", type="tertiary")
 
 

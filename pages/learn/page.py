@@ -10,7 +10,7 @@ from app.page import Page
 from app.ui import export, variant_picker
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, paragraph
+from app.words.i18n import N_, _, _n, paragraph
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import recorded_runs
@@ -51,7 +51,9 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
         live = found is not None and found.request == plan and found.rows
         rows = found.rows if live and found else recorded
         if not rows:
-            place.info(_("These settings are not recorded. Press “Train here”."), icon=":material/model_training:")
+            place.info(
+                _("These settings are not recorded. Press “Train on this machine”."), icon=":material/model_training:"
+            )
             return
         place.markdown(describe(rows, task))
         if not live and (text := words.not_recorded(options.trainable()[0], rows)):
@@ -65,7 +67,7 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
         plan,
         partial(learning.next_task, plan),
         key=KEY,
-        label=_("Train here"),
+        label=_("Train on this machine"),
         icon=":material/model_training:",
         button="learn.button",
         row=row,
@@ -105,6 +107,11 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     st.caption(
         paragraph(
             made,
+            _n(
+                "The lines show {n} seed.",
+                "The lines are medians over {n} seeds, and the bands are their quartiles.",
+                n=len({each.row.seed for each in rows}),
+            ),
             _(
                 "Each model has {layers} layers of {heads} head with size {width} and no feed-forward part. It trains "
                 "on {batch} new sequences of {length} tokens at each step.",

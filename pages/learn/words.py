@@ -25,12 +25,12 @@ def headline(found: Sequence[Outcome], chance: float) -> str:
         elif (reached := outcome.learned) is not None:
             learned.append((reached[0], _("{name} after {steps} steps", name=name, steps=reached[0])))
         else:
-            others.append((-outcome.accuracy, _("{name} reached {share}", name=name, share=percent(outcome.accuracy))))
+            others.append((-outcome.accuracy, _("{name} ({share})", name=name, share=percent(outcome.accuracy))))
     sentences = []
     if learned:
         sentences.append(
             _(
-                "These variants answer at least {most} correctly: {names}.",
+                "Learned, with at least {most} of the answers correct: {names}.",
                 most=percent(LEARNED),
                 names=", ".join(text for _steps, text in sorted(learned)),
             )
@@ -38,14 +38,15 @@ def headline(found: Sequence[Outcome], chance: float) -> str:
     if others:
         sentences.append(
             _(
-                "These have not reached {most}: {names}.",
-                most=percent(LEARNED),
+                "Not learned, with the share of correct answers so far: {names}.",
                 names=", ".join(text for _share, text in sorted(others)),
             )
         )
     if untrained:
         sentences.append(_("Not trained yet: {names}.", names=", ".join(untrained)))
-    return paragraph(*sentences, _("Guessing gives {share}.", share=percent(chance)))
+    return paragraph(
+        *sentences, _("Guessing one of the possible answers is correct in {share} of the cases.", share=percent(chance))
+    )
 
 
 def diverged(found: Sequence[Outcome]) -> str:
@@ -62,7 +63,10 @@ def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> st
     names = [escape_markdown(label(attention)) for attention in chosen if attention.word not in known]
     if not names:
         return ""
-    return _("Not recorded with these settings: {names}. Press “Train here” to train them.", names=", ".join(names))
+    return _(
+        "Not recorded with these settings: {names}. Press “Train on this machine” to train them.",
+        names=", ".join(names),
+    )
 
 
 def jump_text(found: Sequence[Outcome]) -> str:

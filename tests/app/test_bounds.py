@@ -18,6 +18,7 @@ from attention_core.benchmarking.run_file import from_json, recorded, to_json
 from attention_core.benchmarking.run_records import Skipped
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.errors import LabError
+from attention_core.experiments import learning
 from attention_core.experiments.swap import text_tokens
 from attention_core.experiments.timing_length import measure
 from attention_core.inputs import SyntheticSpec, from_synthetic, from_text, from_upload
@@ -165,6 +166,16 @@ CASES = {
         12,
         lambda n: " ".join(map(str, text_tokens(" ".join(["word"] * n)).notices)),
         "has 13 tokens. Only the first 12 are used",
+    ),
+    "learn_steps": (
+        30,
+        lambda n: learning.plan(["softmax"], steps=n) and "",
+        "steps is 31. Choose a number from 1 to 30",
+    ),
+    "learn_models": (
+        4,
+        lambda n: learning.plan(["softmax"], seeds=range(n)) and "",
+        "variants × seeds is 5. Choose a number from 1 to 4",
     ),
     "swap_variants": (
         3,

@@ -38,7 +38,7 @@ def test_the_recorded_runs_answer_at_first_sight():
     for each in found:
         last = list(numbers(drawn[each.name]["y"]))[-1]
         assert last == pytest.approx(each.accuracy)
-    assert any("Guessing gives 25%." in text for text in texts(at))
+    assert any("is correct in 25% of the cases." in text for text in texts(at))
     assert any(each.value.startswith("Recorded on") for each in at.caption)
 
 
@@ -72,7 +72,7 @@ def test_settings_that_are_not_recorded_ask_for_a_press():
 
 
 def test_a_press_trains_and_shows_the_same_numbers_as_the_library():
-    at = press(open_learn(**QUICK), "Train here")
+    at = press(open_learn(**QUICK), "Train on this machine")
     assert not at.exception
     rows = at.session_state["learn.run"].rows
     plan = learning.plan(

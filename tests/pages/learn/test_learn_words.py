@@ -70,18 +70,21 @@ def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accur
         *rows_of("local", [0.02]),
     ]
     assert words.headline(outcomes(rows), 0.25) == (
-        "These variants answer at least 95% correctly: **DeltaNet** after 10 steps, **Softmax** after 20 steps. "
-        "These have not reached 95%: **Gated linear** reached 72%, **Linear** reached 30%. "
-        "Not trained yet: **Local · window 16**. Guessing gives 25%."
+        "Learned, with at least 95% of the answers correct: **DeltaNet** after 10 steps, **Softmax** after 20 steps. "
+        "Not learned, with the share of correct answers so far: **Gated linear** (72%), **Linear** (30%). "
+        "Not trained yet: **Local · window 16**. Guessing one of the possible answers is correct in 25% of the cases."
     )
+
+
+GUESS = " Guessing one of the possible answers is correct in 10% of the cases."
 
 
 @pytest.mark.parametrize(
     ("curve", "text"),
     [
-        ([0.1, 1.0], "These variants answer at least 95% correctly: **Softmax** after 10 steps. Guessing gives 10%."),
-        ([0.1, 0.5], "These have not reached 95%: **Softmax** reached 50%. Guessing gives 10%."),
-        ([0.1], "Not trained yet: **Softmax**. Guessing gives 10%."),
+        ([0.1, 1.0], "Learned, with at least 95% of the answers correct: **Softmax** after 10 steps." + GUESS),
+        ([0.1, 0.5], "Not learned, with the share of correct answers so far: **Softmax** (50%)." + GUESS),
+        ([0.1], "Not trained yet: **Softmax**." + GUESS),
     ],
 )
 def test_the_headline_names_only_what_there_is(curve, text):
@@ -123,5 +126,5 @@ def test_variants_without_a_recorded_run_are_named():
     rows = rows_of("softmax", [0.1, 1.0])
     assert not words.not_recorded([ac.get("softmax")], rows)
     assert words.not_recorded([ac.get("softmax"), ac.get("local"), ac.get("linear")], rows) == (
-        "Not recorded with these settings: Local · window 16, Linear. Press “Train here” to train them."
+        "Not recorded with these settings: Local · window 16, Linear. Press “Train on this machine” to train them."
     )
