@@ -42,9 +42,7 @@ class LearnOptions(Options, prefix="l_"):
         MOST_SEEDS,
         N_("Seeds here"),
         widget=st.slider,
-        help=N_(
-            "Number of models that “Train on this machine” trains for each variant, with different initial weights and data."
-        ),
+        help=N_("Number of models trained here for each variant, with different initial weights and data."),
     )
     layers = whole(2, 1, MOST_LAYERS, N_("Layers"), widget=st.slider)
     convolution = choice(
