@@ -21,7 +21,7 @@ MORE = {
     ],
     "entropy": [{"h_view": "drift", "h_longest": "64", "h_seeds": "1"}],
 }
-WITHOUT = {"home", "error", "timing", "model", "claims", "lessons"}
+WITHOUT = {"home", "error", "timing", "model", "learn", "claims", "lessons"}
 """Pages that offer no Python snippet of their own."""
 
 
