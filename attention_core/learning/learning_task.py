@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
 from attention_core.variant import Paper
 
@@ -13,8 +14,7 @@ IGNORED = -100
 """Target of a position at which nothing is predicted; ``torch.nn.functional.cross_entropy`` skips it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Batch:
+class Batch(CompactRepr):
     """Some sequences of a task.
 
     Attributes:

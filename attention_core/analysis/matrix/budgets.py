@@ -20,7 +20,7 @@ from attention_core.variant import SOFTMAX, Attention
 FAR = 3
 """Minimum distance in tokens of a pair that counts as far."""
 LONG = 8192
-"""Length of a long text in tokens, for which the costs are also counted."""
+"""A long text's length. Only the cost formulas are evaluated at it; no text of this length is read."""
 
 
 class Steps(CompactRepr):
