@@ -13,7 +13,7 @@ from driver import chosen, open_page, set_state, ways
 from PIL import Image
 
 import attention_core as ac
-from app.figures.picture import picture
+from app.figures.picture import data_url, picture
 from app.page import SECTIONS, discover
 from app.ui import matrix_picture
 from app.ui.lazy import OPENED
@@ -134,7 +134,7 @@ def test_a_second_visitor_costs_no_picture_and_few_messages(monkeypatch):
     open_page("home")
     drawn = []
     monkeypatch.setattr(
-        matrix_picture, "picture", lambda *given, **told: drawn.append(given) or picture(*given, **told)
+        matrix_picture, "data_url", lambda *given, **told: drawn.append(given) or data_url(*given, **told)
     )
     at = open_page("home")
     assert drawn == []
