@@ -141,7 +141,7 @@ def _export(rows: Sequence[LearnRow], plan: Plan) -> None:
         f"python -m attention_core learn --task {spec.model.task} --variants {names} --seeds {seeds} "
         f"--steps {spec.steps} --layers {spec.model.layers} --convolution {spec.model.convolution} "
         f"--positions {spec.model.positions}",
-        language="bash",
+        language=None,
         wrap_lines=True,
     )
 
