@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import os
 import shutil
 import sys
@@ -333,7 +334,9 @@ def _learn(args: argparse.Namespace) -> None:
             )
             print(line.format(width=width, **asdict(each.row)), flush=True)
     if args.json:
-        print(json.dumps([asdict(each.row) for each in found], indent=2))
+        # JSON has no NaN: the loss of a training that failed is null.
+        printed = [asdict(each.row) | ({} if math.isfinite(each.row.loss) else {"loss": None}) for each in found]
+        print(json.dumps(printed, indent=2, allow_nan=False))
 
 
 def _check_folder(out: Path) -> None:

@@ -99,13 +99,17 @@ def trainable() -> tuple[list[ac.Attention], dict[str, str]]:
     return left, refused
 
 
+def most_variants(seeds: int) -> int:
+    """Return how many variants the profile lets a visitor train with this many seeds."""
+    return current().learn_models // seeds
+
+
 def plan(seeds: tuple[int, ...]) -> Plan:
-    """Return the plan of the chosen variants with these seeds."""
+    """Return the plan of the chosen variants with these seeds; variants beyond ``most_variants`` are left out."""
     options, task = LearnOptions.now(), LearnOptions.task.value
     found = [attention.word for attention in trainable()[0]]
-    most = current().learn_models // len(seeds)
     return learning.plan(
-        found[:most],
+        found[: most_variants(len(seeds))],
         task=task,
         steps=min(options.steps, current().learn_steps),
         seeds=seeds,

@@ -49,9 +49,14 @@ class Outcome:
 
     @property
     def learned(self) -> tuple[int, float] | None:
-        """Steps and CPU seconds until at least half of the seeds had learned the task; None if they have not."""
+        """Steps and CPU seconds until at least half of the seeds had learned the task; None if they have not.
+
+        A seed whose accuracy is below ``LEARNED`` at its last step has not learned the task.
+        """
         first = [
-            next(((each.row.step, each.row.seconds) for each in own if each.row.accuracy >= LEARNED), None)
+            next((each.row.step, each.row.seconds) for each in own if each.row.accuracy >= LEARNED)
+            if own[-1].row.accuracy >= LEARNED
+            else None
             for own in self._by_seed
         ]
         reached = sorted(each for each in first if each is not None)

@@ -39,6 +39,8 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
         st.caption(
             ":material/block: " + _("{name} cannot be trained on this task: {reason}", name=_(title), reason=_(reason))
         )
+    if text := words.too_many(options.trainable()[0], LearnOptions.seeds.value):
+        st.caption(text)
     place = st.container(key="learn.summary").empty()
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         LearnOptions.view.draw(label_visibility="collapsed")

@@ -58,6 +58,9 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
 def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     """Draw the accuracy of the trained models on longer sequences, or with more items to remember."""
     found = [each for each in outcomes(rows) if words.points_of(each, by)]
+    if text := words.no_tests(task_of(rows[0].spec.model.task), by=by):
+        st.info(text)
+        return
     if not found:
         st.info(_("The trained models are tested when training is complete."), icon=":material/timer:")
         return

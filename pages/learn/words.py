@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 
 import attention_core as ac
-from app.words.i18n import _, escape_markdown, paragraph
+from app.words.i18n import _, _n, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
+from attention_core.learning.defaults import LONGER, MORE
+from attention_core.learning.learning_task import LearningTask
+from pages.learn.options import most_variants
 from pages.learn.outcomes import LEARNED, Outcome
 
 
@@ -67,6 +70,28 @@ def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> st
         "Not recorded with these settings: {names}. Press “Train on this machine” to train them.",
         names=", ".join(names),
     )
+
+
+def too_many(chosen: Sequence[ac.Attention], seeds: int) -> str:
+    """Return which of the chosen variants a press of the button would leave out; empty if it trains all."""
+    names = [escape_markdown(label(attention)) for attention in chosen[most_variants(seeds) :]]
+    if not names:
+        return ""
+    return _n(
+        "Not trained here with {n} seed: {names}. Choose fewer variants.",
+        "Not trained here with {n} seeds: {names}. Choose fewer variants or fewer seeds.",
+        n=seeds,
+        names=", ".join(names),
+    )
+
+
+def no_tests(task: LearningTask, *, by: str) -> str:
+    """Return why the trained models of a task are not tested; empty if they are."""
+    if task.key in (LONGER if by == "length" else MORE):
+        return ""
+    if by == "length":
+        return _("Models of the task “{task}” are not tested on longer sequences.", task=_(task.title))
+    return _("Models of the task “{task}” are not tested with more to remember.", task=_(task.title))
 
 
 def jump_text(found: Sequence[Outcome]) -> str:

@@ -121,6 +121,12 @@ def test_the_command_prints_rows_as_json(capsys):
     assert [row["length"] for row in rows[-4:]] == [24] * 4
 
 
+def test_the_command_prints_a_loss_that_is_not_finite_as_null(capsys):
+    assert main([*COMMAND, "--rate", "1e30", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert {row["loss"] is None for row in rows if row["step"]} == {True}
+
+
 def test_the_command_prints_a_table_whose_columns_are_aligned(capsys):
     assert main(COMMAND) == 0
     lines = capsys.readouterr().out.splitlines()

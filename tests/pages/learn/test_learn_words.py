@@ -8,8 +8,12 @@ import pytest
 import attention_core as ac
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow
+from attention_core.learning.defaults import SEEDS, VARIANTS
+from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import Row
+from attention_core.limits import HOSTED
 from pages.learn import words
+from pages.learn.options import most_variants
 from pages.learn.outcomes import LEARNED, outcomes
 
 
@@ -47,6 +51,12 @@ def test_a_variant_has_learned_from_the_threshold_on():
     assert outcome.accuracy == 1.0
     [outcome] = outcomes(rows_of("softmax", [0.1, LEARNED - 1e-9]))
     assert outcome.learned is None
+
+
+def test_a_variant_that_forgets_the_task_has_not_learned_it():
+    [outcome] = outcomes(rows_of("softmax", [0.1, 1.0, 0.4]))
+    assert outcome.learned is None
+    assert "Not learned" in words.headline([outcome], 0.25)
 
 
 def test_at_least_half_of_the_seeds_must_have_learned():
@@ -128,3 +138,32 @@ def test_variants_without_a_recorded_run_are_named():
     assert words.not_recorded([ac.get("softmax"), ac.get("local"), ac.get("linear")], rows) == (
         "Not recorded with these settings: Local · window 16, Linear. Press “Train on this machine” to train them."
     )
+
+
+def test_variants_beyond_the_profile_are_named(monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    chosen = [ac.get(key) for key in ("softmax", "local", "linear", "gla", "deltanet")]
+    assert not words.too_many(chosen[:4], 5)
+    assert words.too_many(chosen, 5) == (
+        "Not trained here with 5 seeds: DeltaNet. Choose fewer variants or fewer seeds."
+    )
+    assert not words.too_many(chosen, 1)
+
+
+@pytest.mark.parametrize(
+    ("task", "by", "text"),
+    [
+        ("recall", "length", ""),
+        ("recall", "items", ""),
+        ("parity", "length", ""),
+        ("parity", "items", "Models of the task “Parity” are not tested with more to remember."),
+        ("digits", "length", "Models of the task “Handwritten digits” are not tested on longer sequences."),
+    ],
+)
+def test_a_task_without_tests_says_so(task, by, text):
+    assert words.no_tests(TASKS[task], by=by) == text
+
+
+def test_a_hosted_lab_shows_the_recorded_runs_of_all_default_variants(monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    assert most_variants(len(SEEDS)) >= HOSTED.compared_variants >= len(VARIANTS)
