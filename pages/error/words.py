@@ -113,6 +113,15 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
     for reference, rivals, zero in by_reference(question, found):
         if not math.isfinite(zero):
             continue  # Not computed yet.
+        if not zero:
+            sentences.append(
+                _(
+                    "The mean of the values has no error compared with {reference}, so the errors on this input do not "
+                    "tell the variants apart.",
+                    reference=reference_name(ac.get(reference)),
+                )
+            )
+            continue
         reached, missed = [], []
         for attention, own in question.by_variant(rivals):
             good = [p for p in own if p.middle <= zero / 2]
