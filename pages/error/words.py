@@ -117,7 +117,7 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
             sentences.append(
                 _(
                     "The mean of the values has no error compared with {reference}, so the errors on this input do not "
-                    "tell the variants apart.",
+                    "distinguish the variants.",
                     reference=reference_name(ac.get(reference)),
                 )
             )

@@ -3,13 +3,16 @@
 import json
 import math
 
+import numpy as np
 import pytest
+import torch
 
 from attention_core.__main__ import main
 from attention_core.errors import InputError
 from attention_core.experiments import learning
 from attention_core.learning.rates import DEFAULT
 from attention_core.learning.tasks import TASKS
+from attention_core.learning.train import model_of
 from attention_core.limits import HOSTED
 
 
@@ -57,6 +60,18 @@ def test_a_run_without_tests_ends_with_the_last_step():
     rows, _ = finished(plan)
     assert [row.row.step for row in rows] == [0, 2, 4]
     assert learning.total(plan) == 3
+
+
+def test_the_matrices_of_a_checkpoint_are_averages_over_heads_on_the_example():
+    [spec] = small(("softmax",), heads=2).specs
+    [row] = learning.run(learning.TrainTask(spec=spec, start=None, until=2))
+    model = model_of(spec, row.checkpoint.weights)
+    for shown, (q, k, _) in zip(row.matrices, model.recorded(learning.example(spec).inputs), strict=True):
+        logits = (q @ k.mT / q.shape[-1] ** 0.5)[0]
+        hidden = torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1)
+        wanted = logits.masked_fill(hidden, -math.inf).softmax(-1)
+        assert np.abs(shown - (wanted[0] + wanted[1]).numpy() / 2).max() < 1e-3
+        assert (wanted[0] - wanted[1]).abs().max() > 1e-2, "the heads differ"
 
 
 def test_defaults_come_from_the_task():

@@ -11,10 +11,11 @@ from torch import nn
 import attention_core as ac
 from attention_core.errors import InputError
 from attention_core.inputs.positions import rotary
-from attention_core.learning.learning_task import IGNORED
+from attention_core.learning.learning_task import IGNORED, Batch
 from attention_core.learning.model import ModelSpec, ShortConvolution, TinyModel, refusal
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import (
+    WARM_UP,
     TrainSpec,
     batch_at,
     evaluate,
@@ -221,3 +222,31 @@ def test_a_model_out_of_bounds_is_refused(name, value):
 def test_the_default_model_is_tiny():
     model = TinyModel(ModelSpec(task="recall", word="softmax"))
     assert 35_000 < sum(parameter.numel() for parameter in model.parameters()) < 50_000
+
+
+def test_the_accuracy_counts_positions_with_a_target_alone_and_no_infinite_logits():
+    logits = torch.tensor([[[2.0, 1.0], [0.0, 1.0], [3.0, 0.0], [math.inf, 0.0]]])
+    batch = Batch(inputs=torch.zeros(1, 4, dtype=torch.long), targets=torch.tensor([[0, IGNORED, 1, 0]]))
+    loss, accuracy = evaluate(lambda inputs: logits, batch)
+    assert accuracy == pytest.approx(1 / 3)
+    assert not math.isfinite(loss)
+    finite = Batch(inputs=batch.inputs[:, :3], targets=batch.targets[:, :3])
+    loss, accuracy = evaluate(lambda inputs: logits[:, :3], finite)
+    assert accuracy == 0.5
+    assert loss == pytest.approx((math.log1p(math.exp(-1)) + math.log1p(math.exp(3))) / 2)
+
+
+@pytest.mark.parametrize("step", [0, 1, 7])
+def test_the_evaluation_uses_other_sequences_than_training(step):
+    spec = spec_of(batch=64)
+    trained = {tuple(row) for row in batch_at(spec, step).inputs.tolist()}
+    tested = {tuple(row) for row in evaluation_batch(spec, 16, 2, 64).inputs.tolist()}
+    assert not trained & tested
+
+
+def test_the_learning_rate_rises_from_a_small_first_step():
+    spec = spec_of()
+    before = torch.cat([p.detach().flatten() for p in initial(spec).parameters()])
+    after = torch.cat([p.detach().flatten() for p in steps(spec, 1)[0].parameters()])
+    # The first step of AdamW changes each parameter by the learning rate, and the first rate is 1 / WARM_UP of it.
+    assert (after - before).abs().max().item() == pytest.approx(spec.rate / WARM_UP, rel=0.01)

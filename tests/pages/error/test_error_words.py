@@ -94,8 +94,8 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
         "Compared with softmax, no setting reduces the error to 0.4, half the error of the mean-of-values baseline."
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.0)]) == (
-        "The mean of the values has no error compared with softmax, so the errors on this input do not tell the "
-        "variants apart."
+        "The mean of the values has no error compared with softmax, so the errors on this input do not "
+        "distinguish the variants."
     )
     assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("Compared with softmax, no setting")
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
