@@ -6,6 +6,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, Literal, Self, dataclass_transform
 
+from torch import Tensor
+
 from attention_core.errors import SettingError, nearest
 
 Value = bool | int | float | str
@@ -128,7 +130,14 @@ def param(
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Params:
-    """The base class of a variant's settings. Every subclass becomes a frozen dataclass, with ``param`` fields."""
+    """The base class of a variant's settings. Every subclass becomes a frozen dataclass, with ``param`` fields.
+
+    Attributes:
+        learned: what a trained model's layer computes for the variant's ``trainable`` tensors, by name; empty without
+            training.
+    """
+
+    learned: Mapping[str, Tensor] = field(default_factory=dict, repr=False, hash=False)
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
@@ -166,6 +175,11 @@ class Params:
         """Return an instance from the names and texts of a link; the inverse of ``changed``."""
         by_name = {setting.name: setting for setting in cls.settings()}
         return cls.build(**{name: by_name[name].parse(t) if name in by_name else t for name, t in values.items()})
+
+    def learned_rows(self, name: str, first: int, count: int) -> Tensor | None:
+        """Return a learned tensor ``[..., n, *]`` for some tokens, ``[..., count, *]``; None if it is not learned."""
+        found = self.learned.get(name)
+        return None if found is None else found[..., first : first + count, :]
 
     def changed(self) -> dict[str, str]:
         """Return the settings that differ from their defaults, as texts for a link."""

@@ -32,6 +32,7 @@ __all__ = [
     "Params",
     "Setting",
     "SpecialCase",
+    "Trainable",
     "Value",
     "Variant",
     "hooks",
@@ -139,6 +140,31 @@ class SpecialCase:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Trainable:
+    """A tensor that models train, where an untrained variant follows a setting or a rule.
+
+    The variant's functions read it from ``Params.learned``. A model starts its training with zeros.
+
+    Attributes:
+        name: its name in ``Params.learned``.
+        title: a plural noun that describes it, such as "forget gates".
+        per: ``"token"``: a linear map gives one number per token and head, ``[B, H, n, 1]``. ``"channel"``: a linear
+            map gives d numbers, ``[B, H, n, d]``. ``"head"``: a parameter per head, ``[H, 1, 1]``. ``"layer"``: a
+            parameter that all heads share.
+        shape: for ``"layer"``, ``(p, tokens, d) -> shape``, where ``tokens`` is the largest number of tokens.
+        over_positions: whether the shape depends on ``tokens``, so that longer sequences are not possible.
+        when: ``(p) -> bool``, whether it is trained at these settings.
+    """
+
+    name: str
+    title: str
+    per: Literal["token", "channel", "head", "layer"]
+    shape: Callable[[Any, int, int], tuple[int, ...]] | None = None
+    over_positions: bool = False
+    when: Callable[[Any], bool] = lambda p: True
+
+
+@dataclass(frozen=True, kw_only=True)
 class Intermediate:
     """One result of a variant's anatomy, described for a reader who sees it for the first time.
 
@@ -212,6 +238,7 @@ class Variant:
         couples_heads: whether the result of a head (axis -3) depends on the other heads; all other leading axes are
             always independent.
         special_cases: variants that it equals at certain settings; the first one is its parent in the family tree.
+        trainable: tensors that models train, besides the projections of queries, keys and values.
     """
 
     module: str = dataclasses.field(kw_only=False)
@@ -246,6 +273,7 @@ class Variant:
     note: str = ""
     couples_heads: bool = False
     special_cases: tuple[SpecialCase, ...] = ()
+    trainable: tuple[Trainable, ...] = ()
 
     def __post_init__(self) -> None:
         for hook in hooks():
@@ -382,11 +410,20 @@ class Attention:
 
     def with_settings(self, **settings: Value) -> Self:
         """Return the same variant with some settings changed."""
-        return dataclasses.replace(self, params=dataclasses.replace(self.params, **settings))
+        return dataclasses.replace(self, params=dataclasses.replace(self.params, **cast(dict[str, Any], settings)))
+
+    @property
+    def trainable(self) -> tuple[Trainable, ...]:
+        """The tensors that models train at these settings."""
+        return tuple(each for each in self.variant.trainable if each.when(self.params))
+
+    def with_learned(self, learned: Mapping[str, Tensor]) -> Self:
+        """Return the same attention with the tensors of a trained model, by the names of ``trainable``."""
+        return dataclasses.replace(self, params=dataclasses.replace(self.params, learned=learned))
 
     def snippet(self) -> str:
         """Return a runnable Python example that makes this attention with its settings and calls it."""
-        values = "".join(f", {f.name}={getattr(self.params, f.name)!r}" for f in dataclasses.fields(self.params))
+        values = "".join(f", {s.name}={getattr(self.params, s.name)!r}" for s in self.params.settings())
         return (
             "import torch\nimport attention_core as ac\n\n"
             "q, k, v = torch.randn(3, 4, 128, 32)  # [heads, tokens, size]\n"

@@ -16,7 +16,7 @@ from attention_core import registry
 from attention_core.errors import InputError
 from attention_core.experiments.task import Load, load
 from attention_core.learning.learning_task import Batch, LearningTask
-from attention_core.learning.model import ModelSpec, TinyModel
+from attention_core.learning.model import ModelSpec, TinyModel, needs_tokens
 from attention_core.learning.rates import rate
 from attention_core.learning.tasks import task as task_of
 from attention_core.learning.train import Checkpoint, Row, TrainSpec, evaluation_batch, measured, model_of
@@ -146,13 +146,20 @@ def plan(
     for each in more_items:
         wanted.check(length_for(wanted, length, each), each)
     settings: dict[str, Any] = {"positions": wanted.positions} | model
-    settings["tokens"] = max((length, *lengths)) if settings["positions"] == "learned" else 0
+    longest = max((length, *lengths))
     words = [registry.from_word(word).word for word in words]  # without settings that are at their defaults
     found = rates or [rate(task, word) for word in words]
     return Plan(
         specs=tuple(
             TrainSpec(
-                model=ModelSpec(task=task, word=word, **settings),
+                model=ModelSpec(
+                    task=task,
+                    word=word,
+                    tokens=longest
+                    if needs_tokens(word, settings["positions"], fixed=settings.get("fixed", False))
+                    else 0,
+                    **settings,
+                ),
                 length=length,
                 items=items,
                 steps=steps,
@@ -250,6 +257,4 @@ def example_labels(spec: TrainSpec) -> list[str]:
 
 def matrices(spec: TrainSpec, model: TinyModel) -> np.ndarray:
     """Return the attention matrices of all layers on the example, averaged over heads, ``[layers, n, n]`` float16."""
-    attention, causal = registry.from_word(spec.model.word), task_of(spec.model.task).causal
-    layers = [attention.weights(q, k, causal=causal)[0].mean(0) for q, k, _ in model.recorded(example(spec).inputs)]
-    return torch.stack(layers).half().numpy()
+    return torch.stack([each[0].mean(0) for each in model.matrices(example(spec).inputs)]).half().numpy()

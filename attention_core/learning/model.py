@@ -15,7 +15,7 @@ from attention_core import registry
 from attention_core.errors import InputError
 from attention_core.inputs.positions import rotary
 from attention_core.learning.tasks import task
-from attention_core.variant import Attention
+from attention_core.variant import Attention, Trainable
 
 Positions = Literal["none", "learned", "rotary"]
 POSITIONS: tuple[Positions, ...] = ("none", "learned", "rotary")
@@ -37,7 +37,8 @@ class ModelSpec:
         width: size of a token's vector.
         convolution: tokens that the short convolution covers; 0 for no convolution.
         positions: one of ``POSITIONS``.
-        tokens: largest number of tokens if positions are learned, else 0.
+        tokens: largest number of tokens if positions or matrices over positions are learned, else 0.
+        fixed: whether the variant's ``trainable`` tensors stay untrained; always False if it has none.
     """
 
     task: str
@@ -48,8 +49,11 @@ class ModelSpec:
     convolution: int = 3
     positions: Positions = "none"
     tokens: int = 0
+    fixed: bool = False
 
     def __post_init__(self) -> None:
+        if self.fixed and not registry.from_word(self.word).trainable:
+            object.__setattr__(self, "fixed", False)
         for name, value, low, high in (
             ("layers", self.layers, 1, 8),
             ("heads", self.heads, 1, 8),
@@ -94,6 +98,39 @@ class ShortConvolution(nn.Module):
         return F.conv1d(F.pad(x.mT, self.padding), self.weight, groups=self.weight.shape[0]).mT
 
 
+class Learned(nn.Module):
+    """The tensors that a variant's ``trainable`` declares, from parameters that are zero before training.
+
+    Args:
+        trainable: what is trained.
+        attention: the variant and its settings.
+        spec: the architecture.
+    """
+
+    def __init__(self, trainable: tuple[Trainable, ...], attention: Attention, spec: ModelSpec) -> None:
+        super().__init__()
+        self.trainable, self.heads = trainable, spec.heads
+        d = spec.width // spec.heads
+        self.weights, self.biases = nn.ParameterDict(), nn.ParameterDict()
+        for each in trainable:
+            if each.per in ("token", "channel"):
+                numbers = spec.heads * (d if each.per == "channel" else 1)
+                self.weights[each.name] = nn.Parameter(torch.zeros(numbers, spec.width))
+                self.biases[each.name] = nn.Parameter(torch.zeros(numbers))
+            else:
+                shape = (spec.heads, 1, 1) if each.shape is None else each.shape(attention.params, spec.tokens, d)
+                self.weights[each.name] = nn.Parameter(torch.zeros(shape))
+
+    def forward(self, y: Tensor) -> dict[str, Tensor]:
+        """Return the tensors by name, for normalised tokens ``[B, n, D]``."""
+        return {
+            name: F.linear(y, weight, self.biases[name]).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            if name in self.biases
+            else weight
+            for name, weight in self.weights.items()
+        }
+
+
 class Layer(nn.Module):
     """One attention layer with a residual connection."""
 
@@ -107,6 +144,12 @@ class Layer(nn.Module):
         if spec.convolution:
             self.mix = ShortConvolution(3 * spec.width, spec.convolution, causal=causal)
         self.out = nn.Linear(spec.width, spec.width, bias=False)
+        trainable = () if spec.fixed else attention.trainable
+        self.learned = Learned(trainable, attention, spec) if trainable else None
+
+    def attention_on(self, x: Tensor) -> Attention:
+        """Return the attention with what its learned tensors are for tokens ``[B, n, D]``."""
+        return self.attention if self.learned is None else self.attention.with_learned(self.learned(self.norm(x)))
 
     def qkv(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the queries, keys and values of tokens ``[B, n, D]``, each ``[B, H, n, D / H]``."""
@@ -116,7 +159,7 @@ class Layer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the tokens after this layer, ``[B, n, D]``."""
-        outputs = self.attention.attend(*self.qkv(x), causal=self.causal)
+        outputs = self.attention_on(x).attend(*self.qkv(x), causal=self.causal)
         return x + self.out(outputs.transpose(1, 2).flatten(2))
 
 
@@ -151,15 +194,13 @@ class TinyModel(nn.Module):
             InputError: if there are more tokens than learned positions.
         """
         x = cast("Tensor", self.embed(inputs))
-        if self.places is None:
-            return x
-        if x.shape[1] > len(self.places):
+        if 0 < self.spec.tokens < x.shape[1]:
             raise InputError(
-                "This model has learned positions for {most} tokens only. Choose at most {most} tokens, or train it "
-                "without positions.",
-                most=len(self.places),
+                "This model has learned weights for {most} positions only. Choose at most {most} tokens, or train it "
+                "for more.",
+                most=self.spec.tokens,
             )
-        return x + self.places[: x.shape[1]]
+        return x if self.places is None else x + self.places[: x.shape[1]]
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the logits of the classes at each position, ``[B, n, classes]``.
@@ -180,6 +221,23 @@ class TinyModel(nn.Module):
             found.append(cast("Layer", layer).qkv(x))
             x = layer(x)
         return found
+
+    @torch.no_grad()
+    def matrices(self, inputs: Tensor) -> list[Tensor]:
+        """Return the attention matrices of each layer, each ``[B, H, n, n]``."""
+        x, found = self.embedded(inputs), []
+        for module in self.layers:
+            layer = cast("Layer", module)
+            q, k, _ = layer.qkv(x)
+            found.append(layer.attention_on(x).weights(q, k, causal=layer.causal))
+            x = layer(x)
+        return found
+
+
+def needs_tokens(word: str, positions: Positions, *, fixed: bool) -> bool:
+    """Return whether a model with this variant learns weights for each position, and so needs ``tokens``."""
+    over_positions = any(each.over_positions for each in registry.from_word(word).trainable)
+    return positions == "learned" or (over_positions and not fixed)
 
 
 def refusal(spec: ModelSpec) -> str:

@@ -6,6 +6,7 @@ from torch import Tensor
 from attention_core.ops.delta.fast_weights import Tokens
 from attention_core.ops.softmax.masked import nonzero
 from attention_core.settings import Params, param
+from attention_core.variant import Trainable
 
 
 class DeltaParams(Params):
@@ -28,10 +29,13 @@ class DeltaParams(Params):
     )
 
 
-def delta_tokens(q: Tensor, k: Tensor, p: DeltaParams, gates: Tensor | None = None) -> Tokens:
+TRAINED_STRENGTH = Trainable(name="strength", title="write strengths", per="token")
+
+
+def delta_tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int, gates: Tensor | None = None) -> Tokens:
     """Return the tokens of the delta rule for q and k, ``[..., n, d]``, with the logarithms of gates, if any."""
     q, k = normalised(q, p), normalised(k, p)
-    beta = write_strength(k, p.keys, p.strength)
+    beta = write_strengths(k, p, first=first)
     return Tokens(q, k, beta, gates, beta)
 
 
@@ -47,9 +51,27 @@ def unit(x: Tensor) -> Tensor:
     return x / nonzero(torch.linalg.vector_norm(x, dim=-1, keepdim=True))
 
 
-def write_strength(k: Tensor, keys: str, strength: float) -> Tensor:
-    """Return β for normalised keys, ``[..., n, 1]``: the constant, or ``(1 - e^{-η ‖k‖²}) / ‖k‖²`` for exact keys."""
+def write_strengths(k: Tensor, p: DeltaParams, *, first: int = 0) -> Tensor:
+    """Return β for normalised keys, ``[..., n, 1]``, with the setting ``strength`` or a learned share of it."""
+    return write_strength(k, p.keys, strength_up_to(p.strength, k, p, first=first))
+
+
+def write_strength(k: Tensor, keys: str, strength: Tensor | float) -> Tensor:
+    """Return β for normalised keys, ``[..., n, 1]``: η for unit keys, ``(1 - e^{-η ‖k‖²}) / ‖k‖²`` for exact keys.
+
+    η is ``strength``, a number or one number for each token, ``[..., n, 1]``.
+    """
     square = k.square().sum(-1, keepdim=True)
+    strength = torch.as_tensor(strength, dtype=k.dtype, device=k.device).expand_as(square)
     if keys == "unit":
-        return torch.full_like(square, strength)
+        return strength
     return torch.where(square == 0, strength, -torch.expm1(-strength * square) / nonzero(square))
+
+
+def strength_up_to(most: float, k: Tensor, p: Params, *, first: int) -> Tensor:
+    """Return the strength of each token's update, ``[n, 1]`` or ``[..., n, 1]``: ``most``, or a learned share of it.
+
+    The share is σ(x), where a linear map of the trained model computes x from the token.
+    """
+    learned = p.learned_rows("strength", first, k.shape[-2])
+    return k.new_full((k.shape[-2], 1), most) if learned is None else most * learned.to(k.dtype).sigmoid()

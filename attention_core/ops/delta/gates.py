@@ -1,6 +1,6 @@
 """Gates: the share of a recurrent state that remains at each token, as logarithms.
 
-Models learn gates; here, a rule computes them.
+A rule computes them, unless a trained model gives learned ones.
 """
 
 import math
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params, param
+from attention_core.variant import Trainable
 
 
 def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of param
@@ -47,8 +48,19 @@ class GateParams(Params):
     )
 
 
+def _is_free(p: GateParams) -> bool:
+    """Return whether the gate's settings are at their defaults; a gate that a user sets is not trained."""
+    return {"gate", "decay"}.isdisjoint(p.changed())
+
+
+TRAINED_GATE = Trainable(name="gate", title="gates", per="token", when=_is_free)
+TRAINED_GATES = Trainable(name="gate", title="gates", per="channel", when=_is_free)
+
+
 def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = False) -> Tensor:
     """Return log α, the logarithm of the share of the state kept before each token is written, at most 0.
+
+    A learned gate is σ(x)^(1/root), where a linear map computes x from the token.
 
     Args:
         k: keys, ``[..., n, d]``.
@@ -60,6 +72,8 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
         ``[n, 1]`` if the gate does not depend on keys, otherwise ``[..., n, 1]`` or, per channel, ``[..., n, d]``.
     """
     k = at_least_float32(k)
+    if (learned := p.learned_rows("gate", first, k.shape[-2])) is not None:
+        return F.logsigmoid(learned.to(k.dtype)) / p.root
     if p.gate == "keys":
         made = F.logsigmoid(k) / p.root
         return made if channels else made.mean(-1, keepdim=True)
@@ -89,6 +103,6 @@ def written(gates: Tensor, p: GateParams, *, first: int = 0) -> Tensor:
         first: the number of earlier tokens.
     """
     rest = -torch.expm1(gates)
-    if p.gate != "harmonic" or first:
+    if p.gate != "harmonic" or p.learned or first:
         return rest
     return torch.cat([torch.ones_like(rest[..., :1, :]), rest[..., 1:, :]], -2)

@@ -36,7 +36,7 @@ def strided_segments(n: int, stride: int) -> Segments:
     return even_segments(n, -(-n // stride))
 
 
-def pool(x: Tensor, segments: Segments, how: str = "mean") -> Tensor:
+def pool(x: Tensor, segments: Segments, how: str = "mean", learned: Tensor | None = None) -> Tensor:
     """Reduce the rows of each segment to one row, ``[..., m, d]``, in O(n d) time.
 
     Args:
@@ -44,11 +44,12 @@ def pool(x: Tensor, segments: Segments, how: str = "mean") -> Tensor:
         segments: the segments of the n tokens.
         how: ``"mean"``; ``"max"``, of each component separately; ``"conv"``, a weighted mean with a triangular window,
             as a convolution gives whose window is as wide as its stride.
+        learned: logarithms by which a trained model changes the weights of a mean, ``[size]`` of the largest segment.
     """
     if how == "max":
         parts = [rows.amax(-2) for rows in _by_run(x, segments)]
-    elif how == "conv":
-        parts = [(rows * _triangle(rows.shape[-2], x)).sum(-2) for rows in _by_run(x, segments)]
+    elif how == "conv" or learned is not None:
+        parts = [(rows * _window(rows.shape[-2], x, how, learned)).sum(-2) for rows in _by_run(x, segments)]
     else:
         parts = [rows.mean(-2) for rows in _by_run(x, segments)]
     return parts[0] if len(parts) == 1 else torch.cat(parts, -2)
@@ -64,16 +65,17 @@ def spread(x: Tensor, segments: Segments) -> Tensor:
     return out
 
 
-def pooling_matrix(segments: Segments, like: Tensor, how: str = "mean") -> Tensor:
+def pooling_matrix(segments: Segments, like: Tensor, how: str = "mean", learned: Tensor | None = None) -> Tensor:
     """Return ``P`` with ``P x = pool(x)``, ``[m, n]``: each row holds the weights of one segment's tokens.
 
     Args:
         segments: the segments of the n tokens.
         like: the tensor whose device and dtype the matrix takes.
         how: ``"mean"`` or ``"conv"``; a maximum is not linear.
+        learned: as in ``pool``.
     """
     n = sum(run.number * run.size for run in segments)
-    return pool(torch.eye(n, device=like.device, dtype=like.dtype), segments, how)
+    return pool(torch.eye(n, device=like.device, dtype=like.dtype), segments, how, learned)
 
 
 def spreading_matrix(segments: Segments, like: Tensor) -> Tensor:
@@ -91,8 +93,10 @@ def _by_run(x: Tensor, segments: Segments) -> Iterator[Tensor]:
         start = stop
 
 
-def _triangle(size: int, like: Tensor) -> Tensor:
-    """Return weights in proportion 1, 2, ..., 2, 1 that sum to one, ``[size, 1]``."""
-    place = torch.arange(size, dtype=torch.float64, device=like.device)[:, None]
-    window = torch.minimum(place + 1, size - place)
-    return (window / window.sum()).to(like.dtype)
+def _window(size: int, like: Tensor, how: str, learned: Tensor | None) -> Tensor:
+    """Return weights that sum to one, ``[size, 1]``: equal ones, or 1, 2, ..., 2, 1 for ``"conv"``, or learned ones."""
+    place = torch.arange(size, dtype=torch.float64, device=like.device)
+    window = torch.minimum(place + 1, size - place) if how == "conv" else torch.ones_like(place)
+    if learned is not None:
+        window = window * learned[:size].double().exp()
+    return (window / window.sum()).to(like.dtype)[:, None]

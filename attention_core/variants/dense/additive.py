@@ -6,7 +6,7 @@ from torch import Tensor
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, visible
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Paper, Params, Trainable, Variant, param
 
 
 class AdditiveParams(Params):
@@ -18,7 +18,7 @@ class AdditiveParams(Params):
 def _judge(q: Tensor, p: AdditiveParams) -> Tensor:
     """Draw w, ``[d, 1]``, with variance 1/d; all batches and heads share it."""
     d = q.shape[-1]
-    return normal((d, 1), p.seed, q) * d**-0.5
+    return normal((d, 1), p.seed, q) * d**-0.5 + p.learned.get("w", 0.0)
 
 
 def _logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
@@ -48,6 +48,8 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bo
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries: O(n² d) time, with n² d sigmoids, and O(n d) memory."""
+    if p.learned:  # Attention in blocks has gradients for q, k and v alone.
+        return weights(q, k, p, causal=causal) @ v
     w = _judge(at_least_float32(q), p)
 
     def weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
@@ -73,6 +75,7 @@ VARIANT = Variant(
     r"\quad w \sim \mathcal{N}\left(0, \tfrac{1}{d} I\right)",
     complexity="n² d",
     params=AdditiveParams,
+    trainable=(Trainable(name="w", title="vectors w", per="layer", shape=lambda p, tokens, d: (d, 1)),),
     source=Paper(
         "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"
     ),

@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import masked_softmax, visible
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Paper, Params, Trainable, Variant, param
 
 
 class DifferentialParams(Params):
@@ -32,18 +32,23 @@ def halves(q: Tensor, k: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, T
     return (q[..., :half], k[..., :half]), (q[..., half:], k[..., half:]), (d / 2) ** -0.5
 
 
+def factor(p: DifferentialParams) -> Tensor | float:
+    """Return λ, with what is learned for each head, ``[H, 1, 1]``."""
+    return p.taken + p.learned.get("factor", 0.0)
+
+
 def weights(q: Tensor, k: Tensor, p: DifferentialParams, *, causal: bool) -> Tensor:
     """Compute ``S(q₁ k₁ᵀ / √(d/2)) - λ S(q₂ k₂ᵀ / √(d/2))``, ``[..., n, n]``."""
     (q1, k1), (q2, k2), scale = halves(q, k)
     seen = visible(q, causal=causal)
-    return masked_softmax(q1 @ k1.mT * scale, seen) - p.taken * masked_softmax(q2 @ k2.mT * scale, seen)
+    return masked_softmax(q1 @ k1.mT * scale, seen) - factor(p) * masked_softmax(q2 @ k2.mT * scale, seen)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: DifferentialParams, *, causal: bool) -> Tensor:
     """Compute both halves with the fused kernel: O(n² d) time, O(n d) memory."""
     (q1, k1), (q2, k2), scale = halves(q, k)
     first = exact_attention(q1, k1, v, causal=causal, scale=scale)
-    return first - p.taken * exact_attention(q2, k2, v, causal=causal, scale=scale)
+    return first - factor(p) * exact_attention(q2, k2, v, causal=causal, scale=scale)
 
 
 def cost(n: int, d: int, p: DifferentialParams, *, causal: bool) -> Cost:
@@ -60,6 +65,7 @@ VARIANT = Variant(
     r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
     complexity="n² d",
     params=DifferentialParams,
+    trainable=(Trainable(name="factor", title="factors λ", per="head"),),
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),

@@ -6,7 +6,7 @@ A constant gate γ gives ALiBi with the slope -log γ, and a gate of 1 gives sof
 import torch
 from torch import Tensor
 
-from attention_core.ops.delta.gates import GateParams, gate, log_gates
+from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, gate, log_gates
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores, visible
 from attention_core.variant import Cost, Paper, SpecialCase, Variant
@@ -56,6 +56,7 @@ VARIANT = Variant(
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",
     params=FoxParams,
+    trainable=(TRAINED_GATE,),
     source=Paper(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),

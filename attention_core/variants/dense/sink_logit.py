@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.masked import masked_softmax, scores, visible
 from attention_core.ops.softmax.partial import partial_attention
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Paper, Params, Trainable, Variant, param
 
 
 class SinkLogitParams(Params):
@@ -27,10 +27,15 @@ class SinkLogitParams(Params):
     )
 
 
+def extra(p: SinkLogitParams, like: Tensor) -> Tensor:
+    """Return the extra logit, ``[1, 1]``, or ``[H, 1, 1]`` with what is learned for each head."""
+    return p.learned.get("logit", 0.0) + like.new_full((1, 1), p.logit)
+
+
 def weights(q: Tensor, k: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
     """Compute ``e^S / (e^s + Σ_l e^S)``, ``[..., n, n]``: a softmax over n + 1 columns without the last one."""
     logits, seen = scores(q, k), visible(q, causal=causal)  # [..., n, n]
-    logits = torch.cat([logits, logits.new_full((*logits.shape[:-1], 1), p.logit)], -1)
+    logits = torch.cat([logits, extra(p, q).expand(*logits.shape[:-1], 1)], -1)
     if seen is not None:
         seen = torch.cat([seen, seen.new_ones(len(seen), 1)], -1)
     return masked_softmax(logits, seen)[..., :-1]
@@ -39,7 +44,8 @@ def weights(q: Tensor, k: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
     """Multiply each output of softmax attention by its gate: O(n² d) time, O(n d) memory by the fused kernel."""
     out, lse = partial_attention(*(x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v)), causal=causal)
-    return (out * (lse - p.logit).sigmoid()).to(v.dtype).reshape(v.shape)
+    out, lse = out.reshape(v.shape), lse.reshape(*v.shape[:-1], 1)
+    return (out * (lse - extra(p, lse)).sigmoid()).to(v.dtype)
 
 
 def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool) -> Cost:
@@ -55,6 +61,7 @@ VARIANT = Variant(
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{e^{s} + \sum_l e^{q_i^\top k_l / \sqrt d}}",
     complexity="n² d",
     params=SinkLogitParams,
+    trainable=(Trainable(name="logit", title="extra logits", per="head"),),
     approximates=None,
     rows_sum_to_one=False,
     source=Paper("gpt-oss-120b & gpt-oss-20b Model Card", 2025, "https://arxiv.org/abs/2508.10925"),

@@ -5,7 +5,7 @@ from torch import Tensor
 from attention_core.ops.random import TILE, normal, normal_table
 from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, visible
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Paper, Params, Trainable, Variant, param
 
 
 class SynthesizerParams(Params):
@@ -21,9 +21,12 @@ class SynthesizerParams(Params):
 
 
 def _network(q: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
-    """Draw W₁, ``[d, d]``, and W₂, ``[n, d]``, with variance 1/d."""
+    """Draw W₁, ``[d, d]``, and W₂, ``[n, d]``, with variance 1/d, and add what is learned, if anything."""
     n, d = q.shape[-2:]
-    return normal((d, d), p.seed, q, 1) * d**-0.5, normal_table(range(n), d, p.seed, q, 2) * d**-0.5
+    inner, positions = normal((d, d), p.seed, q, 1) * d**-0.5, normal_table(range(n), d, p.seed, q, 2) * d**-0.5
+    if not p.learned:
+        return inner, positions
+    return inner + p.learned["inner"].to(q.dtype), positions + p.learned["positions"][:n].to(q.dtype)
 
 
 def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
@@ -31,6 +34,8 @@ def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tens
     n = q.shape[-2]
     if p.kind == "random":
         logits = normal_table(range(n), n, p.seed, q)  # R, [n, n]
+        if p.learned:
+            logits = logits + p.learned["logits"][:n, :n].to(q.dtype)
     else:
         inner, positions = _network(q, p)
         logits = (q @ inner).relu() @ positions.mT  # [..., n, n]
@@ -39,6 +44,8 @@ def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tens
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries; the rows of R are drawn block by block."""
+    if p.learned:  # Attention in blocks has gradients for q, k and v alone.
+        return weights(q, k, p, causal=causal) @ v
     q = at_least_float32(q)
     if p.kind == "random":
 
@@ -72,6 +79,31 @@ VARIANT = Variant(
     r"\quad\text{or}\quad \operatorname{softmax}(R)",
     complexity="n² d + n d²",
     params=SynthesizerParams,
+    trainable=(
+        Trainable(
+            name="inner",
+            title="first-layer weights",
+            per="layer",
+            shape=lambda p, tokens, d: (d, d),
+            when=lambda p: p.kind == "dense",
+        ),
+        Trainable(
+            name="positions",
+            title="second-layer weights",
+            per="layer",
+            shape=lambda p, tokens, d: (tokens, d),
+            over_positions=True,
+            when=lambda p: p.kind == "dense",
+        ),
+        Trainable(
+            name="logits",
+            title="logits",
+            per="layer",
+            shape=lambda p, tokens, d: (tokens, tokens),
+            over_positions=True,
+            when=lambda p: p.kind == "random",
+        ),
+    ),
     source=Paper(
         "Synthesizer: Rethinking Self-Attention in Transformer Models", 2020, "https://arxiv.org/abs/2005.00743"
     ),

@@ -12,20 +12,20 @@ from torch import Tensor
 
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import DeltaParams, delta_tokens, normalised, write_strength
+from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, DeltaParams, delta_tokens, normalised, write_strengths
 from attention_core.ops.delta.fast_weights import Tokens, each_token
 from attention_core.variant import Paper
 
 
 def tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int) -> Tokens:
     """Return tokens that erase and write with the same strength β, without a gate."""
-    return delta_tokens(q, k, p)
+    return delta_tokens(q, k, p, first)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: DeltaParams, *, causal: bool) -> Tensor:
     """Erase, write and read a state token by token: ``S ← (I - β k kᵀ) S + β k vᵀ``, ``o = qᵀ S``."""
     q, k = normalised(q, p), normalised(k, p)
-    beta = write_strength(k, p.keys, p.strength)  # [..., n, 1]
+    beta = write_strengths(k, p)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, beta_t in each_token(q, k, v, beta):
         S = S - beta_t * k_t.mT @ (k_t @ S)  # erase what the key reads
@@ -46,6 +46,7 @@ VARIANT = fast_weights.variant(
     r"M^-)\right)^{-1}\operatorname{diag}(\beta),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],\quad \hat q_i = "
     r"\frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     params=DeltaParams,
+    trainable=(TRAINED_STRENGTH,),
     source=Paper(
         "Parallelizing Linear Transformers with the Delta Rule over Sequence Length",
         2024,

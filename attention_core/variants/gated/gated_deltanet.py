@@ -8,9 +8,9 @@ from torch import Tensor
 
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import DeltaParams, delta_tokens, normalised, write_strength
+from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, DeltaParams, delta_tokens, normalised, write_strengths
 from attention_core.ops.delta.fast_weights import Tokens, each_token
-from attention_core.ops.delta.gates import GateParams, log_gates, one
+from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, log_gates, one
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -20,14 +20,14 @@ class GatedDeltaNetParams(GateParams, DeltaParams):
 
 def tokens(q: Tensor, k: Tensor, p: GatedDeltaNetParams, first: int) -> Tokens:
     """Return the tokens of DeltaNet with one gate for the whole state."""
-    return delta_tokens(q, k, p, log_gates(k, p, first=first))
+    return delta_tokens(q, k, p, first, log_gates(k, p, first=first))
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams, *, causal: bool) -> Tensor:
     """Decay, erase, write and read: ``S ← (I - β k kᵀ) α S + β k vᵀ``, ``o = qᵀ S``."""
     alpha = log_gates(k, p).exp()  # [..., n, 1]
     q, k = normalised(q, p), normalised(k, p)
-    beta = write_strength(k, p.keys, p.strength)  # [..., n, 1]
+    beta = write_strengths(k, p)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
         S = alpha_t * S  # decay the state
@@ -50,6 +50,7 @@ VARIANT = fast_weights.variant(
     r"\Gamma^-_{ij} = [j < i]\, \Gamma_{ij},\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = "
     r"\frac{k_j}{\lVert k_j \rVert}",
     params=GatedDeltaNetParams,
+    trainable=(TRAINED_GATE, TRAINED_STRENGTH),
     source=Paper("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024, "https://arxiv.org/abs/2412.06464"),
     further=(L2_NORMALISATION, EXACT_FLOW),
     note="In models such as Qwen3-Next, the gate α and the write strength β of each token are learned. Here, the gate "

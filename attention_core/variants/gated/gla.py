@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.fast_weights import Tokens, each_token
-from attention_core.ops.delta.gates import GateParams, each, gate, log_gates
+from attention_core.ops.delta.gates import TRAINED_GATES, GateParams, each, gate, log_gates
 from attention_core.variant import Intermediate, Paper, SpecialCase
 
 
@@ -44,6 +44,7 @@ VARIANT = fast_weights.variant(
     "gate (decay factor) per key component.",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
+    trainable=(TRAINED_GATES,),
     intermediates=(
         Intermediate(
             name="kept",

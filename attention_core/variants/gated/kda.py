@@ -8,9 +8,9 @@ from torch import Tensor
 
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import DeltaParams, delta_tokens, normalised, write_strength
+from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, DeltaParams, delta_tokens, normalised, write_strengths
 from attention_core.ops.delta.fast_weights import Tokens, each_token
-from attention_core.ops.delta.gates import GateParams, each, gate, log_gates
+from attention_core.ops.delta.gates import TRAINED_GATES, GateParams, each, gate, log_gates
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -22,14 +22,14 @@ class KdaParams(GateParams, DeltaParams):
 
 def tokens(q: Tensor, k: Tensor, p: KdaParams, first: int) -> Tokens:
     """Return the tokens of DeltaNet with the gates of gated linear attention, one for each channel."""
-    return delta_tokens(q, k, p, log_gates(k, p, first=first, channels=True))
+    return delta_tokens(q, k, p, first, log_gates(k, p, first=first, channels=True))
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: KdaParams, *, causal: bool) -> Tensor:
     """Decay, erase, write and read: ``S ← (I - β k kᵀ) diag(α) S + β k vᵀ``, ``o = qᵀ S``."""
     alpha = log_gates(k, p, channels=True).exp()  # [..., n, d]
     q, k = normalised(q, p), normalised(k, p)
-    beta = write_strength(k, p.keys, p.strength)  # [..., n, 1]
+    beta = write_strengths(k, p)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
         S = alpha_t.mT * S  # decay each channel
@@ -52,6 +52,7 @@ VARIANT = fast_weights.variant(
     r"x_{ic}\, y_{jc} \prod_{l=j+1}^{i} \alpha_{lc},\; (X Y^\top)_{\Gamma^-, ij} = [j < i]\, (X Y^\top)_{\Gamma, "
     r"ij},\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     params=KdaParams,
+    trainable=(TRAINED_GATES, TRAINED_STRENGTH),
     source=Paper(
         "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
     ),

@@ -14,7 +14,7 @@ from torch import Tensor
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.delta_rule import unit
 from attention_core.ops.delta.fast_weights import Tokens, each_token, similar, take
-from attention_core.ops.delta.gates import GateParams, log_gates
+from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, log_gates
 from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import param
@@ -74,8 +74,12 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) 
 
 def tokens(q: Tensor, k: Tensor, p: MesaParams, first: int = 0) -> Tokens:
     """Return tokens with unit queries and keys, and with gates unless every gate is 1."""
-    fades = p.gate != "constant" or p.decay < 1
-    return Tokens(unit(q), unit(k), torch.ones_like(k[..., :1]), log_gates(k, p, first=first) if fades else None)
+    return Tokens(unit(q), unit(k), torch.ones_like(k[..., :1]), log_gates(k, p, first=first) if fades(p) else None)
+
+
+def fades(p: MesaParams) -> bool:
+    """Return whether the weight of earlier errors falls."""
+    return p.gate != "constant" or p.decay < 1 or "gate" in p.learned
 
 
 def solved(before: Tensor, x: Tokens, ridge: float) -> Tensor:
@@ -115,7 +119,7 @@ def advance(
 
 def chunk(p: MesaParams, *, causal: bool) -> int:
     """Return the number of tokens per chunk."""
-    return GATED_CHUNK if causal and (p.gate != "constant" or p.decay < 1) else CHUNK
+    return GATED_CHUNK if causal and fades(p) else CHUNK
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
@@ -199,6 +203,7 @@ VARIANT = Variant(
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     complexity="n d²",
     params=MesaParams,
+    trainable=(TRAINED_GATE,),
     rows_sum_to_one=False,
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),

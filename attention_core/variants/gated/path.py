@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import unit
+from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, strength_up_to, unit
 from attention_core.ops.delta.fast_weights import Tokens, each_token
 from attention_core.settings import Params, param
-from attention_core.variant import Intermediate, Paper, SpecialCase
+from attention_core.variant import Intermediate, Paper, SpecialCase, Trainable
 
 KEYS, TURNED, FIXED = RULES = ("keys", "turned keys", "fixed")
 
@@ -46,20 +46,28 @@ def directions(k: Tensor, rule: str) -> Tensor:
     return k if rule == KEYS else torch.full_like(k, k.shape[-1] ** -0.5)
 
 
+def trained_directions(k: Tensor, p: PathParams, *, first: int = 0) -> Tensor:
+    """Return the directions of the rule for unit keys, plus what is learned, if anything, as unit vectors."""
+    found, learned = directions(k, p.along), p.learned_rows("along", first, k.shape[-2])
+    return found if learned is None else unit(found + learned.to(k.dtype))
+
+
 def tokens(q: Tensor, k: Tensor, p: PathParams, first: int) -> Tokens:
     """Return tokens with unit queries and keys that write whole values and erase along W, without a gate."""
     k = unit(k)
     one = torch.ones_like(k[..., :1])
-    return Tokens(unit(q), k, one, None, p.strength * one, directions(k, p.along))
+    beta = strength_up_to(p.strength, k, p, first=first)
+    return Tokens(unit(q), k, one, None, beta * one, trained_directions(k, p, first=first))
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: PathParams, *, causal: bool) -> Tensor:
     """Erase along w, write along k, read along q: ``S ← (I - β w wᵀ) S + k vᵀ``, ``o = qᵀ S``."""
     q, k = unit(q), unit(k)
-    w = directions(k, p.along)
+    w = trained_directions(k, p)
+    beta = strength_up_to(p.strength, k, p, first=0).expand_as(k[..., :1])
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
-    for q_t, k_t, v_t, w_t in each_token(q, k, v, w):
-        S = S - p.strength * w_t.mT @ (w_t @ S)  # erase what the direction reads
+    for q_t, k_t, v_t, w_t, beta_t in each_token(q, k, v, w, beta):
+        S = S - beta_t * w_t.mT @ (w_t @ S)  # erase what the direction reads
         S = S + k_t.mT @ v_t  # write the value
         outputs.append(q_t @ S)  # read
     return torch.cat(outputs, -2) if causal else q @ S
@@ -78,6 +86,7 @@ VARIANT = fast_weights.variant(
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     params=PathParams,
+    trainable=(TRAINED_STRENGTH, Trainable(name="along", title="directions w", per="channel")),
     intermediates=(
         Intermediate(
             name="directions",

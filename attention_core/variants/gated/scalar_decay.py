@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
 from attention_core.ops.delta.fast_weights import Tokens, each_token
-from attention_core.ops.delta.gates import GateParams, log_gates, one, written
+from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, log_gates, one, written
 from attention_core.settings import param
 from attention_core.variant import Intermediate, Paper
 
@@ -58,6 +58,7 @@ VARIANT = fast_weights.variant(
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
     r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l,\quad \beta_j = 1 \text{ or } 1 - \alpha_j",
     params=ScalarDecayParams,
+    trainable=(TRAINED_GATE,),
     intermediates=(
         Intermediate(
             name="kept",

@@ -14,7 +14,7 @@ from attention_core.ops.low_rank.pooling import even_segments, pool, pooling_mat
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, scores
-from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Trainable, Variant, param
 
 
 class LinformerParams(Params):
@@ -42,7 +42,19 @@ class LinformerParams(Params):
 
 
 def projections(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Return E for the keys and F for the values, ``[m, n]`` each; all batches and heads share them."""
+    """Return E for the keys and F for the values, ``[m, n]`` each; all batches and heads share them.
+
+    In a trained model, what is learned is added to them.
+    """
+    E, F = _untrained(n, p, like)
+    if not p.learned:
+        return E, F
+    m, keys = len(E), p.learned["E"]
+    values = p.learned.get("F", keys)
+    return E + keys[:m, :n].to(E.dtype), F + values[:m, :n].to(F.dtype)
+
+
+def _untrained(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tensor]:
     if p.projection != "gaussian":
         window = pooling_matrix(even_segments(n, p.rank), like, p.projection)
         return window, window
@@ -66,7 +78,7 @@ def weights(q: Tensor, k: Tensor, p: LinformerParams, *, causal: bool) -> Tensor
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
     """Compute full attention to m projected keys and values: O(n m d)."""
     queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
-    if p.projection == "gaussian":
+    if p.projection == "gaussian" or p.learned:
         E, F = projections(q.shape[-2], p, queries)
         return exact_attention(queries, E @ keys, F @ values).to(v.dtype)
     segments = even_segments(q.shape[-2], p.rank)
@@ -81,6 +93,10 @@ def cost(n: int, d: int, p: LinformerParams, *, causal: bool) -> Cost:
     return Cost(multiply_adds=(4 if drawn else 2) * n * m * d, peak_elements=n * (d + 1) + 2 * m * d + drawn * m * n)
 
 
+def _shape(p: LinformerParams, tokens: int, d: int) -> tuple[int, int]:
+    return min(p.rank, tokens), tokens
+
+
 VARIANT = Variant(
     __name__,
     title="Linformer",
@@ -89,6 +105,12 @@ VARIANT = Variant(
     r"\quad E, F \in \mathbb{R}^{m \times n}",
     complexity="n m d",
     params=LinformerParams,
+    trainable=(
+        Trainable(name="E", title="projections E", per="layer", shape=_shape, over_positions=True),
+        Trainable(
+            name="F", title="projections F", per="layer", shape=_shape, over_positions=True, when=lambda p: not p.share
+        ),
+    ),
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     approximates="softmax",
     causal_reason="each projected key is a mixture of tokens from the whole text, including later tokens.",

@@ -21,7 +21,7 @@ from attention_core.ops.pattern.pieces import block_pairs, residue_pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, masked_softmax, positions, scores
 from attention_core.ops.softmax.partial import merged
-from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
+from attention_core.variant import Cost, Paper, Params, SpecialCase, Trainable, Variant, param
 
 
 class PooledParams(Params):
@@ -62,8 +62,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -
     """
     n = q.shape[-2]
     segments = _segments(n, p, causal=causal)
-    P = pooling_matrix(segments, q, _for_values(p))  # [m, n]
-    keys, seen = pool(k, segments, p.pool), None  # [..., m, d]
+    P = pooling_matrix(segments, q, _for_values(p), p.learned.get("window"))  # [m, n]
+    keys, seen = pool(k, segments, p.pool, p.learned.get("window")), None  # [..., m, d]
     if causal:
         block = torch.arange(n, device=q.device) // p.stride  # [n], the pool of each token
         earlier = torch.arange(len(P), device=q.device) < block[:, None]  # [n, m]
@@ -76,7 +76,10 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -
 def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
     """Compute ``S(q R(k)ᵀ / √d) R``, ``[..., n, n]``, where R holds the pools and, if causal, the single tokens."""
     segments = _segments(q.shape[-2], p, causal=causal)
-    keys, R = pool(k, segments, p.pool), pooling_matrix(segments, q, _for_values(p))  # [..., m, d], [m, n]
+    keys, R = (
+        pool(k, segments, p.pool, p.learned.get("window")),
+        pooling_matrix(segments, q, _for_values(p), p.learned.get("window")),
+    )  # [..., m, d], [m, n]
     if not causal:
         return scores(q, keys).softmax(-1) @ R
     i, j = positions(q.shape[-2], q.device)
@@ -91,7 +94,10 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) ->
     segments = _segments(q.shape[-2], p, causal=causal)
     dtype, s = v.dtype, p.stride
     q, k, v = at_least_float32(q), at_least_float32(k), at_least_float32(v)
-    keys, values = pool(k, segments, p.pool), pool(v, segments, _for_values(p))
+    keys, values = (
+        pool(k, segments, p.pool, p.learned.get("window")),
+        pool(v, segments, _for_values(p), p.learned.get("window")),
+    )
     if not causal:
         return exact_attention(q, keys, values).to(dtype)
     out, lse = own_block(q, k, v, block=s, causal=True)
@@ -121,6 +127,9 @@ VARIANT = Variant(
     r"\quad \text{causal: } R = \begin{bmatrix} P \\ I \end{bmatrix}",
     complexity="n² d / s",
     params=PooledParams,
+    trainable=(
+        Trainable(name="window", title="weights within a pool", per="layer", shape=lambda p, tokens, d: (p.stride,)),
+    ),
     source=Paper("Generating Wikipedia by Summarizing Long Sequences", 2018, "https://arxiv.org/abs/1801.10198"),
     approximates="softmax",
     note='The tokens of a pool get equal weights, except with "conv", where the middle of the pool gets more '

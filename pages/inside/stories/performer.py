@@ -18,6 +18,7 @@ from attention_core.experiments import performer_error
 from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS, PerformerErrorRow
 from attention_core.formatting import number
 from attention_core.metrics.fit import fit_power
+from attention_core.settings import Value
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, Points, symbol
@@ -43,9 +44,9 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
     )
 
 
-def _anatomy(seen: Seen, tokens: int | None = None, **changes: object) -> dict[str, np.ndarray]:
+def _anatomy(seen: Seen, tokens: int | None = None, **changes: Value) -> dict[str, np.ndarray]:
     """Return the variant's intermediates on the head's first ``tokens``, with some settings changed and no mask."""
-    changed = replace(seen.attention, params=replace(seen.attention.params, **changes))
+    changed = seen.attention.with_settings(**changes)
     return anatomy_of_head(seen.qkv, changed, seen.head, tokens=tokens)
 
 

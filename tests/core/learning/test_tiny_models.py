@@ -207,7 +207,7 @@ def model_body(model, inputs):
 
 def test_more_tokens_than_learned_positions_are_refused():
     spec = spec_of(positions="learned", tokens=8)
-    with pytest.raises(InputError, match="learned positions for 8 tokens only"):
+    with pytest.raises(InputError, match="learned weights for 8 positions only"):
         initial(spec)(torch.zeros(1, 9, dtype=torch.long))
 
 
@@ -250,3 +250,93 @@ def test_the_learning_rate_rises_from_a_small_first_step():
     after = torch.cat([p.detach().flatten() for p in steps(spec, 1)[0].parameters()])
     # The first step of AdamW changes each parameter by the learning rate, and the first rate is 1 / WARM_UP of it.
     assert (after - before).abs().max().item() == pytest.approx(spec.rate / WARM_UP, rel=0.01)
+
+
+LEARNED = [variant.key for variant in ac.all_variants() if variant.trainable]
+
+
+def with_random_tensors(attention, q, tokens):
+    """Return the attention with a random tensor for everything that it declares trainable."""
+    heads, d, draw = q.shape[-3], q.shape[-1], torch.Generator().manual_seed(5)
+    shapes = {"token": (*q.shape[:-1], 1), "channel": q.shape, "head": (heads, 1, 1)}
+    return attention.with_learned(
+        {
+            each.name: torch.randn(
+                shapes[each.per] if each.shape is None else each.shape(attention.params, tokens, d), generator=draw
+            ).to(q.dtype)
+            for each in attention.trainable
+        }
+    )
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("n", [1, 7, 150])
+@pytest.mark.parametrize(
+    "word", [*LEARNED, "deltanet~keys~exact", "synthesizer~kind~random", "linformer~share~False", "pooled~pool~conv"]
+)
+def test_with_learned_tensors_the_algorithm_the_matrix_and_the_definition_agree(word, n, causal):
+    attention = ac.registry.from_word(word)
+    if causal and attention.variant.causal_reason is not None:
+        causal = False
+    q, k, v = torch.randn(3, 2, 3, n, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(n))
+    trained = with_random_tensors(attention, q, max(n, 32))
+    out = trained.attend(q, k, v, causal=causal)
+    torch.testing.assert_close(trained.weights(q, k, causal=causal) @ v, out, atol=1e-9, rtol=1e-9)
+    if (definition := attention.variant.definition) is not None:
+        torch.testing.assert_close(definition(q, k, v, trained.params, causal=causal), out, atol=1e-9, rtol=1e-9)
+    if n > 1:
+        assert (out - attention.attend(q, k, v, causal=causal)).abs().max() > 1e-5
+
+
+@pytest.mark.parametrize("word", [key for key in LEARNED if ac.variant(key).decoder is not None])
+def test_a_recurrent_variant_takes_the_learned_tensors_of_each_token_when_it_runs_token_by_token(word):
+    attention = ac.get(word)
+    q, k, v = torch.randn(3, 1, 2, 70, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    trained = with_random_tensors(attention, q, 70)
+    decoder, outputs = attention.variant.decoder, []
+    state = decoder.init_state(q[..., 0, :], v[..., 0, :], trained.params)
+    for t in range(70):
+        out, state = decoder.step(state, q[..., t, :], k[..., t, :], v[..., t, :], trained.params)
+        outputs.append(out)
+    torch.testing.assert_close(torch.stack(outputs, -2), trained.attend(q, k, v, causal=True), atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("softmax", []),
+        ("deltanet", ["strength"]),
+        ("gated_deltanet", ["gate", "strength"]),
+        ("gated_deltanet~decay~0.5", ["strength"]),
+        ("gla~gate~constant", []),
+        ("synthesizer", ["inner", "positions"]),
+        ("synthesizer~kind~random", ["logits"]),
+        ("linformer", ["E"]),
+        ("linformer~share~False", ["E", "F"]),
+    ],
+)
+def test_a_model_trains_what_its_variant_declares_unless_it_is_fixed_or_set(word, names):
+    task = "digits" if word.startswith("linformer") else "recall"
+    spec = spec_of(word, task=task).model
+    own = {name.split(".")[-1] for name, _ in TinyModel(spec).named_parameters() if ".learned.weights." in name}
+    assert sorted(own) == sorted(names)
+    fixed = TinyModel(replace(spec, fixed=True))
+    assert not any("learned" in name for name, _ in fixed.named_parameters())
+    assert replace(spec, fixed=True).fixed == bool(names)
+
+
+def test_the_learned_parts_of_a_token_follow_the_token_and_those_of_a_head_differ_by_head():
+    spec = spec_of("gated_deltanet", heads=2)
+    layer = initial(spec).layers[0]
+    for parameter in layer.learned.parameters():
+        nn.init.normal_(parameter, generator=torch.Generator().manual_seed(3))
+    x = torch.randn(1, 5, 64, generator=torch.Generator().manual_seed(2))
+    changed = x.clone()
+    changed[:, 3] += torch.randn(64, generator=torch.Generator().manual_seed(4))
+    before, after = (layer.attention_on(y).params.learned["strength"] for y in (x, changed))
+    assert before.shape == (1, 2, 5, 1)
+    assert [bool((before[0, :, t] != after[0, :, t]).all()) for t in range(5)] == [False, False, False, True, False]
+    assert not torch.equal(before[:, 0], before[:, 1])
+    weight, bias = layer.learned.weights["strength"], layer.learned.biases["strength"]
+    wanted = F.linear(layer.norm(x), weight, bias)[0].T[..., None]
+    torch.testing.assert_close(before[0], wanted)
