@@ -147,20 +147,14 @@ def plan(
         wanted.check(length_for(wanted, length, each), each)
     settings: dict[str, Any] = {"positions": wanted.positions} | model
     settings["tokens"] = max((length, *lengths)) if settings["positions"] == "learned" else 0
-    words = [registry.from_word(word).word for word in words]  # without settings that are at their defaults
-    found = rates or [rate(task, word) for word in words]
+    models = [  # from_word leaves out settings that are at their defaults
+        ModelSpec(task=task, word=registry.from_word(word).word, **settings) for word in words
+    ]
     return Plan(
         specs=tuple(
-            TrainSpec(
-                model=ModelSpec(task=task, word=word, **settings),
-                length=length,
-                items=items,
-                steps=steps,
-                rate=own,
-                seed=seed,
-            )
+            TrainSpec(model=model, length=length, items=items, steps=steps, rate=own, seed=seed)
             for seed in seeds
-            for word, own in zip(words, found, strict=True)
+            for model, own in zip(models, rates or map(rate, models), strict=True)
         ),
         lengths=tuple(lengths),
         items=tuple(more_items),
