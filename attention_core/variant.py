@@ -238,7 +238,7 @@ class Variant:
         couples_heads: whether the result of a head (axis -3) depends on the other heads; all other leading axes are
             always independent.
         special_cases: variants that it equals at certain settings; the first one is its parent in the family tree.
-        trainable: tensors that models train, besides the projections of queries, keys and values.
+        trainable: tensors that models train in addition to the projections of queries, keys and values.
     """
 
     module: str = dataclasses.field(kw_only=False)

@@ -1,7 +1,8 @@
 """Claims: statements from articles about attention, each checked on an input by an experiment and a rule.
 
-Each file below ``checks`` defines one claim and is found automatically. ``claim`` defines the ``Claim`` class,
-``model_experiments`` is shared by several claims, and ``survey`` counts the verdicts of all claims on many inputs.
+Each file below ``checks`` defines one claim and is found automatically, and so is each file below ``trained``, which
+defines a claim about trained models. ``claim`` defines the ``Claim`` class, ``model_experiments`` and
+``trained_models`` are shared by several claims, and ``survey`` counts the verdicts of all claims on many inputs.
 """
 
 import importlib
@@ -9,9 +10,10 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from types import ModuleType
 from typing import Any
 
-from attention_core.claims import checks
+from attention_core.claims import checks, trained
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
 from attention_core.claims.rule import Margin, Verdict
@@ -36,6 +38,7 @@ __all__ = [
     "length",
     "run",
     "tasks",
+    "trained_claims",
 ]
 
 LONGEST = 512
@@ -101,16 +104,22 @@ class Outcome:
 
 @cache
 def discover() -> dict[str, Claim]:
-    """Import every claim's file once and return the claims by key, in the order of the board.
+    """Import every claim's file once and return the claims by key: those about inputs, then those about trained models.
 
-    Claims of one article follow each other, the articles with most claims first. The order is otherwise that of the
-    folders and files.
+    Both are in the order of the board: claims of one article follow each other, the articles with most claims first.
+    The order is otherwise that of the folders and files.
 
     Raises:
         TypeError: if a file does not define ``CLAIM``.
     """
+    found = [*_ordered(checks), *_ordered(trained)]
+    return {claim.key: replace(claim, number=number) for number, claim in enumerate(found, 1)}
+
+
+def _ordered(package: ModuleType) -> list[Claim]:
+    """Return the claims of a package's files in the order of the board."""
     found = []
-    for info in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}."):
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if info.ispkg:
             continue
         claim = getattr(importlib.import_module(info.name), "CLAIM", None)
@@ -118,13 +127,17 @@ def discover() -> dict[str, Claim]:
             raise TypeError(f"{info.name} must define CLAIM, a Claim")
         found.append(replace(claim, key=info.name.rpartition(".")[2]))
     sources = [claim.source for claim in found]
-    found.sort(key=lambda claim: (-sources.count(claim.source), sources.index(claim.source)))
-    return {claim.key: replace(claim, number=number) for number, claim in enumerate(found, 1)}
+    return sorted(found, key=lambda claim: (-sources.count(claim.source), sources.index(claim.source)))
 
 
 def all_claims() -> tuple[Claim, ...]:
-    """Return every claim, ordered by number."""
-    return tuple(discover().values())
+    """Return every claim about an input, ordered by number."""
+    return tuple(claim for claim in discover().values() if not claim.is_recorded)
+
+
+def trained_claims() -> tuple[Claim, ...]:
+    """Return every claim about trained models, ordered by number."""
+    return tuple(claim for claim in discover().values() if claim.is_recorded)
 
 
 def claim(key: str) -> Claim:
@@ -140,7 +153,7 @@ def claim(key: str) -> Claim:
 
 
 def chosen(keys: Sequence[str] | None) -> tuple[Claim, ...]:
-    """Return the claims with these keys, ordered by number; all claims for None.
+    """Return the claims with these keys, ordered by number; all claims about an input for None.
 
     Raises:
         InputError: if a key is unknown; the message suggests the nearest key.
@@ -171,7 +184,7 @@ def tasks(
         source: the input.
         head: index of the only head to measure; None for all heads.
         load: function that turns a source into a record.
-        keys: the keys of the claims to check; None for all claims.
+        keys: the keys of the claims to check; None for all claims about an input.
         longest: the largest number of tokens of the input to use.
 
     Raises:

@@ -16,7 +16,7 @@ from attention_core import registry
 from attention_core.errors import InputError
 from attention_core.experiments.task import Load, load
 from attention_core.learning.learning_task import Batch, LearningTask
-from attention_core.learning.model import ModelSpec, TinyModel, needs_tokens
+from attention_core.learning.model import ModelSpec, TinyModel
 from attention_core.learning.rates import rate
 from attention_core.learning.tasks import task as task_of
 from attention_core.learning.train import Checkpoint, Row, TrainSpec, evaluation_batch, measured, model_of
@@ -146,28 +146,15 @@ def plan(
     for each in more_items:
         wanted.check(length_for(wanted, length, each), each)
     settings: dict[str, Any] = {"positions": wanted.positions} | model
-    longest = max((length, *lengths))
-    words = [registry.from_word(word).word for word in words]  # without settings that are at their defaults
-    found = rates or [rate(task, word) for word in words]
+    settings["tokens"] = max((length, *lengths))
+    models = [  # from_word leaves out settings that are at their defaults
+        ModelSpec(task=task, word=registry.from_word(word).word, **settings) for word in words
+    ]
     return Plan(
         specs=tuple(
-            TrainSpec(
-                model=ModelSpec(
-                    task=task,
-                    word=word,
-                    tokens=longest
-                    if needs_tokens(word, settings["positions"], fixed=settings.get("fixed", False))
-                    else 0,
-                    **settings,
-                ),
-                length=length,
-                items=items,
-                steps=steps,
-                rate=own,
-                seed=seed,
-            )
+            TrainSpec(model=model, length=length, items=items, steps=steps, rate=own, seed=seed)
             for seed in seeds
-            for word, own in zip(words, found, strict=True)
+            for model, own in zip(models, rates or map(rate, models), strict=True)
         ),
         lengths=tuple(lengths),
         items=tuple(more_items),

@@ -37,7 +37,7 @@ class ModelSpec:
         width: size of a token's vector.
         convolution: tokens that the short convolution covers; 0 for no convolution.
         positions: one of ``POSITIONS``.
-        tokens: largest number of tokens if positions or matrices over positions are learned, else 0.
+        tokens: largest number of tokens; set to 0 unless positions or matrices over positions are learned.
         fixed: whether the variant's ``trainable`` tensors stay untrained; always False if it has none.
     """
 
@@ -52,8 +52,11 @@ class ModelSpec:
     fixed: bool = False
 
     def __post_init__(self) -> None:
-        if self.fixed and not registry.from_word(self.word).trainable:
+        trainable = registry.from_word(self.word).trainable
+        if self.fixed and not trainable:
             object.__setattr__(self, "fixed", False)
+        if self.positions != "learned" and (self.fixed or not any(each.over_positions for each in trainable)):
+            object.__setattr__(self, "tokens", 0)
         for name, value, low, high in (
             ("layers", self.layers, 1, 8),
             ("heads", self.heads, 1, 8),
@@ -232,12 +235,6 @@ class TinyModel(nn.Module):
             found.append(layer.attention_on(x).weights(q, k, causal=layer.causal))
             x = layer(x)
         return found
-
-
-def needs_tokens(word: str, positions: Positions, *, fixed: bool) -> bool:
-    """Return whether a model with this variant learns weights for each position, and so needs ``tokens``."""
-    over_positions = any(each.over_positions for each in registry.from_word(word).trainable)
-    return positions == "learned" or (over_positions and not fixed)
 
 
 def refusal(spec: ModelSpec) -> str:

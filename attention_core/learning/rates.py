@@ -1,8 +1,12 @@
-"""Learning rates, tuned for each variant and task: with one rate for all variants, the comparison would be unfair."""
+"""Learning rates, tuned for each model and task: with one rate for all models, the comparison would be unfair."""
 
 import json
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
+
+from attention_core.learning.model import ModelSpec
+from attention_core.learning.tasks import task as task_of
 
 FILE = Path(__file__).parent / "recorded" / "rates.json"
 DEFAULT = 3e-3
@@ -12,10 +16,22 @@ GRID = (1e-3, 3e-3, 1e-2)
 
 @cache
 def tuned() -> dict[str, dict[str, float]]:
-    """Return the recorded best rates by task and variant; empty if none are recorded."""
+    """Return the recorded best rates by task and ``name`` of the model; empty if none are recorded."""
     return json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {}
 
 
-def rate(task: str, word: str) -> float:
-    """Return the tuned learning rate of a variant on a task, or ``DEFAULT`` if none is recorded."""
-    return tuned().get(task, {}).get(word, DEFAULT)
+def name(model: ModelSpec) -> str:
+    """Return the variant's word, followed by the architecture's fields that differ from those usual for the task."""
+    usual = ModelSpec(task=model.task, word=model.word, positions=task_of(model.task).positions)
+    changed = (
+        f"{field.name}={getattr(model, field.name)}"
+        for field in fields(model)
+        if field.name != "tokens" and getattr(model, field.name) != getattr(usual, field.name)
+    )
+    return " ".join((model.word, *changed))
+
+
+def rate(model: ModelSpec) -> float:
+    """Return the tuned rate of a model, or of its variant in the usual architecture; ``DEFAULT`` if there is none."""
+    known = tuned().get(model.task, {})
+    return known.get(name(model), known.get(model.word, DEFAULT))

@@ -1,59 +1,95 @@
-"""Record the runs that the Learn page shows first: ``python -m attention_core.learning.record_runs [TASK ...]``.
+"""Record the runs that the pages show first: ``python -m attention_core.learning.record_runs [TASK ...]``.
 
-For each task, every variant is first trained with each rate of ``rates.GRID`` on a seed that is not shown, and the rate
-with the lowest loss is recorded. Then all runs of the page's default selection are trained with these rates. This takes
-about ten minutes per task on one core.
+For each task, these are the runs of the claims about trained models, the runs without single parts, and those of the
+page's default selection. Each model is first trained with each rate of ``rates.GRID`` on a seed that is not shown, and
+the rate with the lowest loss is recorded. Then the runs are trained with these rates. This takes about ten minutes per
+task on one core. Every finished run is written, and recorded runs are skipped, so the command can be stopped and
+continued.
 """
 
 import json
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from attention_core.benchmarking.device import stamp, use_threads
 from attention_core.experiments import learning
+from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import rates, recorded_runs
 from attention_core.learning.defaults import SEEDS, default_plan
+from attention_core.learning.studies import STUDIES, parted
+from attention_core.learning.tasks import TASKS
+from attention_core.learning.train import TrainSpec
 
 FOLDER = Path(__file__).parent / "recorded"
 TUNING_SEED = 1000
 """Seed of the runs that choose the learning rates."""
 
 
-def rows_of(plan: learning.Plan) -> list[learning.LearnRow]:
-    """Run a plan to its end and return its rows; progress goes to the error stream."""
-    rows: list[learning.LearnRow] = []
-    tasks = 0
+def rows_of(plan: Plan) -> list[LearnRow]:
+    """Run a plan to its end and return its rows."""
+    rows: list[LearnRow] = []
     while (task := learning.next_task(plan, rows)) is not None:
         rows += learning.run(task)
-        tasks += 1
-        sys.stderr.write(f"\r{tasks}/{learning.total(plan)}")
-    sys.stderr.write("\n")
     return rows
 
 
-def tune(task: str) -> dict[str, float]:
-    """Return the rate with the lowest final loss for each variant of a task's default selection."""
-    best: dict[str, tuple[float, float]] = {}
+def plans(task: str) -> Iterator[tuple[Plan, bool]]:
+    """Yield the plans of a task with the rates known now, and whether attention matrices are recorded."""
+    for study in STUDIES.values():
+        for plan in study():
+            if plan.specs[0].model.task == task:
+                yield plan, False
+    if task == "recall":
+        yield parted(), False
+    yield default_plan(task), True
+
+
+def tune(spec: TrainSpec) -> None:
+    """Record the rate of the grid with the lowest final loss for a model; a diverged run has no finite loss."""
+    known, task, name = rates.tuned(), spec.model.task, rates.name(spec.model)
+    if name in known.get(task, {}):
+        return
+    losses = {}
     for rate in rates.GRID:
-        plan = default_plan(task, rate=rate, seeds=(TUNING_SEED,), tests=False)
-        for found in rows_of(plan):
-            if found.row.step == found.spec.steps:
-                own = (found.row.loss, rate)
-                best[found.row.variant] = min(own, best.get(found.row.variant, own))
-    return {word: rate for word, (_loss, rate) in best.items()}
+        found = rows_of(Plan(specs=(replace(spec, rate=rate, seed=TUNING_SEED),)))[-1].row
+        losses[rate] = found.loss if found.loss < float("inf") else float("inf")
+        _report(found.variant, f"rate {rate:g}", f"loss {found.loss:.3f}", f"accuracy {found.accuracy:.3f}")
+    best = min(losses, key=losses.__getitem__)
+    rates.FILE.write_text(
+        json.dumps(known | {task: known.get(task, {}) | {name: best}}, indent=1, sort_keys=True) + "\n", "utf-8"
+    )
+    rates.tuned.cache_clear()
 
 
-def main(keys: list[str]) -> None:
-    """Tune and record the runs of some tasks."""
-    use_threads()
-    for task in keys:
-        known = json.loads(rates.FILE.read_text("utf-8")) if rates.FILE.is_file() else {}
-        rates.FILE.write_text(json.dumps(known | {task: tune(task)}, indent=1, sort_keys=True) + "\n", "utf-8")
-        rates.tuned.cache_clear()
-        found = rows_of(default_plan(task))
-        data = recorded_runs.encode(stamp("cpu"), found, with_matrices=SEEDS[:1])
-        (FOLDER / f"{task}.msgpack").write_bytes(data)
+def record(task: str) -> None:
+    """Tune, train and record the runs of a task that are not recorded."""
+    file = FOLDER / f"{task}.msgpack"
+    for number in range(len(list(plans(task)))):
+        for spec in {each.model: each for each in _plan(task, number)[0].specs}.values():
+            tune(spec)
+        plan, with_matrices = _plan(task, number)
+        for spec in plan.specs:
+            document = recorded_runs.decode(file.read_bytes()) if file.is_file() else None
+            seeds = SEEDS[:1] if with_matrices else ()
+            if document is not None and recorded_runs.is_complete(document, plan, spec, seeds):
+                continue
+            rows = rows_of(replace(plan, specs=(spec,)))
+            file.write_bytes(recorded_runs.encode(stamp("cpu"), rows, with_matrices=seeds, after=document))
+            _report(*recorded_runs.name(spec).split(", "), f"accuracy {rows[-1].row.accuracy:.3f}")
+
+
+def _plan(task: str, number: int) -> tuple[Plan, bool]:
+    """Return a plan of a task, with the rates known now."""
+    return list(plans(task))[number]
+
+
+def _report(*words: str) -> None:
+    sys.stderr.write(" ".join(words) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["recall"])
+    use_threads()
+    for key in sys.argv[1:] or TASKS:
+        record(key)

@@ -5,7 +5,7 @@ One file per task holds the rows of all its runs, and the attention matrices of 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from importlib import resources
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from attention_core.benchmarking.device import Stamp
 from attention_core.experiments.learning import LearnRow, Plan
+from attention_core.learning.model import ModelSpec
 from attention_core.learning.train import Row, TrainSpec
 
 LEVELS = 127
@@ -36,7 +37,7 @@ class Recorded(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A recorded file: the machine, and the rows by the repr of their training runs."""
+    """A recorded file: the machine, and the rows by the ``name`` of their training runs."""
 
     stamp: Stamp
     runs: dict[str, tuple[Recorded, ...]]
@@ -46,7 +47,16 @@ def known(plan: Plan) -> list[LearnRow]:
     """Return the recorded rows of those of a plan's runs that are recorded."""
     found = recorded(plan.specs[0].model.task) if plan.specs else None
     runs = {} if found is None else found.runs
-    return [_row(spec, each) for spec in plan.specs for each in runs.get(repr(spec), ())]
+    return [_row(spec, each) for spec in plan.specs for each in runs.get(name(spec), ())]
+
+
+def name(spec: TrainSpec | ModelSpec) -> str:
+    """Return a training run's fields as text, without those at their defaults, so that a new field renames no run."""
+    changed = {each.name: getattr(spec, each.name) for each in fields(spec) if getattr(spec, each.name) != each.default}
+    return ", ".join(
+        f"{each}=({name(value)})" if isinstance(value, ModelSpec) else f"{each}={value}"
+        for each, value in changed.items()
+    )
 
 
 @cache
@@ -61,20 +71,31 @@ def decode(data: bytes) -> Document:
     return msgspec.msgpack.decode(data, type=Document)
 
 
-def encode(stamp: Stamp, rows: Iterable[LearnRow], *, with_matrices: Sequence[int]) -> bytes:
+def is_complete(document: Document, plan: Plan, spec: TrainSpec, with_matrices: Sequence[int]) -> bool:
+    """Return whether a document holds a run with the tests of its plan, and with the matrices of these seeds."""
+    rows = document.runs.get(name(spec), ())
+    tested = {(row.length, row.items) for row in rows if row.is_test}
+    return bool(rows) and set(plan.tests) <= tested and (spec.seed not in with_matrices or bool(rows[0].levels))
+
+
+def encode(
+    stamp: Stamp, rows: Iterable[LearnRow], *, with_matrices: Sequence[int], after: Document | None = None
+) -> bytes:
     """Return the content of a recorded file.
 
     Args:
         stamp: the machine and the date.
         rows: the rows.
         with_matrices: the seeds whose matrices are stored.
+        after: the file's earlier content, which is kept.
     """
     runs: dict[str, list[Recorded]] = {}
     for found in rows:
         kept = found.matrices if found.spec.seed in with_matrices else None
-        runs.setdefault(repr(found.spec), []).append(_numbers(found, kept))
+        runs.setdefault(name(found.spec), []).append(_numbers(found, kept))
     plain = replace(stamp, torch=str(stamp.torch))  # torch has its own class of strings for its version
-    return msgspec.msgpack.encode(Document(plain, {name: tuple(own) for name, own in runs.items()}))
+    earlier = {} if after is None else after.runs
+    return msgspec.msgpack.encode(Document(plain, earlier | {run: tuple(own) for run, own in runs.items()}))
 
 
 def _numbers(found: LearnRow, matrices: np.ndarray | None) -> Recorded:

@@ -11,6 +11,7 @@ from attention_core.experiments import learning
 from attention_core.experiments.learning import Plan
 from attention_core.learning.defaults import LONGER, MORE, OTHERS, SEEDS, STEPS, VARIANTS
 from attention_core.learning.model import ModelSpec, refusal
+from attention_core.learning.removed_parts import PARTS, with_parts_removed
 from attention_core.learning.tasks import TASKS
 from attention_core.limits import current
 
@@ -32,6 +33,7 @@ class LearnOptions(Options, prefix="l_"):
             "attention": N_("Attention during training"),
             "longer": N_("Longer sequences"),
             "capacity": N_("More to remember"),
+            "parts": N_("What is missing"),
         },
         N_("View"),
     )
@@ -99,17 +101,22 @@ def trainable() -> tuple[list[ac.Attention], dict[str, str]]:
     return left, refused
 
 
-def most_variants(seeds: int) -> int:
-    """Return how many variants the profile lets a visitor train with this many seeds."""
-    return current().learn_models // seeds
+def models_each(seeds: int) -> int:
+    """Return how many models the shown view trains for each variant."""
+    return seeds * (1 + len(PARTS) if LearnOptions.view.value == "parts" else 1)
 
 
-def plan(seeds: tuple[int, ...]) -> Plan:
-    """Return the plan of the chosen variants with these seeds; variants beyond ``most_variants`` are left out."""
+def most_variants(models: int) -> int:
+    """Return how many variants the profile lets a visitor train with this many models for each; at least one."""
+    return max(1, current().learn_models // models)
+
+
+def _whole(seeds: tuple[int, ...], most: int) -> Plan:
+    """Return the plan of the first ``most`` variants with these seeds and all parts."""
     options, task = LearnOptions.now(), LearnOptions.task.value
     found = [attention.word for attention in trainable()[0]]
     return learning.plan(
-        found[: most_variants(len(seeds))],
+        found[:most],
         task=task,
         steps=min(options.steps, current().learn_steps),
         seeds=seeds,
@@ -121,11 +128,23 @@ def plan(seeds: tuple[int, ...]) -> Plan:
     )
 
 
+def _plan(seeds: tuple[int, ...], most: int) -> Plan:
+    """Return the plan of the first ``most`` variants with these seeds, and in the view of parts without each part."""
+    whole = _whole(seeds, most)
+    return with_parts_removed(whole) if LearnOptions.view.value == "parts" else whole
+
+
+def whole_models() -> list[ModelSpec]:
+    """Return the models of the chosen variants with all parts."""
+    return [spec.model for spec in _whole(SEEDS[:1], most_variants(1)).specs]
+
+
 def live_plan() -> Plan:
     """Return the plan that a press of the button runs."""
-    return plan(tuple(range(LearnOptions.seeds.value)))
+    seeds = LearnOptions.seeds.value
+    return _plan(tuple(range(seeds)), most_variants(models_each(seeds)))
 
 
 def recorded_plan() -> Plan:
     """Return the plan whose recorded runs are shown until a visitor trains."""
-    return plan(SEEDS)
+    return _plan(SEEDS, most_variants(len(SEEDS)))

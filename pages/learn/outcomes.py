@@ -1,6 +1,6 @@
 """The rows of a run gathered for display: one line of measurements for each variant."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -12,6 +12,8 @@ from app.ui import palette
 from app.words.i18n import _
 from app.words.labels import label
 from attention_core.experiments.learning import LearnRow
+from attention_core.learning.model import ModelSpec
+from attention_core.learning.removed_parts import without
 
 LEARNED = 0.95
 """Accuracy from which a variant counts as having learned the task."""
@@ -71,14 +73,45 @@ class Outcome:
     def jump(self) -> tuple[int, int] | None:
         """The two measured steps of the first seed between which the accuracy rises most; None without a rise."""
         own = self._by_seed[0]
-        rises = [(b.row.accuracy - a.row.accuracy, a.row.step, b.row.step) for a, b in pairwise(own)]
-        rise, low, high = max(rises, default=(0.0, 0, 0), key=lambda each: each[0])
-        return (low, high) if rise > 0 else None
+        place = steepest([each.row.accuracy for each in own])
+        return None if place is None else (own[place - 1].row.step, own[place].row.step)
+
+    @property
+    def is_trained(self) -> bool:
+        """True if all seeds have reached the last step."""
+        return self.step == self.rows[0].spec.steps
 
     @property
     def _by_seed(self) -> list[list[LearnRow]]:
         seeds = sorted({each.row.seed for each in self.rows})
         return [sorted((r for r in self.rows if r.row.seed == s), key=lambda r: r.row.step) for s in seeds]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartOutcome:
+    """A variant's models with all parts, and without each part.
+
+    Attributes:
+        whole: the measurements with all parts.
+        has: the parts that can be removed.
+        removed: the measurements without a part, by the part.
+    """
+
+    whole: Outcome
+    has: tuple[str, ...]
+    removed: Mapping[str, Outcome]
+
+    @property
+    def without(self) -> dict[str, float]:
+        """The median accuracy without each part at the last step that all seeds have reached."""
+        return {part: outcome.accuracy for part, outcome in self.removed.items()}
+
+
+def steepest(y: Sequence[float]) -> int | None:
+    """Return the index of the point before which a line rises most; None if it never rises."""
+    rises = [(after - before, i) for i, (before, after) in enumerate(pairwise(y), start=1)]
+    rise, place = max(rises, default=(0.0, 0), key=lambda each: each[0])
+    return place if rise > 0 else None
 
 
 def outcomes(rows: Sequence[LearnRow]) -> list[Outcome]:
@@ -97,4 +130,25 @@ def outcomes(rows: Sequence[LearnRow]) -> list[Outcome]:
                 tests=tuple(each for each in own if each.is_test),
             )
         )
+    return found
+
+
+def part_outcomes(rows: Sequence[LearnRow], models: Sequence[ModelSpec]) -> list[PartOutcome]:
+    """Return one outcome for each of these models, with all their parts, that has rows.
+
+    Args:
+        rows: rows of a plan that removes parts.
+        models: the models with all parts.
+    """
+    by_model: dict[ModelSpec, list[LearnRow]] = {}
+    for each in rows:
+        by_model.setdefault(each.spec.model, []).append(each)
+    found = []
+    for model in models:
+        if model not in by_model:
+            continue
+        [whole] = outcomes(by_model[model])
+        parts = without(model)
+        removed = {part: own for part, less in parts.items() if less in by_model for own in outcomes(by_model[less])}
+        found.append(PartOutcome(whole=whole, has=tuple(parts), removed=removed))
     return found

@@ -1,6 +1,6 @@
 """The Learn page: tiny models with different attention variants, trained on small tasks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import streamlit as st
@@ -16,7 +16,7 @@ from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import recorded_runs
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.tasks import task as task_of
-from pages.learn import attention, options, race, words
+from pages.learn import attention, missing, options, race, words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import outcomes
 
@@ -24,58 +24,69 @@ KEY = "learn"
 
 
 def top() -> LearningTask:
-    """Draw the variants, the task and its description."""
-    variant_picker.show(all_stay=True)
+    """Return the task."""
     return task_of(LearnOptions.task.value)
 
 
 def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., str], task: LearningTask) -> None:
-    """Draw the button, the sentence and one view of the rows of the live run, or of the recorded runs."""
-    row = st.container(horizontal=True, vertical_alignment="bottom")
-    with row:
-        options.show()
+    """Draw the result, one view of the rows of the live run or of the recorded runs, and the controls below it."""
+    result = st.container(key="learn.summary").empty()
     st.markdown(_(task.summary))
-    for title, reason in options.trainable()[1].items():
-        st.caption(
-            ":material/block: " + _("{name} cannot be trained on this task: {reason}", name=_(title), reason=_(reason))
-        )
-    if text := words.too_many(options.trainable()[0], LearnOptions.seeds.value):
-        st.caption(text)
-    place = st.container(key="learn.summary").empty()
-    with st.container(horizontal=True, horizontal_alignment="distribute"):
-        LearnOptions.view.draw(label_visibility="collapsed")
-        if LearnOptions.view.value == "race":
-            LearnOptions.measure.draw(label_visibility="collapsed")
-            LearnOptions.by.draw(label_visibility="collapsed")
+    picture, controls, origin = st.container(), st.container(key="learn.controls"), st.container()
+    with controls:
+        variant_picker.show(all_stay=True)
+        row = st.container(horizontal=True, vertical_alignment="bottom")
+        with row:
+            options.show()
+        for text in _limits():
+            st.caption(text)
+    view = LearnOptions.view.value
     plan, recorded = options.live_plan(), recorded_runs.known(options.recorded_plan())
 
     def show(found: runs.Run[LearnRow] | None, key: str) -> None:
         live = found is not None and found.request == plan and found.rows
         rows = found.rows if live and found else recorded
         if not rows:
-            place.info(
-                _("These settings are not recorded. Press “Train on this machine”."), icon=":material/model_training:"
-            )
+            result.info(words.not_recorded_at_all(), icon=":material/model_training:")
             return
-        place.markdown(describe(rows, task))
+        result.markdown(describe(rows, task))
+        draw(rows, key)
         if not live and (text := words.not_recorded(options.trainable()[0], rows)):
             st.caption(text)
-        draw(rows, key)
         if key == "end":
-            _show_origin(rows, plan, live=bool(live))
+            with origin:
+                _show_origin(rows, plan, live=bool(live))
 
-    runs.run_on_button(
-        "learning",
-        plan,
-        partial(learning.next_task, plan),
-        key=KEY,
-        label=_("Train on this machine"),
-        icon=":material/model_training:",
-        button="learn.button",
-        row=row,
-        progress=partial(progress, plan),
-        draw=show,
-    )
+    with picture:
+        with st.container(horizontal=True, horizontal_alignment="distribute"):
+            LearnOptions.view.draw(label_visibility="collapsed")
+            if view == "race":
+                LearnOptions.measure.draw(label_visibility="collapsed")
+                LearnOptions.by.draw(label_visibility="collapsed")
+        runs.run_on_button(
+            "learning",
+            plan,
+            partial(learning.next_task, plan),
+            key=f"{KEY}.parts" if view == "parts" else KEY,
+            label=_("Train on this machine"),
+            icon=":material/model_training:",
+            button="learn.button",
+            row=row,
+            progress=partial(progress, plan),
+            draw=show,
+        )
+
+
+def _limits() -> Iterator[str]:
+    """Yield which of the chosen variants cannot be trained here, and why."""
+    chosen, refused = options.trainable()
+    for title, reason in refused.items():
+        yield ":material/block: " + _(
+            "{name} cannot be trained on this task: {reason}", name=_(title), reason=_(reason)
+        )
+    seeds = LearnOptions.seeds.value
+    if text := words.too_many(chosen, seeds, options.models_each(seeds)):
+        yield text
 
 
 def progress(plan: Plan, found: runs.Run[LearnRow]) -> tuple[float, str]:
@@ -89,6 +100,10 @@ def progress(plan: Plan, found: runs.Run[LearnRow]) -> tuple[float, str]:
 def _describe_race(rows: Sequence[LearnRow], task: LearningTask) -> str:
     found, spec = outcomes(rows), rows[0].spec
     return paragraph(words.headline(found, task.chance(spec.length, spec.items)), words.diverged(found))
+
+
+def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> str:
+    return words.parts(missing.found(rows))
 
 
 def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) -> str:
@@ -171,5 +186,6 @@ PAGE = Page(
         "attention": partial(_view, attention.show, _describe_race),
         "longer": partial(_view, partial(race.show_tests, by="length"), partial(_describe_tests, by="length")),
         "capacity": partial(_view, partial(race.show_tests, by="items"), partial(_describe_tests, by="items")),
+        "parts": partial(_view, missing.show, _describe_parts),
     },
 )

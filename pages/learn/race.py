@@ -1,5 +1,6 @@
 """The views of the Learn page that are line charts: accuracy during training, longer sequences, more to remember."""
 
+import math
 from collections.abc import Sequence
 
 import streamlit as st
@@ -12,9 +13,11 @@ from attention_core.experiments.learning import LearnRow
 from attention_core.learning.tasks import task as task_of
 from pages.learn import words
 from pages.learn.options import LearnOptions
-from pages.learn.outcomes import Outcome, outcomes
+from pages.learn.outcomes import Outcome, outcomes, steepest
 
 HEIGHT = 380
+RING = 13
+"""Size in pixels of the ring at a line's steepest rise."""
 AXES = {
     "accuracy": N_("share of correct answers"),
     "loss": N_("loss in nats per answer"),
@@ -33,10 +36,14 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     spec = rows[0].spec
     chance = task_of(spec.model.task).chance(spec.length, spec.items)
     lines = [_line(each, measure, by) for each in found]
+    rings = [ring for line in lines if (ring := _ring(line))] if measure == "accuracy" else []
     if measure == "accuracy":
         last = max((x for line in lines for x in line.x), default=0.0) or 1.0
         lines.append(guide(_("guessing"), (0.0, last), (chance, chance)))
+    lines += rings
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
+    if rings:
+        st.caption(_("The large ring on a line is at the end of its steepest rise between two measurements."))
 
 
 def _line(outcome: Outcome, measure: str, by: str) -> Curve:
@@ -55,6 +62,18 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
     )
 
 
+def _ring(line: Curve) -> Curve | None:
+    """Return a ring at the end of a line's steepest rise; None if the line never rises."""
+    place = steepest([math.nan if y is None else y for y in line.y])
+    if place is None:
+        return None
+    name = _("{name}: steepest rise", name=line.name)
+    at = [line.x[place]]
+    return Curve(
+        name, at, [line.y[place]], colour=line.colour, hollow=True, size=RING, group=line.name, name_at_end=False
+    )
+
+
 def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     """Draw the accuracy of the trained models on longer sequences, or with more items to remember."""
     found = [each for each in outcomes(rows) if words.points_of(each, by)]
@@ -62,7 +81,7 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
         st.info(text)
         return
     if not found:
-        st.info(_("The trained models are tested when training is complete."), icon=":material/timer:")
+        st.info(words.tests_missing(outcomes(rows)), icon=":material/timer:")
         return
     spec = rows[0].spec
     wanted = task_of(spec.model.task)

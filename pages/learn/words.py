@@ -3,14 +3,31 @@
 from collections.abc import Sequence
 
 import attention_core as ac
-from app.words.i18n import _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
 from attention_core.learning.defaults import LONGER, MORE
 from attention_core.learning.learning_task import LearningTask
 from pages.learn.options import most_variants
-from pages.learn.outcomes import LEARNED, Outcome
+from pages.learn.outcomes import LEARNED, Outcome, PartOutcome
+
+CLOSE = 0.05
+"""Largest difference of two accuracies that counts as none."""
+PART_NAMES = {
+    "convolution": N_("the short convolution"),
+    "gate": N_("the gate"),
+    "positions": N_("the positions"),
+    "layer": N_("the last layer"),
+}
+"""Names of the parts that can be removed from a model, within a sentence."""
+LACKING = {
+    "convolution": N_("a short convolution"),
+    "gate": N_("a gate"),
+    "positions": N_("a position encoding"),
+    "layer": N_("a second layer"),
+}
+"""Names of the parts that a model does not have, within a sentence."""
 
 
 def headline(found: Sequence[Outcome], chance: float) -> str:
@@ -72,9 +89,20 @@ def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> st
     )
 
 
-def too_many(chosen: Sequence[ac.Attention], seeds: int) -> str:
-    """Return which of the chosen variants a press of the button would leave out; empty if it trains all."""
-    names = [escape_markdown(label(attention)) for attention in chosen[most_variants(seeds) :]]
+def not_recorded_at_all() -> str:
+    """Return what to do if no run of these settings is recorded."""
+    return _("These settings are not recorded. Press “Train on this machine”.")
+
+
+def too_many(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
+    """Return which of the chosen variants a press of the button would leave out; empty if it trains all.
+
+    Args:
+        chosen: the variants that can be trained.
+        seeds: number of seeds.
+        models: models that are trained for each variant.
+    """
+    names = [escape_markdown(label(attention)) for attention in chosen[most_variants(models) :]]
     if not names:
         return ""
     return _n(
@@ -83,6 +111,61 @@ def too_many(chosen: Sequence[ac.Attention], seeds: int) -> str:
         n=seeds,
         names=", ".join(names),
     )
+
+
+def parts(found: Sequence[PartOutcome]) -> str:
+    """Return the part whose removal lowers each variant's accuracy most, and by how much.
+
+    Args:
+        found: the variants; those without a removed part are left out.
+    """
+    losses, steady = [], []
+    for outcome in found:
+        if not outcome.without:
+            continue
+        part, accuracy = min(outcome.without.items(), key=lambda each: each[1])
+        name = f"**{escape_markdown(outcome.whole.name)}**"
+        if (loss := outcome.whole.accuracy - accuracy) > CLOSE:
+            text = _(
+                "{name} without {part}, {low} instead of {high}",
+                name=name,
+                part=_(PART_NAMES[part]),
+                low=percent(accuracy),
+                high=percent(outcome.whole.accuracy),
+            )
+            losses.append((-loss, text))
+        else:
+            steady.append(name)
+    return paragraph(
+        _(
+            "Largest loss of accuracy by removing one part: {losses}.",
+            losses="; ".join(text for _loss, text in sorted(losses)),
+        )
+        if losses
+        else "",
+        _(
+            "No removed part lowers the accuracy by more than {most} percentage points: {names}.",
+            most=round(100 * CLOSE),
+            names=", ".join(steady),
+        )
+        if steady
+        else "",
+    )
+
+
+def not_removable(found: Sequence[PartOutcome]) -> str:
+    """Return which of the parts a variant's model does not have; empty if all models have all parts."""
+    lacking = {
+        part: [escape_markdown(outcome.whole.name) for outcome in found if part not in outcome.has]
+        for part in PART_NAMES
+    }
+    sentences = []
+    for part, names in lacking.items():
+        if names and len(names) == len(found):
+            sentences.append(_("No model here has {part}.", part=_(LACKING[part])))
+        elif names:
+            sentences.append(_("Models without {part}: {names}.", part=_(LACKING[part]), names=", ".join(names)))
+    return paragraph(_("Variants differ in the parts that can be removed."), *sentences) if sentences else ""
 
 
 def no_tests(task: LearningTask, *, by: str) -> str:
@@ -94,6 +177,13 @@ def no_tests(task: LearningTask, *, by: str) -> str:
     return _("Models of the task “{task}” are not tested with more to remember.", task=_(task.title))
 
 
+def tests_missing(found: Sequence[Outcome]) -> str:
+    """Return why no test of the trained models is shown."""
+    if all(outcome.is_trained for outcome in found):
+        return _("No tests are recorded for these variants and settings. Press “Train on this machine”.")
+    return _("The trained models are tested when training is complete.")
+
+
 def jump_text(found: Sequence[Outcome]) -> str:
     """Return between which steps each variant's accuracy rises most; empty if none rises."""
     rises = [
@@ -101,7 +191,9 @@ def jump_text(found: Sequence[Outcome]) -> str:
         for outcome in found
         if (jump := outcome.jump) is not None
     ]
-    return _("Steps between which the accuracy rises most: {names}.", names=", ".join(rises)) if rises else ""
+    if not rises:
+        return ""
+    return _("Steps between which the accuracy rises most, marked ▲ below the slider: {names}.", names=", ".join(rises))
 
 
 def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:

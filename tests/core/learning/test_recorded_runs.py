@@ -7,6 +7,7 @@ from attention_core.benchmarking.device import stamp
 from attention_core.experiments import learning
 from attention_core.learning import rates, recorded_runs
 from attention_core.learning.defaults import SEEDS, default_plan
+from attention_core.learning.model import ModelSpec
 from attention_core.learning.recorded_runs import LEVELS
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import evaluate, evaluation_batch, initial
@@ -80,9 +81,16 @@ def test_the_recorded_runs_are_those_of_the_default_plan_and_start_untrained(tas
 
 
 def test_tuned_rates_are_read_by_task_and_variant():
-    assert rates.rate("recall", "softmax") == rates.tuned()["recall"]["softmax"]
-    assert rates.rate("recall", "local~window~3") == rates.DEFAULT
-    assert rates.rate("sorting", "softmax") == rates.DEFAULT
+    assert rates.rate(ModelSpec(task="recall", word="softmax")) == rates.tuned()["recall"]["softmax"]
+    assert rates.rate(ModelSpec(task="recall", word="local~window~3")) == rates.DEFAULT
+
+
+def test_a_model_without_a_tuned_rate_has_that_of_its_variant(monkeypatch):
+    monkeypatch.setattr(rates, "tuned", lambda: {"recall": {"linear": 0.1, "linear layers=1 convolution=0": 0.2}})
+    rate = lambda **model: rates.rate(ModelSpec(task="recall", word="linear", **model))  # noqa: E731
+    assert (rate(), rate(layers=1), rate(layers=1, convolution=0)) == (0.1, 0.1, 0.2)
+    assert rates.name(ModelSpec(task="digits", word="softmax", positions="learned", tokens=64)) == "softmax"
+    assert rates.name(ModelSpec(task="digits", word="softmax")) == "softmax positions=none"
 
 
 ANCHORS = recorded_runs.known(default_plan("recall"))

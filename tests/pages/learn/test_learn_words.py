@@ -109,7 +109,9 @@ def test_a_loss_that_is_not_finite_is_reported(loss, fails):
 
 def test_the_largest_rise_is_between_two_measured_steps():
     rows = rows_of("softmax", [0.1, 0.3, 0.9, 1.0]) + rows_of("linear", [0.1, 0.1, 0.05])
-    assert words.jump_text(outcomes(rows)) == "Steps between which the accuracy rises most: **Softmax**: 10 to 20."
+    assert words.jump_text(outcomes(rows)) == (
+        "Steps between which the accuracy rises most, marked ▲ below the slider: **Softmax**: 10 to 20."
+    )
     assert not words.jump_text(outcomes(rows_of("linear", [0.1, 0.1])))
     assert not words.jump_text(outcomes(rows_of("linear", [0.1])))
 
@@ -143,11 +145,11 @@ def test_variants_without_a_recorded_run_are_named():
 def test_variants_beyond_the_profile_are_named(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     chosen = [ac.get(key) for key in ("softmax", "local", "linear", "gla", "deltanet")]
-    assert not words.too_many(chosen[:4], 5)
-    assert words.too_many(chosen, 5) == (
+    assert not words.too_many(chosen[:4], 5, 5)
+    assert words.too_many(chosen, 5, 5) == (
         "Not trained here with 5 seeds: DeltaNet. Choose fewer variants or fewer seeds."
     )
-    assert not words.too_many(chosen, 1)
+    assert not words.too_many(chosen, 1, 1)
 
 
 @pytest.mark.parametrize(

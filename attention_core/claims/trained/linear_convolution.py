@@ -1,0 +1,58 @@
+"""Claim: linear attention needs a short convolution for recall."""
+
+from collections.abc import Iterator, Sequence
+
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Place, Quantity
+from attention_core.claims.rule import Condition, Numbers, Rule
+from attention_core.claims.trained_models import LEARNED, NOT_RECALL, TrainedRow, accuracy, recorded
+from attention_core.variant import Paper
+
+WITH, WITHOUT = "with the convolution", "without the convolution"
+
+
+def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
+    """Yield the accuracy during training."""
+    yield from recorded("linear_convolution", lambda model: WITH if model.convolution else WITHOUT)
+
+
+def numbers(rows: Sequence[TrainedRow]) -> Numbers:
+    """Return the accuracy with and without the convolution after training."""
+    return {"with": accuracy(rows, WITH), "without": accuracy(rows, WITHOUT)}
+
+
+CLAIM = Claim(
+    statement="Linear attention needs a short convolution over neighbouring tokens to learn associative recall.",
+    source=Paper(
+        "Parallelizing Linear Transformers with the Delta Rule over Sequence Length",
+        2024,
+        "https://arxiv.org/abs/2406.06484",
+    ),
+    place=Place("learn", {"l_view": "parts"}, variants=("linear",)),
+    experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
+    "appears again, the model must predict its value. Models with two layers of linear attention are trained for 400 "
+    "steps, with and without a short convolution. The convolution mixes each query, key and value with those of the "
+    "two tokens before it. The models have no position encoding. The learning rate of each model is tuned on another "
+    "seed.",
+    measure=measure,
+    numbers=numbers,
+    rule="A model has learned recall if it answers at least {learned}% of the queries correctly. It has not learned "
+    "recall below {missed}%, half way between guessing and 100%. Accuracies are medians over three seeds. The claim "
+    "holds if the model with the convolution has learned recall and the model without it has not. It holds partly if "
+    "the model with the convolution has learned recall and the model without it answers less than {learned}% "
+    "correctly.",
+    bounds={"learned": LEARNED, "missed": NOT_RECALL},
+    verdict=Rule(
+        requires=Condition("with", ">=", "learned"),
+        holds=Condition("without", "<", "missed"),
+        partly=Condition("without", "<", "learned"),
+    ),
+    finding="After 400 steps, linear attention answers {with}% of the queries correctly with the short convolution, "
+    "and {without}% without it. Guessing one of the four values is correct in 25% of the cases.",
+    quantities=(
+        Quantity("without", "accuracy without the short convolution", "%"),
+        Quantity("with", "accuracy with the short convolution", "%"),
+    ),
+    figure=Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="% of answers correct"),
+    is_recorded=True,
+)

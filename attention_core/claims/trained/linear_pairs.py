@@ -1,0 +1,90 @@
+"""Claim: as the number of pairs grows, linear attention's recall falls before that of softmax."""
+
+from collections.abc import Iterator, Sequence
+
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
+from attention_core.claims.trained_models import LEARNED, TrainedRow, accuracy, recorded
+from attention_core.learning.tasks import recall
+from attention_core.variant import Paper
+
+LINEAR, SOFTMAX = "linear attention", "softmax"
+
+
+def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
+    """Yield the accuracy of the trained models with growing numbers of pairs."""
+    found = recorded("linear_pairs", lambda model: LINEAR if model.word == "linear" else SOFTMAX, tests=True)
+    usual = recall.TASK
+    yield from (row for row in found if row.items != usual.items or row.length == usual.length)
+
+
+def numbers(rows: Sequence[TrainedRow]) -> Numbers:
+    """Return the accuracies at the fewest and the most pairs, and up to how many pairs each model recalls them."""
+    pairs = sorted(set(values(rows, "items")))
+    found = {
+        model: {items: accuracy(rows, model, items=items) for items in map(int, pairs)} for model in (LINEAR, SOFTMAX)
+    }
+    return {
+        "linear": _up_to(found[LINEAR]),
+        "softmax": _up_to(found[SOFTMAX]),
+        "linear_few": found[LINEAR][int(pairs[0])],
+        "softmax_few": found[SOFTMAX][int(pairs[0])],
+        "linear_many": found[LINEAR][int(pairs[-1])],
+        "softmax_many": found[SOFTMAX][int(pairs[-1])],
+        "few": pairs[0],
+        "many": pairs[-1],
+    }
+
+
+def _up_to(accuracies: dict[int, float]) -> int:
+    """Return the largest number of pairs before the accuracy first falls below ``LEARNED``; 0 if it always is."""
+    last = 0
+    for items, share in accuracies.items():
+        if share < LEARNED:
+            break
+        last = items
+    return last
+
+
+CLAIM = Claim(
+    statement="Linear attention stores all pairs in a state of fixed size. As the number of pairs grows, its recall "
+    "therefore falls before that of softmax.",
+    source=Paper(
+        "Simple linear attention language models balance the recall-throughput tradeoff",
+        2024,
+        "https://arxiv.org/abs/2402.18668",
+    ),
+    place=Place("learn", {"l_view": "capacity"}, variants=("softmax", "linear")),
+    experiment="In associative recall, a sequence begins with pairs of a key and a value. When a key appears again, "
+    "the model must predict its value. Models with two layers and a short convolution are trained for 400 steps on "
+    "sequences of 32 tokens with 4 pairs. The trained models are tested with up to 24 pairs. Sequences with more pairs "
+    "are also longer, up to 128 tokens.",
+    measure=measure,
+    numbers=numbers,
+    rule="The recall of a model falls once its accuracy is below {learned}%, as the median over three seeds. Both "
+    "models must reach {learned}% with as many pairs as in training. The claim holds if linear attention falls at "
+    "fewer pairs than softmax. It holds partly if it does not, but linear attention has the lower accuracy with the "
+    "largest number of pairs.",
+    bounds={"learned": LEARNED},
+    verdict=Rule(
+        requires=all_of(Condition("linear_few", ">=", "learned"), Condition("softmax_few", ">=", "learned")),
+        holds=Condition("linear", "<", Measured("softmax")),
+        partly=Condition("linear_many", "<", Measured("softmax_many")),
+    ),
+    finding="With {many} pairs, linear attention answers {linear_many}% of the queries correctly, and softmax answers "
+    "{softmax_many}% correctly. Linear attention stays at or above 95% up to {linear} pairs, and softmax up to "
+    "{softmax} pairs.",
+    quantities=(
+        Quantity("linear", "most pairs at which linear attention still has 95%"),
+        Quantity("softmax", "most pairs at which softmax still has 95%"),
+        Quantity("linear_many", "accuracy of linear attention with the most pairs", "%"),
+        Quantity("softmax_many", "accuracy of softmax with the most pairs", "%"),
+        Quantity("linear_few", "accuracy of linear attention with as many pairs as in training", "%"),
+        Quantity("softmax_few", "accuracy of softmax with as many pairs as in training", "%"),
+        Quantity("few", "pairs in training"),
+        Quantity("many", "largest number of pairs tested"),
+    ),
+    figure=Figure(x="items", y="accuracy", by="model", x_title="pairs to remember", y_title="% of answers correct"),
+    is_recorded=True,
+)

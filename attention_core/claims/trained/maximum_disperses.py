@@ -1,0 +1,83 @@
+"""Claim: in maximum retrieval over more items than in training, softmax falls less than sigmoid and squared ReLU."""
+
+from collections.abc import Iterator, Sequence
+
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of, any_of
+from attention_core.claims.trained_models import CLOSE, TrainedRow, accuracy, recorded
+from attention_core.learning.studies import SPREADING
+from attention_core.variant import Paper
+
+SOFTMAX, LOG_N, SIGMOID, RELU2 = "softmax", "softmax × log n", "sigmoid", "squared ReLU ÷ n"
+NAMES = dict(zip(SPREADING, (SOFTMAX, LOG_N, SIGMOID, RELU2), strict=True))
+
+
+def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
+    """Yield the accuracy of the trained models with growing numbers of items."""
+    yield from recorded("maximum_disperses", lambda model: NAMES[model.word], tests=True)
+
+
+def numbers(rows: Sequence[TrainedRow]) -> Numbers:
+    """Return each model's accuracy with the most items of training, and by how much it falls to the most items."""
+    lengths = list(map(int, values(rows, "length")))
+    few, many = min(lengths), max(lengths)
+    found: dict[str, float] = {"few": few - 1, "many": many - 1}  # the last token is the query
+    for word, model in NAMES.items():
+        found[word] = accuracy(rows, model, length=few)
+        found[f"{word}_falls"] = found[word] - accuracy(rows, model, length=many)
+    return found
+
+
+CLAIM = Claim(
+    statement="A model that learned to find the largest of 5 to 16 numbers becomes worse with 256 numbers, because "
+    "softmax spreads its weight over more items. A log n factor reduces this loss. Sigmoid and squared ReLU divided by "
+    "n lose most.",
+    source=Paper("Softmax Is Not Enough (for Sharp Size Generalisation)", 2024, "https://arxiv.org/abs/2410.01104"),
+    place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=SPREADING),
+    experiment="Each item has a number and a class. The model must name the class of the item with the largest number. "
+    "Models with two layers, a short convolution over 3 tokens and no position encoding are trained for 400 steps with "
+    "5 to 16 items, and tested with up to 256 items. The learning rate of each model is tuned on another seed.",
+    measure=measure,
+    numbers=numbers,
+    rule="A model's fall is its accuracy with 16 items minus its accuracy with 256 items, in percentage points. "
+    "Accuracies are medians over three seeds. Softmax must fall by more than {close} points. Two conditions: (1) "
+    "Softmax with the log n factor falls less than softmax. (2) Sigmoid and squared ReLU both fall more than softmax. "
+    "The claim holds if both conditions are met. It holds partly if only one is met.",
+    bounds={"close": CLOSE},
+    verdict=Rule(
+        requires=Condition("softmax_falls", ">", "close"),
+        holds=all_of(
+            Condition("softmax_log_n_falls", "<", Measured("softmax_falls")),
+            Condition("sigmoid_falls", ">", Measured("softmax_falls")),
+            Condition("relu2_falls", ">", Measured("softmax_falls")),
+        ),
+        partly=any_of(
+            Condition("softmax_log_n_falls", "<", Measured("softmax_falls")),
+            all_of(
+                Condition("sigmoid_falls", ">", Measured("softmax_falls")),
+                Condition("relu2_falls", ">", Measured("softmax_falls")),
+            ),
+        ),
+    ),
+    finding="From {few} to {many} items, softmax loses {softmax_falls} percentage points of accuracy, and softmax with "
+    "the log n factor loses {softmax_log_n_falls}. Sigmoid loses {sigmoid_falls}, and squared ReLU loses "
+    "{relu2_falls}. With {few} items, these models answer {softmax}%, {softmax_log_n}%, {sigmoid}% and {relu2}% "
+    "correctly.",
+    quantities=(
+        Quantity("softmax_falls", "loss of softmax", "percentage points"),
+        Quantity("softmax_log_n_falls", "loss of softmax with the log n factor", "percentage points"),
+        Quantity("sigmoid_falls", "loss of sigmoid", "percentage points"),
+        Quantity("relu2_falls", "loss of squared ReLU", "percentage points"),
+        Quantity("softmax", "accuracy of softmax with the fewest items", "%"),
+        Quantity("softmax_log_n", "accuracy of softmax with the log n factor, with the fewest items", "%"),
+        Quantity("sigmoid", "accuracy of sigmoid with the fewest items", "%"),
+        Quantity("relu2", "accuracy of squared ReLU with the fewest items", "%"),
+        Quantity("few", "smallest number of items tested"),
+        Quantity("many", "largest number of items tested"),
+    ),
+    figure=Figure(
+        x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="% of answers correct", log="x"
+    ),
+    is_recorded=True,
+)

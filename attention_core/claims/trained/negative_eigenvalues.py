@@ -1,0 +1,73 @@
+"""Claim: DeltaNet learns parity only if its write strength may exceed 1, and the solution does not extrapolate."""
+
+from collections.abc import Iterator, Sequence
+
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
+from attention_core.claims.trained_models import LEARNED, NOT_PARITY, TrainedRow, accuracy, recorded
+from attention_core.learning.studies import WRITES
+from attention_core.variant import Paper
+
+STRONG, WEAK, SOFTMAX = "DeltaNet, write strength 2", "DeltaNet, write strength 1", "softmax"
+NAMES = dict(zip(WRITES, (STRONG, WEAK, SOFTMAX), strict=True))
+
+
+def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
+    """Yield the accuracy of the trained models at the length of training and at larger lengths."""
+    yield from recorded("negative_eigenvalues", lambda model: NAMES[model.word], tests=True)
+
+
+def numbers(rows: Sequence[TrainedRow]) -> Numbers:
+    """Return the accuracies at the length of training, and that of write strength 2 at the largest length."""
+    lengths = list(map(int, values(rows, "length")))
+    short = {
+        name: accuracy(rows, model, length=min(lengths))
+        for name, model in (("strong", STRONG), ("weak", WEAK), ("softmax", SOFTMAX))
+    }
+    return short | {"longer": accuracy(rows, STRONG, length=max(lengths)), "longest": max(lengths)}
+
+
+CLAIM = Claim(
+    statement="DeltaNet learns parity with a write strength of up to 2, but not with up to 1, and softmax with two "
+    "layers does not learn it either. The learned solution does not carry over to longer sequences.",
+    source=Paper(
+        "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues", 2024, "https://arxiv.org/abs/2411.12537"
+    ),
+    place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=WRITES),
+    experiment="The model reads zeros and ones. At each of them, it must predict whether the count of ones so far is "
+    "odd. DeltaNet multiplies the component of its state along each key by 1 minus the write strength, which can be "
+    "negative only for a strength above 1. Models with two layers, a short convolution over 3 tokens and a fixed write "
+    "strength are trained for 400 steps on sequences of 32 tokens, and tested on up to 256 tokens. The learning rate "
+    "of each model is tuned on another seed.",
+    measure=measure,
+    numbers=numbers,
+    rule="A model has learned parity if it answers at least {learned}% correctly. It has not learned parity below "
+    "{missed}%, half way between guessing and 100%. Accuracies are medians over three seeds. DeltaNet with write "
+    "strength 2 must have learned parity. Three conditions: (1) DeltaNet with write strength 1 has not learned it. (2) "
+    "Softmax has not learned it. (3) At the largest length, DeltaNet with write strength 2 answers less than "
+    "{learned}% correctly. The claim holds if all three conditions are met. It holds partly if the first or the second "
+    "is met.",
+    bounds={"learned": LEARNED, "missed": NOT_PARITY},
+    verdict=Rule(
+        requires=Condition("strong", ">=", "learned"),
+        holds=all_of(
+            Condition("weak", "<", "missed"), Condition("softmax", "<", "missed"), Condition("longer", "<", "learned")
+        ),
+        partly=any_of(Condition("weak", "<", "missed"), Condition("softmax", "<", "missed")),
+    ),
+    finding="On sequences of 32 tokens, DeltaNet answers {strong}% correctly with write strength 2 and {weak}% with "
+    "write strength 1. Softmax answers {softmax}% correctly, and guessing 50%. At {longest} tokens, DeltaNet with "
+    "write strength 2 answers {longer}% correctly.",
+    quantities=(
+        Quantity("strong", "accuracy of DeltaNet with write strength 2", "%"),
+        Quantity("weak", "accuracy of DeltaNet with write strength 1", "%"),
+        Quantity("softmax", "accuracy of softmax", "%"),
+        Quantity("longer", "accuracy of DeltaNet with write strength 2 at the largest length", "%"),
+        Quantity("longest", "largest length tested", "tokens"),
+    ),
+    figure=Figure(
+        x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="% of answers correct", log="x"
+    ),
+    is_recorded=True,
+)

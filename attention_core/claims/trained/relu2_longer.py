@@ -1,0 +1,67 @@
+"""Claim: squared ReLU divided by n carries over to longer sequences worse than softmax."""
+
+from collections.abc import Iterator, Sequence
+
+from attention_core import articles
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.rule import Condition, Numbers, Rule, all_of
+from attention_core.claims.trained_models import CLOSE, LEARNED, TrainedRow, accuracy, recorded
+from attention_core.learning.tasks import recall
+from attention_core.variant import SOFTMAX
+
+RELU2, REFERENCE = "squared ReLU ÷ n", "softmax"
+
+
+def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
+    """Yield the accuracy of the trained models on longer sequences with the same number of pairs."""
+    found = recorded("relu2_longer", lambda model: REFERENCE if model.word == SOFTMAX else RELU2, tests=True)
+    yield from (row for row in found if row.items == recall.TASK.items)
+
+
+def numbers(rows: Sequence[TrainedRow]) -> Numbers:
+    """Return the accuracies at the length of training and at the largest length, and softmax's lead there."""
+    lengths = list(map(int, values(rows, "length")))
+    found = {
+        f"{name}_{place}": accuracy(rows, model, length=length)
+        for name, model in (("relu2", RELU2), ("softmax", REFERENCE))
+        for place, length in (("short", min(lengths)), ("long", max(lengths)))
+    }
+    return found | {"lead": found["softmax_long"] - found["relu2_long"], "longest": max(lengths)}
+
+
+CLAIM = Claim(
+    statement="A model trained with squared ReLU divided by the number of tokens n carries over to longer sequences "
+    "worse than one trained with softmax.",
+    source=articles.BETTER_WITH_SOFTMAX,
+    place=Place("learn", {"l_view": "longer"}, variants=(SOFTMAX, "relu2")),
+    experiment="In associative recall, a sequence begins with 4 pairs of a key and a value. When a key appears again, "
+    "the model must predict its value. Models with two layers, a short convolution and no position encoding are "
+    "trained for 400 steps on sequences of 32 tokens. The trained models are tested on sequences of up to 256 tokens. "
+    "The learning rate of each model is tuned on another seed.",
+    measure=measure,
+    numbers=numbers,
+    rule="Accuracies are medians over three seeds. Both models must answer at least {learned}% of the queries "
+    "correctly at the length of training. The claim holds if softmax answers at least {close} percentage points more "
+    "correctly at the largest length than squared ReLU. It holds partly if softmax answers more correctly there.",
+    bounds={"learned": LEARNED, "close": CLOSE, "none": 0},
+    verdict=Rule(
+        requires=all_of(Condition("softmax_short", ">=", "learned"), Condition("relu2_short", ">=", "learned")),
+        holds=Condition("lead", ">=", "close"),
+        partly=Condition("lead", ">", "none"),
+    ),
+    finding="At the length of training, squared ReLU answers {relu2_short}% of the queries correctly, and softmax "
+    "{softmax_short}%. At {longest} tokens, squared ReLU answers {relu2_long}% correctly, and softmax {softmax_long}%.",
+    quantities=(
+        Quantity("lead", "accuracy of softmax minus that of squared ReLU, at the largest length", "percentage points"),
+        Quantity("relu2_long", "accuracy of squared ReLU at the largest length", "%"),
+        Quantity("softmax_long", "accuracy of softmax at the largest length", "%"),
+        Quantity("relu2_short", "accuracy of squared ReLU at the length of training", "%"),
+        Quantity("softmax_short", "accuracy of softmax at the length of training", "%"),
+        Quantity("longest", "largest length tested", "tokens"),
+    ),
+    figure=Figure(
+        x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="% of answers correct", log="x"
+    ),
+    is_recorded=True,
+)

@@ -1,0 +1,65 @@
+"""Claim: local attention whose window is shorter than the distance to the key fails on recall."""
+
+from collections.abc import Iterator, Sequence
+
+from attention_core import registry
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Place, Quantity
+from attention_core.claims.rule import Condition, Numbers, Rule
+from attention_core.claims.trained_models import LEARNED, NOT_RECALL, TrainedRow, accuracy, recorded
+from attention_core.learning.model import ModelSpec
+from attention_core.learning.studies import LONG_WINDOW, SHORT_WINDOW
+from attention_core.variant import Paper
+
+SHORT, WIDE = "window of 4 tokens", "window of 32 tokens"
+
+
+def _describe(model: ModelSpec) -> str:
+    return {SHORT_WINDOW: SHORT, LONG_WINDOW: WIDE}[registry.from_word(model.word).params.window]
+
+
+def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
+    """Yield the accuracy during training."""
+    yield from recorded("short_window", _describe)
+
+
+def numbers(rows: Sequence[TrainedRow]) -> Numbers:
+    """Return the accuracy with each window after training."""
+    return {"short": accuracy(rows, SHORT), "wide": accuracy(rows, WIDE)}
+
+
+CLAIM = Claim(
+    statement="Local attention fails on associative recall if its window is shorter than the distance between a query "
+    "and the key that it must find.",
+    source=Paper(
+        "Simple linear attention language models balance the recall-throughput tradeoff",
+        2024,
+        "https://arxiv.org/abs/2402.18668",
+    ),
+    place=Place("learn", variants=tuple(f"local~window~{window}" for window in (SHORT_WINDOW, LONG_WINDOW))),
+    experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
+    "appears again at a random position, the model must predict its value. Models with two layers of local attention "
+    "and a short convolution over 3 tokens are trained for 400 steps. The window is 4 tokens, which two layers and the "
+    "convolutions extend to 12 tokens, or 32 tokens, the whole sequence. The learning rate of each model is tuned on "
+    "another seed.",
+    measure=measure,
+    numbers=numbers,
+    rule="A model has learned recall if it answers at least {learned}% of the queries correctly. It has not learned "
+    "recall below {missed}%, half way between guessing and 100%. Accuracies are medians over three seeds. The claim "
+    "holds if the model with the window of 32 tokens has learned recall and the model with the window of 4 tokens has "
+    "not. It holds partly if the former has learned recall and the latter answers less than {learned}% correctly.",
+    bounds={"learned": LEARNED, "missed": NOT_RECALL},
+    verdict=Rule(
+        requires=Condition("wide", ">=", "learned"),
+        holds=Condition("short", "<", "missed"),
+        partly=Condition("short", "<", "learned"),
+    ),
+    finding="After 400 steps, local attention answers {short}% of the queries correctly with a window of 4 tokens, and "
+    "{wide}% with a window of 32 tokens. Guessing one of the four values is correct in 25% of the cases.",
+    quantities=(
+        Quantity("short", "accuracy with a window of 4 tokens", "%"),
+        Quantity("wide", "accuracy with a window of 32 tokens", "%"),
+    ),
+    figure=Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="% of answers correct"),
+    is_recorded=True,
+)

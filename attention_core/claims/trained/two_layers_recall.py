@@ -1,0 +1,74 @@
+"""Claim: softmax attention without a short convolution needs two layers for recall."""
+
+from collections.abc import Iterator, Sequence
+
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Case, Figure, Place, Quantity
+from attention_core.claims.rule import Condition, Numbers, Rule
+from attention_core.claims.trained_models import LEARNED, NOT_RECALL, TrainedRow, accuracy, recorded
+from attention_core.learning.model import ModelSpec
+from attention_core.learning.studies import LONG
+from attention_core.variant import Paper
+
+TWO, ONE, CONVOLUTION = "two layers", "one layer", "one layer and a short convolution"
+
+
+def _describe(model: ModelSpec) -> str:
+    return TWO if model.layers > 1 else CONVOLUTION if model.convolution else ONE
+
+
+def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
+    """Yield the accuracy during training."""
+    yield from recorded("two_layers_recall", _describe)
+
+
+def numbers(rows: Sequence[TrainedRow]) -> Numbers:
+    """Return the accuracy of the three models after training."""
+    return {"two": accuracy(rows, TWO), "one": accuracy(rows, ONE), "convolution": accuracy(rows, CONVOLUTION)}
+
+
+CLAIM = Claim(
+    statement="Without a short convolution, softmax attention learns associative recall with two layers, but not with "
+    "one. The first layer must copy each key to the position of its value.",
+    source=Paper("In-context Learning and Induction Heads", 2022, "https://arxiv.org/abs/2209.11895"),
+    place=Place(
+        "learn",
+        {"l_convolution": "off", "l_layers": "1", "l_positions": "learned", "l_steps": str(LONG)},
+        variants=("softmax",),
+    ),
+    experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
+    "appears again, the model must predict its value. Softmax models with one and with two layers, learned positions "
+    "and no short convolution are trained for 1,600 steps. A third model has one layer, a short convolution over 3 "
+    "tokens and no positions, and is trained for 400 steps. The learning rate of each model is tuned on another seed.",
+    measure=measure,
+    numbers=numbers,
+    rule="A model has learned recall if it answers at least {learned}% of the queries correctly. It has not learned "
+    "recall below {missed}%, half way between guessing and 100%. Accuracies are medians over three seeds. Without a "
+    "short convolution, the claim holds if two layers have learned recall and one layer has not. It holds partly if "
+    "two layers have learned recall and one layer answers less than {learned}% correctly.",
+    bounds={"learned": LEARNED, "missed": NOT_RECALL},
+    verdict=Rule(
+        requires=Condition("two", ">=", "learned"),
+        holds=Condition("one", "<", "missed"),
+        partly=Condition("one", "<", "learned"),
+    ),
+    finding="Without a short convolution, the model with two layers answers {two}% of the queries correctly, and the "
+    "model with one layer answers {one}% correctly. Guessing one of the four values is correct in 25% of the cases.",
+    notes=(
+        Case(
+            finding="With a short convolution, one layer is enough: it answers {convolution}% correctly.",
+            applies=lambda numbers: numbers["convolution"] >= LEARNED,
+        ),
+        Case(
+            finding="With a short convolution, one layer answers {convolution}% correctly.",
+            applies=lambda numbers: numbers["convolution"] < LEARNED,
+        ),
+    ),
+    quantities=(
+        Quantity("two", "accuracy of two layers, no convolution", "%"),
+        Quantity("one", "accuracy of one layer, no convolution", "%"),
+        Quantity("convolution", "accuracy of one layer with a short convolution", "%"),
+    ),
+    figure=Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="% of answers correct"),
+    is_recorded=True,
+)

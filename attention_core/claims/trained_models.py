@@ -1,0 +1,72 @@
+"""What claims about trained models share: rows of their recorded runs, and when a model has learned its task."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from attention_core.claims.claim_parts import UntestableError, values
+from attention_core.learning import recorded_runs
+from attention_core.learning.model import ModelSpec
+from attention_core.learning.studies import STUDIES
+
+LEARNED = 95
+"""Per cent of correct answers from which a model has learned its task: within 5 points of 100%."""
+CLOSE = 5
+"""Percentage points up to which two accuracies count as equal."""
+NOT_RECALL, NOT_PARITY = 62.5, 75
+"""Per cent of correct answers below which a model has not learned recall or parity: half way between guessing, which
+is correct in 25% or 50% of the cases, and 100%."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedRow:
+    """The accuracy of a tiny model during training, or of the trained model on other sequences.
+
+    Attributes:
+        model: description of the model.
+        seed: seed of the run.
+        step: training steps so far.
+        length: tokens of the sequences that the model is measured on.
+        items: pairs to remember in them; 0 if the task has none.
+        accuracy: per cent of correct answers.
+    """
+
+    model: str
+    seed: int
+    step: int
+    length: int
+    items: int
+    accuracy: float
+
+
+def recorded(study: str, describe: Callable[[ModelSpec], str], *, tests: bool = False) -> Iterator[TrainedRow]:
+    """Yield the recorded rows of a claim's runs.
+
+    Args:
+        study: the claim's key.
+        describe: ``model -> description``, different for all models of the claim.
+        tests: whether to yield the tests of the trained models instead of the rows of training.
+
+    Raises:
+        UntestableError: if a run is not recorded.
+    """
+    for plan in STUDIES[study]():
+        known = [found for found in recorded_runs.known(plan) if found.is_test == tests]
+        if {found.spec for found in known} != set(plan.specs):
+            raise UntestableError("The training runs of this claim are not recorded.")
+        for found in known:
+            row = found.row
+            yield TrainedRow(
+                model=describe(found.spec.model),
+                seed=row.seed,
+                step=row.step,
+                length=row.length,
+                items=row.items,
+                accuracy=100 * row.accuracy,
+            )
+
+
+def accuracy(rows: Sequence[TrainedRow], model: str, **where: int) -> float:
+    """Return the median accuracy of a model over its seeds in per cent, by default after the last training step."""
+    where = where or {"step": max(values(rows, "step", model=model))}
+    return median(values(rows, "accuracy", model=model, **where))

@@ -1,0 +1,66 @@
+"""Parts that can be removed from a tiny model: the short convolution, the gate, the positions and the last layer."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from attention_core import registry
+from attention_core.experiments.learning import Plan
+from attention_core.learning.model import ModelSpec
+from attention_core.learning.rates import rate
+from attention_core.variant import Attention
+
+UNGATED = {"gate": "constant", "decay": 1.0}
+"""Settings at which a gate changes nothing."""
+
+
+def _without_convolution(model: ModelSpec) -> ModelSpec:
+    return replace(model, convolution=0)
+
+
+def _without_gate(model: ModelSpec) -> ModelSpec:
+    attention = registry.from_word(model.word)
+    has_gate = UNGATED.keys() <= {setting.name for setting in attention.variant.params.settings()}
+    if not has_gate or getattr(attention.params, "write", "") == "rest":  # with a gate of 1, the rest would be 0
+        return model
+    return replace(model, word=_ungated(attention).word)
+
+
+def _ungated(attention: Attention) -> Attention:
+    """Return a variant without its gate; the variant of that name, if the special cases have one."""
+    params = attention.params
+    for case in attention.variant.special_cases:
+        if case.settings == UNGATED:
+            return registry.get(case.key, **case.other, **{each: getattr(params, each) for each in case.shared})
+    return Attention(attention.variant, replace(params, **UNGATED))
+
+
+def _without_positions(model: ModelSpec) -> ModelSpec:
+    return replace(model, positions="none")
+
+
+def _with_one_layer_less(model: ModelSpec) -> ModelSpec:
+    return replace(model, layers=max(1, model.layers - 1))
+
+
+PARTS: dict[str, Callable[[ModelSpec], ModelSpec]] = {
+    "convolution": _without_convolution,
+    "gate": _without_gate,
+    "positions": _without_positions,
+    "layer": _with_one_layer_less,
+}
+"""How each part is removed from a model; a model without the part is returned unchanged."""
+
+
+def without(model: ModelSpec) -> dict[str, ModelSpec]:
+    """Return the model without each part that it has, by the part's key."""
+    return {part: less for part, remove in PARTS.items() if (less := remove(model)) != model}
+
+
+def with_parts_removed(plan: Plan) -> Plan:
+    """Return a plan that also trains each model without each of its parts, and tests none of them."""
+    specs = [
+        each
+        for spec in plan.specs
+        for each in (spec, *(replace(spec, model=less, rate=rate(less)) for less in without(spec.model).values()))
+    ]
+    return replace(plan, specs=tuple(dict.fromkeys(specs)), lengths=(), items=())

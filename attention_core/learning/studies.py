@@ -1,0 +1,51 @@
+"""The training runs that the claims about trained models are judged on, by the claim's key; their rows are recorded."""
+
+from collections.abc import Callable
+
+from attention_core.experiments import learning
+from attention_core.experiments.learning import Plan
+from attention_core.learning.defaults import LONGER, MORE, SEEDS, STEPS
+from attention_core.learning.removed_parts import with_parts_removed
+
+LONG = 1600
+"""Training steps of the models without a short convolution, which learn recall later than models with one."""
+SHORT_WINDOW, LONG_WINDOW = 4, 32
+"""Windows in tokens: much shorter than most distances between a key and its query, and as long as the sequence."""
+WRITES = ("deltanet~strength~2.0", "deltanet", "softmax")
+"""Variants of the claim about parity: DeltaNet with write strengths 2 and 1, and softmax."""
+SPREADING = ("softmax", "softmax_log_n", "sigmoid", "relu2")
+"""Variants of the claim about maximum retrieval."""
+PARTED = ("linear", "softmax", "gated_deltanet")
+"""Variants whose runs without each part are recorded."""
+
+
+def _plan(*words: str, task: str = "recall", steps: int = STEPS, tests: bool = False, **model: object) -> Plan:
+    return learning.plan(
+        words,
+        task=task,
+        steps=steps,
+        seeds=SEEDS,
+        lengths=LONGER.get(task, ()) if tests else (),
+        more_items=MORE.get(task, ()) if tests else (),
+        **model,
+    )
+
+
+STUDIES: dict[str, Callable[[], tuple[Plan, ...]]] = {
+    "negative_eigenvalues": lambda: (_plan(*WRITES, task="parity", tests=True),),
+    "maximum_disperses": lambda: (_plan(*SPREADING, task="maximum", tests=True),),
+    "linear_convolution": lambda: (_plan("linear", tests=True), _plan("linear", convolution=0)),
+    "two_layers_recall": lambda: (
+        *(_plan("softmax", layers=layers, convolution=0, positions="learned", steps=LONG) for layers in (2, 1)),
+        _plan("softmax", layers=1),
+    ),
+    "short_window": lambda: (_plan(*(f"local~window~{window}" for window in (SHORT_WINDOW, LONG_WINDOW))),),
+    "relu2_longer": lambda: (_plan("softmax", "relu2", tests=True),),
+    "linear_pairs": lambda: (_plan("softmax", "linear", tests=True),),
+}
+"""The runs of each claim."""
+
+
+def parted() -> Plan:
+    """Return the runs of recall without each part."""
+    return with_parts_removed(_plan(*PARTED))

@@ -1,0 +1,79 @@
+"""The view of models without single parts: the short convolution, the gate, the positions or the last layer."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from app.figures.lines.curves import Curve, curves
+from app.figures.lines.spread import spread
+from app.ui import chart
+from app.words.i18n import N_, _, escape_markdown
+from attention_core.experiments.learning import LearnRow
+from attention_core.formatting import percent
+from pages.learn import words
+from pages.learn.options import whole_models
+from pages.learn.outcomes import Outcome, PartOutcome, part_outcomes
+from pages.learn.race import AXES
+
+HEIGHT = 250
+COLUMNS = {
+    "convolution": N_("no convolution"),
+    "gate": N_("no gate"),
+    "positions": N_("no positions"),
+    "layer": N_("one layer less"),
+}
+"""Names of the models without a part, in the table and at the lines."""
+DASHES = {"convolution": "dash", "gate": "dot", "positions": "dashdot", "layer": "longdash"}
+"""Plotly's name of the dash of each line."""
+
+
+def found(rows: Sequence[LearnRow]) -> list[PartOutcome]:
+    """Return the outcomes of the chosen variants."""
+    return part_outcomes(rows, whole_models())
+
+
+def show(rows: Sequence[LearnRow], key: str) -> None:
+    """Draw a table of accuracies, and for each variant the accuracy during training with and without each part."""
+    every = found(rows)
+    if not every:
+        st.info(words.not_recorded_at_all(), icon=":material/model_training:")
+        return
+    st.markdown(table(every))
+    if text := words.not_removable(every):
+        st.caption(text)
+    with st.grid("auto", min_column_width=320, key=f"learn.parts.{key}"):
+        for number, each in enumerate(each for each in every if each.removed):
+            with st.container(gap=None):
+                st.markdown(f"**{escape_markdown(each.whole.name)}**")
+                _curves(each, f"learn.parts.{key}.{number}")
+
+
+def table(every: Sequence[PartOutcome]) -> str:
+    """Return the accuracies with all parts and without each part, as a Markdown table; a dash where there is none."""
+    columns = [part for part in COLUMNS if any(part in each.has for each in every)]
+    lines = [
+        f"| {_('Variant')} | {_('all parts')} | " + " | ".join(_(COLUMNS[part]) for part in columns) + " |",
+        "| :-- |" + " --: |" * (1 + len(columns)),
+    ]
+    for each in every:
+        shares = [percent(each.without[part]) if part in each.without else "–" for part in columns]
+        lines.append(f"| {escape_markdown(each.whole.name)} | {percent(each.whole.accuracy)} | {' | '.join(shares)} |")
+    return "\n".join(lines)
+
+
+def _curves(each: PartOutcome, key: str) -> None:
+    """Draw the accuracy of a variant's models during training."""
+    lines = [_line(_("all parts"), each.whole, each.whole.colour, "solid")]
+    lines += [
+        _line(_(COLUMNS[part]), outcome, each.whole.colour, DASHES[part]) for part, outcome in each.removed.items()
+    ]
+    x_title, y_title = _(AXES["step"]), _(AXES["accuracy"])
+    figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=1.03)
+    alt = _("{name}: {y} against {x}", name=each.whole.name, y=y_title, x=x_title)
+    chart.show(figure, key=key, name="learn-parts", alt=alt)
+
+
+def _line(name: str, outcome: Outcome, colour: int, dash: str) -> Curve:
+    points = ((each.row.step, each.row.accuracy) for each in outcome.rows)
+    return replace(spread(points).curve(name, colour, dash=dash, band=False), marks=False)
