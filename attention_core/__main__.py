@@ -144,6 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     learn.add_argument("--heads", type=int, default=1)
     learn.add_argument("--convolution", type=int, default=3, help="tokens of the short convolution; 0: none")
     learn.add_argument("--positions", choices=POSITIONS, help="position encoding; by default, that of the task")
+    learn.add_argument("--fixed", action="store_true", help="train no gates, write strengths or other such tensors")
     learn.add_argument("--json", action="store_true", help="print the rows as JSON")
     learn.set_defaults(command=_learn)
     return parser
@@ -318,6 +319,7 @@ def _learn(args: argparse.Namespace) -> None:
         layers=args.layers,
         heads=args.heads,
         convolution=args.convolution,
+        fixed=args.fixed,
         **({} if args.positions is None else {"positions": args.positions}),
     )
     found: list[learning.LearnRow] = []

@@ -52,11 +52,10 @@ class ModelSpec:
     fixed: bool = False
 
     def __post_init__(self) -> None:
-        trainable = registry.from_word(self.word).trainable
-        if self.fixed and not trainable:
-            object.__setattr__(self, "fixed", False)
-        if self.positions != "learned" and (self.fixed or not any(each.over_positions for each in trainable)):
+        if self.positions != "learned" and not any(each.over_positions for each in self.trainable):
             object.__setattr__(self, "tokens", 0)
+        if not registry.from_word(self.word).trainable:
+            object.__setattr__(self, "fixed", False)
         for name, value, low, high in (
             ("layers", self.layers, 1, 8),
             ("heads", self.heads, 1, 8),
@@ -77,6 +76,11 @@ class ModelSpec:
                 heads=self.heads,
                 width=self.width,
             )
+
+    @property
+    def trainable(self) -> tuple[Trainable, ...]:
+        """What is trained in addition to the projections of queries, keys and values."""
+        return () if self.fixed else registry.from_word(self.word).trainable
 
 
 class ShortConvolution(nn.Module):
@@ -105,17 +109,16 @@ class Learned(nn.Module):
     """The tensors that a variant's ``trainable`` declares, from parameters that are zero before training.
 
     Args:
-        trainable: what is trained.
         attention: the variant and its settings.
         spec: the architecture.
     """
 
-    def __init__(self, trainable: tuple[Trainable, ...], attention: Attention, spec: ModelSpec) -> None:
+    def __init__(self, attention: Attention, spec: ModelSpec) -> None:
         super().__init__()
-        self.trainable, self.heads = trainable, spec.heads
+        self.heads = spec.heads
         d = spec.width // spec.heads
         self.weights, self.biases = nn.ParameterDict(), nn.ParameterDict()
-        for each in trainable:
+        for each in spec.trainable:
             if each.per in ("token", "channel"):
                 numbers = spec.heads * (d if each.per == "channel" else 1)
                 self.weights[each.name] = nn.Parameter(torch.zeros(numbers, spec.width))
@@ -147,8 +150,7 @@ class Layer(nn.Module):
         if spec.convolution:
             self.mix = ShortConvolution(3 * spec.width, spec.convolution, causal=causal)
         self.out = nn.Linear(spec.width, spec.width, bias=False)
-        trainable = () if spec.fixed else attention.trainable
-        self.learned = Learned(trainable, attention, spec) if trainable else None
+        self.learned = Learned(attention, spec) if spec.trainable else None
 
     def attention_on(self, x: Tensor) -> Attention:
         """Return the attention with what its learned tensors are for tokens ``[B, n, D]``."""

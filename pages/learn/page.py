@@ -138,10 +138,7 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
                 batch=spec.batch,
                 length=spec.length,
             ),
-            _(
-                "Queries, keys and values are learned. Gates, write strengths and other settings of a variant are not: "
-                "they keep the variant's fixed rule."
-            ),
+            words.trained_tensors([each.model for each in plan.specs]),
             _("Learning rates: {rates}.", rates=rates),
         )
     )

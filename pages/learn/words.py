@@ -9,6 +9,7 @@ from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
 from attention_core.learning.defaults import LONGER, MORE
 from attention_core.learning.learning_task import LearningTask
+from attention_core.learning.model import ModelSpec
 from pages.learn.options import most_variants
 from pages.learn.outcomes import LEARNED, Outcome, PartOutcome
 
@@ -28,6 +29,22 @@ LACKING = {
     "layer": N_("a second layer"),
 }
 """Names of the parts that a model does not have, within a sentence."""
+
+
+def trained_tensors(models: Sequence[ModelSpec]) -> str:
+    """Return what is trained in addition to queries, keys and values, and in which variants."""
+    names: dict[str, list[str]] = {}
+    for model in dict.fromkeys(models):
+        for each in model.trainable:
+            name = escape_markdown(label(ac.registry.from_word(model.word)))
+            if name not in (own := names.setdefault(each.title, [])):
+                own.append(name)
+    if not names:
+        return _("Queries, keys and values are trained. All settings of the variants stay as chosen.")
+    return _(
+        "Queries, keys and values are trained, and so are {tensors}. All other settings stay as chosen.",
+        tensors=", ".join(_("{title} ({names})", title=_(title), names=", ".join(own)) for title, own in names.items()),
+    )
 
 
 def headline(found: Sequence[Outcome], chance: float) -> str:

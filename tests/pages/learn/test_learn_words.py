@@ -169,3 +169,19 @@ def test_a_task_without_tests_says_so(task, by, text):
 def test_a_hosted_lab_shows_the_recorded_runs_of_all_default_variants(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     assert most_variants(len(SEEDS)) >= HOSTED.compared_variants >= len(VARIANTS)
+
+
+def test_the_trained_tensors_are_named_with_their_variants():
+    models = [each.model for each in learning.plan(["softmax", "deltanet", "gated_deltanet"], seeds=[0, 1]).specs]
+    assert words.trained_tensors(models) == (
+        "Queries, keys and values are trained, and so are write strengths (DeltaNet, Gated DeltaNet), gates (Gated "
+        "DeltaNet). All other settings stay as chosen."
+    )
+
+
+@pytest.mark.parametrize(("word", "fixed"), [("softmax", False), ("deltanet", True), ("gla~gate~constant", False)])
+def test_without_trained_tensors_the_settings_stay_as_chosen(word, fixed):
+    [spec] = learning.plan([word], fixed=fixed).specs
+    assert words.trained_tensors([spec.model]) == (
+        "Queries, keys and values are trained. All settings of the variants stay as chosen."
+    )
