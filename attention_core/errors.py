@@ -41,6 +41,10 @@ class NotCausalError(LabError):
     """A request for the causal form of a variant that mixes positions before it attends and so cannot be causal."""
 
 
+class NotCrossError(LabError):
+    """A request for attention to the keys of another sequence from a variant that needs keys of the same tokens."""
+
+
 class ShapeError(LabError):
     """Queries, keys and values whose shapes or types do not fit together."""
 

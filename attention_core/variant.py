@@ -14,9 +14,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, cast
 
+import torch
 from torch import Tensor
 
-from attention_core.errors import NotCausalError, ShapeError
+from attention_core.errors import NotCausalError, NotCrossError, ShapeError
+from attention_core.ops import padding
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
 from attention_core.settings import Params, Setting, Value, param
 
@@ -44,6 +46,9 @@ SOFTMAX = "softmax"
 
 TOKENS: Final = "n"
 """Placeholder in ``SpecialCase`` for a setting whose value is the number of tokens."""
+
+MASKED: Final = "its allowed pairs depend on the positions of query and key in one sequence."
+"""Why a variant with a fixed mask cannot attend to another sequence."""
 
 _FROM_MODULE: Any = object()
 """Default of a hook: the function of that name in the variant's module."""
@@ -222,6 +227,8 @@ class Variant:
             of the scaled ``q kᵀ``.
         reference_name: name of that matrix on screen; variants are ranked only with variants of the same reference.
         causal_reason: why the variant cannot be causal; None if it can.
+        cross_reason: why its queries and keys must be those of the same tokens; None if keys and values may come from
+            another sequence of m tokens, as in cross-attention. A variant with a ``mask`` needs no reason of its own.
         rows_sum_to_one: whether each row sums to one; zero rows of queries without allowed keys are exempt.
         zero_rows: whether a row may be zero although its query may attend to keys, because all products of its features
             vanish or underflow in the type of the inputs.
@@ -260,6 +267,7 @@ class Variant:
     reference: Callable[..., Tensor] | None = _FROM_MODULE
     reference_name: str = SOFTMAX
     causal_reason: str | None = None
+    cross_reason: str | None = None
     rows_sum_to_one: bool = True
     zero_rows: bool = False
     signed: bool = False
@@ -282,6 +290,8 @@ class Variant:
                 if function is None and hook in ("weights", "attend", "cost"):
                     raise TypeError(f"{self.module} must define {hook}")
                 object.__setattr__(self, hook, function)
+        if self.mask is not None:
+            object.__setattr__(self, "cross_reason", MASKED)
 
     def __repr__(self) -> str:
         return f"Variant({self.key!r})"
@@ -347,24 +357,48 @@ class Attention:
         random = self.variant.random
         return random(self.params) if callable(random) else random
 
-    def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
-        """Return the explicit attention matrix ``A``, ``[..., n, n]``; rows are queries, columns are keys.
+    def weights(self, q: Tensor, k: Tensor, *, causal: bool = False, key_mask: Tensor | None = None) -> Tensor:
+        """Return the explicit attention matrix ``A``, ``[..., n, m]``; rows are queries, columns are keys.
+
+        Args:
+            q: queries, ``[..., n, d]``.
+            k: keys, ``[..., m, d]``; m may differ from n if the variant's ``cross_reason`` is None.
+            causal: whether query i attends to keys 0..i only.
+            key_mask: the keys that are not padding, ``bool [m]`` or ``[B, m]`` for keys ``[B, H, m, d]``; the weights
+                of the others are zero, and the rest is as if they were absent.
 
         Raises:
             NotCausalError: if ``causal`` is set for a variant that cannot be causal.
-            ShapeError: if q and k do not fit together.
+            NotCrossError: if keys are hidden or m differs from n, and the variant or the causal form does not allow it.
+            ShapeError: if q, k and the mask do not fit together.
         """
         self._check(q, k, k, causal)
+        if key_mask is not None:
+            self._check_key_mask(k, key_mask, causal)
+            return padding.weights(self.weights, q, k, key_mask)
         return self.variant.weights(at_least_float32(q), at_least_float32(k), self.params, causal=causal).to(q.dtype)
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, key_mask: Tensor | None = None
+    ) -> Tensor:
         """Return the output ``A values(v)``, ``[..., n, d_v]``, computed by the variant's own algorithm.
+
+        Args:
+            q: queries, ``[..., n, d]``.
+            k: keys, ``[..., m, d]``; m may differ from n if the variant's ``cross_reason`` is None.
+            v: values, ``[..., m, d_v]``.
+            causal: as for ``weights``.
+            key_mask: as for ``weights``.
 
         Raises:
             NotCausalError: if ``causal`` is set for a variant that cannot be causal.
-            ShapeError: if q, k and v do not fit together.
+            NotCrossError: if keys are hidden or m differs from n, and the variant or the causal form does not allow it.
+            ShapeError: if q, k, v and the mask do not fit together.
         """
         self._check(q, k, v, causal)
+        if key_mask is not None:
+            self._check_key_mask(k, key_mask, causal)
+            return padding.attend(self.attend, q, k, v, key_mask)
         return self.variant.attend(q, k, v, self.params, causal=causal)
 
     def reference(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
@@ -442,16 +476,41 @@ class Attention:
                 "{title} cannot be causal: {reason}", title=self.title, reason=self.variant.causal_reason
             )
 
+    def _check_cross(self, causal: bool) -> None:
+        """Check that keys may be absent or belong to another sequence."""
+        if causal:
+            raise NotCrossError("A causal mask needs as many queries as keys, and no hidden keys.")
+        if self.variant.cross_reason is not None:
+            raise NotCrossError(
+                "{title} needs the keys of the same tokens as its queries: {reason}",
+                title=self.title,
+                reason=self.variant.cross_reason,
+            )
+
+    def _check_key_mask(self, k: Tensor, key_mask: Tensor, causal: bool) -> None:
+        self._check_cross(causal)
+        allowed = {(k.shape[-2],)} | ({(k.shape[0], k.shape[-2])} if k.ndim > 3 else set())
+        if key_mask.dtype != torch.bool or tuple(key_mask.shape) not in allowed:
+            raise ShapeError(
+                "The key mask has the shape {mask} and the type {kind}; use a bool tensor [m] or, for keys "
+                "[B, H, m, d], [B, m].",
+                mask=tuple(key_mask.shape),
+                kind=key_mask.dtype,
+            )
+
     def _check(self, q: Tensor, k: Tensor, v: Tensor, causal: bool) -> None:
         self.check_causal(causal)
-        if q.ndim < 2 or q.shape != k.shape or v.shape[:-1] != k.shape[:-1] or q.shape[-2] == 0:
+        apart = q.shape[:-2] != k.shape[:-2] or q.shape[-1:] != k.shape[-1:] or v.shape[:-1] != k.shape[:-1]
+        if q.ndim < 2 or k.ndim < 2 or apart or 0 in (q.shape[-2], k.shape[-2]):
             raise ShapeError(
-                "The shapes of q {q}, k {k} and v {v} do not match; use [..., n, d], [..., n, d] and [..., n, d_v] "
-                "with n >= 1.",
+                "The shapes of q {q}, k {k} and v {v} do not match; use [..., n, d], [..., m, d] and [..., m, d_v] "
+                "with n, m >= 1.",
                 q=tuple(q.shape),
                 k=tuple(k.shape),
                 v=tuple(v.shape),
             )
+        if q.shape[-2] != k.shape[-2]:
+            self._check_cross(causal)
         if not q.is_floating_point() or not q.dtype == k.dtype == v.dtype:
             raise ShapeError(
                 "The types of q ({q}), k ({k}) and v ({v}) differ or are not floating point; convert all three to "

@@ -7,16 +7,17 @@ from typing import IO, Any
 
 import attention_core as ac
 
-SHOWN = {"help", "summary", "title", "mechanism", "causal_reason", "note", "complexity", "reference_name"} | {
-    "statement",
-    "experiment",
-    "rule",
-    "finding",
-    "theorem",
-    "label",
-    "x_title",
-    "y_title",
-}
+SHOWN = {
+    "help",
+    "summary",
+    "title",
+    "mechanism",
+    "causal_reason",
+    "cross_reason",
+    "note",
+    "complexity",
+    "reference_name",
+} | {"statement", "experiment", "rule", "finding", "theorem", "label", "x_title", "y_title"}
 """Keyword arguments of the core's records whose text appears on screen."""
 MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext"}
 """Functions of `app.words.i18n` that mark messages, with gettext's names for their arguments."""

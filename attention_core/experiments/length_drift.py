@@ -52,7 +52,7 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
         LabError: if the source cannot be read at this length.
     """
     qkv = task.source.at_length(task.n, task.longest, load)
-    seen = keys_seen(qkv.q, causal=task.causal)
+    seen = keys_seen(qkv.k, causal=task.causal)
     plain = registry.get("relu2", normalizer="fixed", base_length=1)
     rows: list[DriftRow] = []
     for head, (q, k, v) in enumerate(zip(*qkv.tensors, strict=True)):

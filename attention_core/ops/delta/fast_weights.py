@@ -144,14 +144,14 @@ def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal:
         out, _ = by_chunks(partial(advance, rule=rule, p=p), start(k, v), q, k, v, size=CHUNK)
     else:
         memory = Memory(last_state(rule, k, v, p))
-        out, _ = by_chunks(partial(_look_back, rule=rule, p=p), memory, q, k, size=CHUNK)
+        out, _ = by_chunks(partial(_look_back, rule=rule, p=p), memory, q, size=CHUNK)
     return out.to(v.dtype)
 
 
-def _look_back(memory: Memory, q: Tensor, k: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
-    """Return the outputs of a chunk of queries from the final state."""
-    query = rule(at_least_float32(q), at_least_float32(k), p, memory.taken).q
-    return query @ memory.sums, Memory(memory.sums, memory.taken + q.shape[-2])
+def _look_back(memory: Memory, q: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
+    """Return the outputs of a chunk of queries from the final state; the rule needs keys, but a query none of them."""
+    q = at_least_float32(q)
+    return rule(q, q, p, 0).q @ memory.sums, memory
 
 
 def start(k: Tensor, v: Tensor) -> Memory:
@@ -179,8 +179,9 @@ def anatomy(tokens: Tokens, *, causal: bool) -> dict[str, Tensor]:
     """
 
     def reads(keys: Tensor) -> Tensor:
-        below, _, later = similar(tokens.q, keys, tokens.gates)
-        return below if causal else tokens.q @ later.mT
+        if causal:
+            return similar(tokens.q, keys, tokens.gates)[0]
+        return tokens.q @ similar(keys, keys, tokens.gates)[2].mT
 
     read = reads(tokens.k)
     if tokens.erase is None:

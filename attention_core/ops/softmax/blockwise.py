@@ -19,7 +19,7 @@ STEP = 2**15
 
 @dataclass(frozen=True)
 class Rows:
-    """The queries ``start <= i < stop`` of n tokens, with the keys they can attend to."""
+    """The queries ``start <= i < stop``, with the keys that they can attend to: all n, or if causal those up to i."""
 
     start: int
     stop: int
@@ -58,16 +58,17 @@ def block_size(n: int, *, width: int = 1) -> int:
     return max(1, min(n // 8, ROWS) // width)
 
 
-def row_blocks(n: int, *, causal: bool, width: int = 1) -> list[Rows]:
+def row_blocks(n: int, *, causal: bool, width: int = 1, keys: int | None = None) -> list[Rows]:
     """Return the blocks that cover n queries, each with far fewer than n² numbers.
 
     Args:
-        n: number of tokens.
+        n: number of queries.
         causal: whether query i attends to keys 0..i only.
         width: numbers that the rule needs in memory for each pair of query and key.
+        keys: number of keys; n for None.
     """
-    size = block_size(n, width=width)
-    return [Rows(start, min(start + size, n), n, causal) for start in range(0, n, size)]
+    size, keys = block_size(n, width=width), n if keys is None else keys
+    return [Rows(start, min(start + size, n), keys, causal) for start in range(0, n, size)]
 
 
 def pairs(n: int, *, causal: bool, width: int = 1) -> int:
@@ -110,22 +111,23 @@ def blockwise_attention(
     Args:
         weigh: the rule, which receives at least float32; its closure must not change.
         q: ``[..., n, d]``; without leading axes it is shared by all leading axes of v.
-        k: like q.
-        v: ``[..., n, d_v]``.
+        k: ``[..., m, d]``, like q; if causal, m must equal n.
+        v: ``[..., m, d_v]``.
         causal: whether query i attends to keys 0..i only.
         width: numbers that the rule needs in memory for each pair of query and key.
         step: numbers per block of the forward pass below which a block covers several heads.
         mix: a faster function for the rows times v in the forward pass; q, k and v then share their leading axes.
     """
     q, k, flat = (at_least_float32(x).reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in (q, k, v))
-    return _Blockwise.apply(q, k, flat, weigh, causal, width, step, mix).reshape(v.shape).to(v.dtype)
+    out = _Blockwise.apply(q, k, flat, weigh, causal, width, step, mix)
+    return out.reshape(*v.shape[:-2], *out.shape[-2:]).to(v.dtype)
 
 
 def _steps(q: Tensor, v: Tensor, causal: bool, width: int, step: int) -> Iterator[tuple[slice, slice, Rows]]:
     """Yield the heads of q and k, the heads of v and the rows of each block; the order keeps keys in the CPU cache."""
-    n = q.shape[-2]
-    blocks = row_blocks(n, causal=causal, width=width)
-    together = max(1, step // (block_size(n, width=width) * n * width))
+    n, keys = q.shape[-2], v.shape[-2]
+    blocks = row_blocks(n, causal=causal, width=width, keys=keys)
+    together = max(1, step // (block_size(n, width=width) * keys * width))
     for head in range(0, len(q), together):
         heads = slice(head, head + together)
         for rows in blocks:
@@ -147,7 +149,7 @@ class _Blockwise(torch.autograd.Function):
     ) -> Tensor:
         ctx.save_for_backward(q, k, v)
         ctx.rule = weigh, causal, width
-        out = torch.empty_like(v)
+        out = v.new_empty(len(v), *q.shape[-2:-1], v.shape[-1])
         for heads, values, rows in _steps(q, v, causal, width, step):
             queries, keys, seen = q[heads, rows.start : rows.stop], k[heads, : rows.keys], v[values, : rows.keys]
             # The weights of a block have no name, so that they are freed before the next block's are computed.

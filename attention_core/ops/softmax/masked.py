@@ -44,10 +44,10 @@ def visible(q: Tensor, *, causal: bool) -> Tensor | None:
     return causal_mask(q.shape[-2], q.device) if causal else None
 
 
-def keys_seen(q: Tensor, *, causal: bool) -> Tensor:
+def keys_seen(k: Tensor, *, causal: bool) -> Tensor:
     """Return n_i, the number of keys visible to each query, float64 ``[n, 1]``, or ``[1, 1]`` if all are equal."""
-    n = q.shape[-2]
-    return torch.arange(1 if causal else n, n + 1, dtype=torch.float64, device=q.device).unsqueeze(-1)
+    n = k.shape[-2]
+    return torch.arange(1 if causal else n, n + 1, dtype=torch.float64, device=k.device).unsqueeze(-1)
 
 
 def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:

@@ -223,6 +223,7 @@ VARIANT = Variant(
     r"\text{ with the largest } \textstyle\sum_{t \le i} A_{tl}",
     complexity="n (w + s) d",
     params=HeavyHittersParams,
+    cross_reason="the cache keeps the keys that earlier queries attended to, so both must be tokens of one sequence.",
     approximates="softmax",
     decoder=Decoder(init_state, step, normalised=False),
     source=Paper(

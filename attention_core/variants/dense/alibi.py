@@ -54,6 +54,7 @@ VARIANT = Variant(
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - m\,|i - j|\right)",
     complexity="n² d",
     params=AlibiParams,
+    cross_reason="each logit is reduced by the distance between the positions of query and key in one sequence.",
     source=Paper(
         "Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation",
         2021,

@@ -56,6 +56,7 @@ VARIANT = Variant(
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",
     params=FoxParams,
+    cross_reason="a logit is reduced by the gates of the tokens between key and query in one sequence.",
     trainable=(TRAINED_GATE,),
     source=Paper(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"

@@ -41,7 +41,7 @@ def weights(q: Tensor, k: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
         similarity = q @ k.mT
     if causal:
         similarity = similarity.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0)
-    return similarity / keys_seen(q, causal=causal).to(q)
+    return similarity / keys_seen(k, causal=causal).to(q)
 
 
 def _concat(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
@@ -57,7 +57,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) 
         return blockwise_attention(_concat, *_sums(q, k, p), v, causal=causal)
     q, k, wide = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     total = causal_attention(Features(q, k), wide, mode="chunked", normalise=False) if causal else q @ (k.mT @ wide)
-    return total.div_(keys_seen(q, causal=causal).to(q)).to(v)
+    return total.div_(keys_seen(k, causal=causal).to(q)).to(v)
 
 
 def cost(n: int, d: int, p: NonlocalParams, *, causal: bool) -> Cost:

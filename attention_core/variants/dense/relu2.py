@@ -33,7 +33,7 @@ def weights(q: Tensor, k: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
     squares = scores(q, k).relu().square()  # [..., n, n]
     if causal:
         squares = squares.tril()
-    seen, total = keys_seen(q, causal=causal).to(q), squares.sum(-1, keepdim=True)  # n_i, [n, 1], and [..., n, 1]
+    seen, total = keys_seen(k, causal=causal).to(q), squares.sum(-1, keepdim=True)  # n_i, [n, 1], and [..., n, 1]
     fixed = torch.full_like(total, p.base_length)
     Z = {"length": seen, "squared": seen.square(), "fixed": fixed, "sum": total}[p.normalizer]
     return squares / nonzero(Z)
@@ -50,7 +50,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) ->
         logits = logits.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0)
     squares = logits.relu().square()  # [..., n, n]
     total = squares.sum(-1)  # [..., n]
-    seen = keys_seen(q, causal=causal)[:, 0].to(total).expand_as(total)
+    seen = keys_seen(k, causal=causal)[:, 0].to(total).expand_as(total)
     fixed = torch.full_like(total, p.base_length)
     divisors = {"length": seen, "squared": seen.square(), "fixed": fixed, "sum": total}
     return {"logits": logits, "squares": squares} | divisors

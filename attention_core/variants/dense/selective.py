@@ -79,6 +79,7 @@ VARIANT = Variant(
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
     params=Params,
+    cross_reason="earlier queries hide keys from later queries, so both must be tokens of one sequence.",
     couples_heads=True,
     source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
     note="In this way, each token can mask keys for later tokens. A token never masks its own key or the first key of "

@@ -38,7 +38,7 @@ def weights(q: Tensor, k: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
     if p.shift == "fixed":
         found = (logits - math.log(p.base_length)).sigmoid()
     else:
-        found = (logits - keys_seen(q, causal=causal).log().to(logits)).sigmoid()
+        found = (logits - keys_seen(k, causal=causal).log().to(logits)).sigmoid()
     return found.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0) if causal else found
 
 

@@ -24,24 +24,24 @@ class SoftmaxLogNParams(Params):
     )
 
 
-def _factor(q: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
+def _factor(k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
     """Return ``log(max(n_i, 2)) / log(n₀)`` for each query i with n_i visible keys, ``[n, 1]`` or ``[1, 1]``."""
-    return (keys_seen(q, causal=causal).clamp_min(2.0).log() / math.log(p.base_length)).to(q)
+    return (keys_seen(k, causal=causal).clamp_min(2.0).log() / math.log(p.base_length)).to(k)
 
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
     """Compute ``S(log(n_i) / log(n₀) · q kᵀ / √d)``, ``[..., n, n]``."""
-    logits = _factor(q, p, causal=causal) * scores(q, k)  # [..., n, n]
+    logits = _factor(k, p, causal=causal) * scores(q, k)  # [..., n, n]
     return masked_softmax(logits, visible(q, causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
     """Call the fused kernel with the factor in its scale or, if causal, in the queries: O(n² d) time, O(n d) memory."""
     if not causal:
-        n, d = q.shape[-2:]
+        n, d = k.shape[-2:]
         return exact_attention(q, k, v, scale=math.log(max(n, 2)) / math.log(p.base_length) * d**-0.5)
     q, k = at_least_float32(q), at_least_float32(k)
-    return exact_attention(q * _factor(q, p, causal=True), k, at_least_float32(v), causal=True).to(v.dtype)
+    return exact_attention(q * _factor(k, p, causal=True), k, at_least_float32(v), causal=True).to(v.dtype)
 
 
 def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool) -> Cost:

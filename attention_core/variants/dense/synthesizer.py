@@ -20,41 +20,41 @@ class SynthesizerParams(Params):
     seed: int = param(0, low=0, high=9999, help="Random seed of the network or the matrix.")
 
 
-def _network(q: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
+def _network(k: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
     """Draw W₁, ``[d, d]``, and W₂, ``[n, d]``, with variance 1/d, and add what is learned, if anything."""
-    n, d = q.shape[-2:]
-    inner, positions = normal((d, d), p.seed, q, 1) * d**-0.5, normal_table(range(n), d, p.seed, q, 2) * d**-0.5
+    n, d = k.shape[-2:]
+    inner, positions = normal((d, d), p.seed, k, 1) * d**-0.5, normal_table(range(n), d, p.seed, k, 2) * d**-0.5
     if not p.learned:
         return inner, positions
-    return inner + p.learned["inner"].to(q.dtype), positions + p.learned["positions"][:n].to(q.dtype)
+    return inner + p.learned["inner"].to(k.dtype), positions + p.learned["positions"][:n].to(k.dtype)
 
 
 def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
     """Compute ``S(relu(q W₁) W₂ᵀ)``, or ``S(R)``, which all batches and heads share, ``[..., n, n]``."""
-    n = q.shape[-2]
+    n, keys = q.shape[-2], k.shape[-2]
     if p.kind == "random":
-        logits = normal_table(range(n), n, p.seed, q)  # R, [n, n]
+        logits = normal_table(range(n), keys, p.seed, q)  # R, [n, n]
         if p.learned:
-            logits = logits + p.learned["logits"][:n, :n].to(q.dtype)
+            logits = logits + p.learned["logits"][:n, :keys].to(q.dtype)
     else:
-        inner, positions = _network(q, p)
+        inner, positions = _network(k, p)
         logits = (q @ inner).relu() @ positions.mT  # [..., n, n]
-    return masked_softmax(logits, visible(q, causal=causal)).expand(*q.shape[:-2], n, n)
+    return masked_softmax(logits, visible(q, causal=causal)).expand(*q.shape[:-2], n, keys)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries; the rows of R are drawn block by block."""
     if p.learned:  # Attention in blocks has gradients for q, k and v alone.
         return weights(q, k, p, causal=causal) @ v
-    q = at_least_float32(q)
+    q, k = at_least_float32(q), at_least_float32(k)
     if p.kind == "random":
 
         def weigh(_: Tensor, __: Tensor, rows: Rows) -> Tensor:
             return rows.softmax(normal_table(range(rows.start, rows.stop), rows.keys, p.seed, q))
 
-        nothing = q.new_empty(q.shape[-2], 0)
-        return blockwise_attention(weigh, nothing, nothing, v, causal=causal)
-    inner, positions = _network(q, p)
+        no_queries, no_keys = (x.new_empty(x.shape[-2], 0) for x in (q, k))
+        return blockwise_attention(weigh, no_queries, no_keys, v, causal=causal)
+    inner, positions = _network(k, p)
 
     def weigh_queries(queries: Tensor, _: Tensor, rows: Rows) -> Tensor:
         return rows.softmax((queries @ inner).relu() @ positions[: rows.keys].mT)

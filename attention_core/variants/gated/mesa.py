@@ -125,7 +125,9 @@ def chunk(p: MesaParams, *, causal: bool) -> int:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
     """Compute the outputs chunk by chunk: O(n d²) time, O(n d³) with gates, and O(n d) memory."""
     memory = init_state(q[..., 0, :], v[..., 0, :], p)
-    out, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=chunk(p, causal=causal))
+    # If not causal, only the keys change the states, and each query reads the last ones.
+    queries = q if causal else k
+    out, memory = by_chunks(partial(advance, p=p, read=causal), memory, queries, k, v, size=chunk(p, causal=causal))
     if causal:
         return out
     return (last_solved(memory.keys, unit(at_least_float32(q)), p.ridge) @ memory.sums).to(v.dtype)
@@ -152,13 +154,13 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> 
         found = solved(memory.keys, tokens(q, k, p, memory.taken), p.ridge) if causal else q
         return found, advance(memory, q, k, k, p, read=False)[1]
 
-    found, memory = by_chunks(step, memory, q, k, size=chunk(p, causal=causal))
+    found, memory = by_chunks(step, memory, q if causal else k, k, size=chunk(p, causal=causal))
     queries = found if causal else last_solved(memory.keys, x.q, p.ridge)
-    below, _, later = similar(queries, x.k, x.gates)
-    plain, _, _ = similar(x.q, x.k, x.gates)
     named = {"queries": x.q, "keys": x.k, "solved": queries}
     if causal:
-        return {**named, "linear": plain, "read": below}
+        linear, read = (similar(each, x.k, x.gates)[0] for each in (x.q, queries))
+        return {**named, "linear": linear, "read": read}
+    later = similar(x.k, x.k, x.gates)[2]
     return {**named, "linear": x.q @ later.mT, "read": queries @ later.mT}
 
 

@@ -64,7 +64,7 @@ def means(x: Tensor, before: Tensor | float = 0.0, first: int = 0) -> Tensor:
 def tokens(q: Tensor, centred: Tensor, cap: float, first: int = 0) -> Tokens:
     """Return tokens of queries and centred keys, ``[..., n, d]``, with gates 1 - 1/t and capped strengths 1/t."""
     scale = q.shape[-1] ** -0.25
-    t = counts(q, first)
+    t = counts(centred, first)
     c = centred * scale
     square = c.square().sum(-1, keepdim=True)
     long = square > cap * t
@@ -99,7 +99,7 @@ def weights(q: Tensor, k: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tenso
 def capped(q: Tensor, k: Tensor, cap: float, *, causal: bool) -> Tensor:
     """Return ``weights`` for any cap; an infinite cap gives the step of the article."""
     q_wide, k_wide = q.double(), k.double()
-    units = torch.eye(q.shape[-2], dtype=q_wide.dtype, device=q.device)
+    units = torch.eye(k.shape[-2], dtype=k_wide.dtype, device=k.device)
     mean = means(units)
     step = fast_weights.matrix(tokens(q_wide, k_wide - means(k_wide), cap), causal=causal)
     news = units - torch.cat([torch.zeros_like(mean[:1]), mean[:-1]])
@@ -109,7 +109,9 @@ def capped(q: Tensor, k: Tensor, cap: float, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
     """Compute the outputs chunk by chunk: O(n d²) time, O(n d) memory."""
     memory = init_state(q[..., 0, :], v[..., 0, :], p)
-    out, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=fast_weights.CHUNK)
+    # If not causal, only the keys change the state, and each query reads the last one.
+    queries = q if causal else k
+    out, memory = by_chunks(partial(advance, p=p, read=causal), memory, queries, k, v, size=fast_weights.CHUNK)
     if causal:
         return out
     return (at_least_float32(q) * q.shape[-1] ** -0.25 @ memory.sums + memory.value).to(v.dtype)

@@ -40,7 +40,7 @@ def weights(q: Tensor, k: Tensor, p: CentredTaylorParams, *, causal: bool) -> Te
 
     It is computed in float64: entries of opposite signs cancel in the sum of a row.
     """
-    logits, n = scores(q.double(), k.double()), keys_seen(q, causal=causal)
+    logits, n = scores(q.double(), k.double()), keys_seen(k, causal=causal)
     shown = logits.new_ones(logits.shape[-2:]).tril() if causal else logits.new_ones(())
     c = (logits - (logits * shown).sum(-1, keepdim=True) / n) * shown
     series = 1 + c

@@ -114,6 +114,7 @@ VARIANT = Variant(
     r"\cos\left(\frac{\pi}{2}\,\frac{i - j}{n}\right)",
     complexity="n d²",
     params=CosformerParams,
+    cross_reason="weights fall with the distance between the positions of query and key in one sequence.",
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="The weight falls to zero at a distance of n tokens, the length of the text. With a causal mask, it falls to "

@@ -233,6 +233,7 @@ VARIANT = Variant(
     r"{\sum_l \gamma^{|i-l|}\, \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=RetentionParams,
+    cross_reason="weights decay with the distance between the positions of query and key in one sequence.",
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="All weights of a row are zero if the dot products of the query's features with those of all keys are zero. "

@@ -34,27 +34,28 @@ class LandmarkParams(Params):
     )
 
 
-def _landmarks(x: Tensor, p: LandmarkParams) -> Tensor:
-    """Return the landmarks of queries or keys, ``[..., min(m, n), d]``."""
-    return landmarks(x, p.landmarks, p.method)
+def _landmarks(q: Tensor, k: Tensor, p: LandmarkParams) -> tuple[Tensor, Tensor]:
+    """Return the landmarks of queries and of keys, ``[..., m, d]`` each, at most one per query and per key."""
+    m = min(p.landmarks, q.shape[-2], k.shape[-2])
+    return landmarks(q, m, p.method), landmarks(k, m, p.method)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the factors: ``left [..., n, m]``, tokens to landmarks, and ``right [..., m, n]``, landmarks to tokens."""
-    q_land, k_land = _landmarks(q, p), _landmarks(k, p)  # [..., m, d]
+    q_land, k_land = _landmarks(q, k, p)  # [..., m, d]
     return {"left": scores(q, k_land).softmax(-1), "right": scores(q_land, k).softmax(-1)}
 
 
 def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
     """Compute ``S(q k̃ᵀ / √d) S(q̃ kᵀ / √d)``, ``[..., n, n]``."""
-    q_land, k_land = _landmarks(q, p), _landmarks(k, p)  # q̃ and k̃, [..., m, d]
+    q_land, k_land = _landmarks(q, k, p)  # q̃ and k̃, [..., m, d]
     return scores(q, k_land).softmax(-1) @ scores(q_land, k).softmax(-1)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
     """Multiply from right to left, each factor by the fused kernel: O(n m d)."""
     queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
-    of_queries, of_keys = _landmarks(queries, p), _landmarks(keys, p)
+    of_queries, of_keys = _landmarks(queries, keys, p)
     return exact_attention(queries, of_keys, exact_attention(of_queries, keys, values)).to(v.dtype)
 
 

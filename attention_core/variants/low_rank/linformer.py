@@ -65,13 +65,13 @@ def _untrained(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tensor
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the mixture of each of the m keys, ``provenance = E``, and the factors ``left @ right = weights``."""
-    E, F = projections(q.shape[-2], p, q)
+    E, F = projections(k.shape[-2], p, q)
     return {"provenance": E, "left": scores(q, E @ k).softmax(-1), "right": F}
 
 
 def weights(q: Tensor, k: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
     """Compute ``S(q (E k)ᵀ / √d) F``, ``[..., n, n]``."""
-    E, F = projections(q.shape[-2], p, q)  # [m, n] each
+    E, F = projections(k.shape[-2], p, q)  # [m, n] each
     return scores(q, E @ k).softmax(-1) @ F
 
 
@@ -79,9 +79,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool)
     """Compute full attention to m projected keys and values: O(n m d)."""
     queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     if p.projection == "gaussian" or p.learned:
-        E, F = projections(q.shape[-2], p, queries)
+        E, F = projections(k.shape[-2], p, queries)
         return exact_attention(queries, E @ keys, F @ values).to(v.dtype)
-    segments = even_segments(q.shape[-2], p.rank)
+    segments = even_segments(k.shape[-2], p.rank)
     mixed = (pool(x, segments, p.projection) for x in (keys, values))
     return exact_attention(queries, *mixed).to(v.dtype)
 

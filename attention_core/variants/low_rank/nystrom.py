@@ -66,10 +66,15 @@ def inverse(middle: Tensor, p: NystromParams) -> Tensor:
     return deque(inverses(middle, p), maxlen=1).pop()
 
 
+def count(q: Tensor, k: Tensor, p: NystromParams) -> int:
+    """Return the number of landmarks, at most one per query and per key."""
+    return min(p.landmarks, q.shape[-2], k.shape[-2])
+
+
 def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
     """Compute ``S(q k̃ᵀ/√d) S(q̃ k̃ᵀ/√d)⁺ S(q̃ kᵀ/√d)``, ``[..., n, n]``."""
     queries, keys = precise(q, p), precise(k, p)
-    q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))  # q̃ and k̃, [..., m, d]
+    q_land, k_land = (landmarks(x, count(q, k, p), p.method) for x in (queries, keys))  # q̃ and k̃, [..., m, d]
     left = scores(queries, k_land).softmax(-1)  # [..., n, m]
     middle = scores(q_land, k_land).softmax(-1)  # [..., m, m]
     right = scores(q_land, keys).softmax(-1)  # [..., m, n]
@@ -87,7 +92,7 @@ def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
     """Let landmark queries attend to all tokens, and all queries to the landmark keys: O(n m d + m³)."""
     queries, keys, values = (precise(x, p) for x in (q, k, v))
-    q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))
+    q_land, k_land = (landmarks(x, count(q, k, p), p.method) for x in (queries, keys))
     summaries = inverse(scores(q_land, k_land).softmax(-1), p) @ exact_attention(q_land, keys, values)
     return exact_attention(queries, k_land, summaries).to(v.dtype)
 
@@ -113,7 +118,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
     ``I - middle V`` over that of ``I``, from the starting value to the last iteration (one number if exact).
     """
     queries, keys = precise(q, p), precise(k, p)
-    q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))
+    q_land, k_land = (landmarks(x, count(q, k, p), p.method) for x in (queries, keys))
     middle = scores(q_land, k_land).softmax(-1)
     steps = torch.stack(list(inverses(middle, p)), -3)
     identity = torch.eye(middle.shape[-1], dtype=middle.dtype, device=middle.device)

@@ -75,7 +75,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -
 
 def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
     """Compute ``S(q R(k)ᵀ / √d) R``, ``[..., n, n]``, where R holds the pools and, if causal, the single tokens."""
-    segments = _segments(q.shape[-2], p, causal=causal)
+    segments = _segments(k.shape[-2], p, causal=causal)
     keys, R = (
         pool(k, segments, p.pool, p.learned.get("window")),
         pooling_matrix(segments, q, _for_values(p), p.learned.get("window")),
@@ -91,7 +91,7 @@ def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
     """Compute full attention to n/s pooled keys and values: O(n² d / s), or O(n (n / s + s) d) if causal."""
-    segments = _segments(q.shape[-2], p, causal=causal)
+    segments = _segments(k.shape[-2], p, causal=causal)
     dtype, s = v.dtype, p.stride
     q, k, v = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     keys, values = (

@@ -40,14 +40,14 @@ def _sizes(n: int, p: PyramidParams) -> list[int]:
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the tokens that each key covers, ``provenance = P [S, n]``, and the factors ``left @ right = weights``."""
-    n = q.shape[-2]
+    n = k.shape[-2]
     P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], means of every level
     return {"provenance": P, "left": scores(q, P @ k).softmax(-1), "right": P}  # [..., n, S] @ [S, n]
 
 
 def weights(q: Tensor, k: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
     """Compute ``S(q (P k)ᵀ / √d) P``, ``[..., n, n]``."""
-    n = q.shape[-2]
+    n = k.shape[-2]
     P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], the means of every level
     return scores(q, P @ k).softmax(-1) @ P
 

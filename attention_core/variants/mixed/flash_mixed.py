@@ -47,7 +47,7 @@ def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tenso
     x = scores(q, k)  # [..., n, n]
     before = earlier_chunk(q.shape[-2], p, q.device)  # [n, n]
     own = ~(before | before.mT) * x.relu().square() / p.chunk
-    linear = x / keys_seen(q, causal=causal).to(q)
+    linear = x / keys_seen(k, causal=causal).to(q)
     return own.tril() + linear * before if causal else own + linear
 
 
@@ -55,7 +55,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool
     """Compute the same chunk by chunk, with ``q (kᵀ v)`` for the linear term: O(n c d + n d²)."""
     queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     own = own_chunks(queries, keys, values, p, causal=causal)
-    factor = q.shape[-1] ** -0.5 / keys_seen(q, causal=causal).to(queries)
+    factor = q.shape[-1] ** -0.5 / keys_seen(k, causal=causal).to(queries)
     if not causal:
         flat = own.view(-1, *v.shape[-2:])
         rest = keys.mT @ values * factor
@@ -125,6 +125,7 @@ VARIANT = Variant(
     r"\left[\lfloor i/c \rfloor = \lfloor j/c \rfloor\right],\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n c d + n d²",
     params=FlashMixedParams,
+    cross_reason="each query has the keys of its own block in full, so both must be tokens of one sequence.",
     rows_sum_to_one=False,
     signed=True,
     note="Rows are not normalised. In the formula, c is the number of tokens per chunk, and n_i is the number of "

@@ -155,6 +155,7 @@ VARIANT = Variant(
     r" \varphi(q_i)^\top \varphi(k_j) & \text{beyond} \end{cases},\quad s = \frac{Q K^\top}{\sqrt d}",
     complexity="n (w + d) d",
     params=LolcatsParams,
+    cross_reason="each query has a window of the keys around it, so both must be tokens of one sequence.",
     approximates="softmax",
     zero_rows=True,
     decoder=Decoder(init_state, step, normalised=False),

@@ -123,6 +123,7 @@ VARIANT = Variant(
     r"s_j = \sum_{\text{heads}} \sum_i P_{ij}",
     complexity="n² d",
     params=PowerBertParams,
+    cross_reason="tokens that receive little attention as keys are dropped as queries, so both must be the same.",
     pairs="κ n²",
     approximates="softmax",
     causal_reason="a token is kept or dropped according to how much attention it receives from later tokens.",

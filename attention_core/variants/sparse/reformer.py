@@ -201,6 +201,7 @@ VARIANT = Variant(
     r"c_r = \text{chunk in the order of } \operatorname{argmax}\,[x R_r; -x R_r]",
     complexity="rounds n c d + n log n",
     params=ReformerParams,
+    cross_reason="queries and keys are sorted together by their hash bucket, so both must be tokens of one sequence.",
     reference_name="shared-QK softmax",
     random=True,
     note="The queries also serve as keys, and the given keys are ignored. Errors are therefore measured against "

@@ -91,7 +91,7 @@ def weights(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """Compute softmax over the k largest logits of each row and those equal to the k-th, ``[..., n, n]``."""
     logits = scores(q, k)
     seen = logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits
-    kth = seen.topk(min(p.k, q.shape[-2])).values[..., -1:]  # the k-th largest logit of each row, [..., n, 1]
+    kth = seen.topk(min(p.k, k.shape[-2])).values[..., -1:]  # the k-th largest logit of each row, [..., n, 1]
     return masked_softmax(logits, (seen >= kth) & (seen > -math.inf))
 
 
@@ -127,7 +127,7 @@ def mix(q: Tensor, k: Tensor, v: Tensor, rows: Rows, p: TopKParams) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
-    if p.k >= q.shape[-2]:
+    if p.k >= k.shape[-2]:
         return exact_attention(q, k, v, causal=causal)
     return blockwise_attention(partial(weigh, p=p), q, k, v, causal=causal, mix=partial(mix, p=p))
 

@@ -143,6 +143,7 @@ VARIANT = Variant(
     r"P_{n-m < i \le n}",
     complexity="n (c + s + m) d",
     params=VerticalSlashParams,
+    cross_reason="its diagonals depend on the distance between query and key in one sequence.",
     approximates="softmax",
     causal_reason="the weights of the last queries determine the columns and diagonals, so every row depends on the "
     "end of the text.",
