@@ -1,0 +1,58 @@
+"""Tests of the documentation site: it builds without a warning, has a page per variant, and its examples run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import attention_core as ac
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ROOT / "docs" / "site"
+EXAMPLES = [
+    (path.name, code)
+    for path in sorted(SOURCES.glob("*.md"))
+    for code in re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), re.M | re.S)
+]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Return the folder of the built site; any warning fails the build."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", folder / "cache", SOURCES, folder]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_variant_has_a_page_with_its_formula_picture_settings_and_source(site):
+    for variant in ac.all_variants():
+        page = (site / "generated" / f"{variant.key}.html").read_text("utf-8")
+        assert "<math" in page, variant.key
+        assert 'src="data:image/png;base64,' in page, variant.key
+        assert variant.source.url.replace("&", "&amp;") in page, variant.key
+        for setting in variant.params.settings():
+            assert f">{setting.name}<" in page, (variant.key, setting.name)
+
+
+def test_no_page_loads_anything_from_another_host(site):
+    for path in site.rglob("*.html"):
+        loaded = re.findall(
+            r"<(?:script|img|link|iframe)[^>]*\b(?:src|href)=\"(https?:[^\"]*)", path.read_text("utf-8")
+        )
+        assert not loaded, path.name
+
+
+def test_every_public_function_and_class_is_documented(site):
+    page = (site / "reference.html").read_text("utf-8")
+    named = [name for name in ac.__all__ if callable(getattr(ac, name))]
+    assert not [name for name in named if f'id="attention_core.{name}"' not in page]
+
+
+@pytest.mark.parametrize(("page", "code"), EXAMPLES, ids=[f"{page}-{i}" for i, (page, _) in enumerate(EXAMPLES)])
+def test_an_example_runs(page, code, capsys):
+    exec(compile(code, page, "exec"), {})
+    assert capsys.readouterr().out
