@@ -3,24 +3,42 @@
 Shape legend: ``B`` batch, ``H`` heads, ``n`` tokens, ``d`` head size, ``d_v`` value size, ``m`` landmarks, features or
 rank, ``C`` feature-map size. Tensors have shape ``[..., n, d]``. In a matrix ``[..., n, n]``, rows are queries and
 columns are keys.
+
+The library needs torch and numpy. Trained models need the extra ``models``; ``show`` and ``plot`` need ``notebook``.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from attention_core import inputs, metrics, model_patching
 from attention_core.errors import LabError
+from attention_core.inputs.record import QKV
 from attention_core.registry import all_variants, families, from_word, get, variant
 from attention_core.variant import Attention, Cost, Paper, Params, Variant, param
+
+if TYPE_CHECKING:
+    from attention_core import claims, experiments
+    from attention_core.comparison import Comparison, compare
+    from attention_core.sweeping import sweep
+
+__version__ = "0.1.0"
 
 surgery = model_patching
 """Alias of ``model_patching``, kept for code that uses the earlier name."""
 
 __all__ = [
+    "QKV",
     "Attention",
+    "Comparison",
     "Cost",
     "LabError",
     "Paper",
     "Params",
     "Variant",
     "all_variants",
+    "claims",
+    "compare",
+    "experiments",
     "families",
     "from_word",
     "get",
@@ -29,5 +47,26 @@ __all__ = [
     "model_patching",
     "param",
     "surgery",
+    "sweep",
     "variant",
 ]
+
+_LATER = {
+    "Comparison": "attention_core.comparison",
+    "compare": "attention_core.comparison",
+    "sweep": "attention_core.sweeping",
+    "claims": "",
+    "experiments": "",
+}
+"""The module of each public name that is imported when it is first used; empty for a module of the library itself."""
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module, a class or a function
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _LATER[name]
+    return getattr(importlib.import_module(module), name) if module else importlib.import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

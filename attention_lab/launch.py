@@ -4,6 +4,7 @@ The code imports its packages as ``app`` and ``pages``. An installed wheel holds
 they do not collide with other packages of these names. Only the process of the server finds them under the short names.
 """
 
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ def main() -> None:
     package = Path(__file__).parent
     folder = package if (package / "app").is_dir() else package.parent  # in a checkout both lie beside this package
     sys.path.insert(0, str(folder))
+    if importlib.util.find_spec("streamlit") is None:
+        sys.exit("The app needs packages that are not installed. Run: pip install 'attention-lab[app]'")
     from app.server.command import main as run
 
     run()

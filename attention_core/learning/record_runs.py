@@ -9,10 +9,11 @@ import json
 import sys
 from pathlib import Path
 
-from attention_core.benchmarking.device import stamp, use_threads
+from attention_core.benchmarking.device import stamp
 from attention_core.experiments import learning
 from attention_core.learning import rates, recorded_runs
 from attention_core.learning.defaults import SEEDS, default_plan
+from attention_core.runtime.devices import use_threads
 
 FOLDER = Path(__file__).parent / "recorded"
 TUNING_SEED = 1000
