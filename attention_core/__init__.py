@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from attention_core import claims, experiments
     from attention_core.comparison import Comparison, compare
     from attention_core.sweeping import sweep
+    from attention_lab import plot
+    from attention_lab.notebook import show
 
 __version__ = "0.1.0"
 
@@ -46,6 +48,8 @@ __all__ = [
     "metrics",
     "model_patching",
     "param",
+    "plot",
+    "show",
     "surgery",
     "sweep",
     "variant",
@@ -55,17 +59,31 @@ _LATER = {
     "Comparison": "attention_core.comparison",
     "compare": "attention_core.comparison",
     "sweep": "attention_core.sweeping",
-    "claims": "",
-    "experiments": "",
+    "show": "attention_lab.notebook",
 }
-"""The module of each public name that is imported when it is first used; empty for a module of the library itself."""
+"""The module of each public function and class that is imported when it is first used."""
+_MODULES = {
+    "claims": "attention_core.claims",
+    "experiments": "attention_core.experiments",
+    "plot": "attention_lab.plot",
+}
+"""The public modules that are imported when they are first used."""
+_NOTEBOOK = ("show", "plot")
+"""The names that need the extra ``notebook``. They are in ``attention_lab``, because they use the app's code."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module, a class or a function
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _LATER[name]
-    return getattr(importlib.import_module(module), name) if module else importlib.import_module(f"{__name__}.{name}")
+    try:
+        if name in _MODULES:
+            return importlib.import_module(_MODULES[name])
+        if name in _LATER:
+            return getattr(importlib.import_module(_LATER[name]), name)
+    except ModuleNotFoundError as error:
+        if name in _NOTEBOOK:
+            message = f"{name} needs the package {error.name}. Run: pip install 'attention-lab[notebook]'"
+            raise ModuleNotFoundError(message, name=error.name) from error
+        raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

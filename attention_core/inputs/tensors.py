@@ -22,6 +22,7 @@ class TensorSource(Source):
     qkv: QKV = field(repr=False, compare=False)
 
     key = "tensors"
+    offered = False
 
     @classmethod
     def of(
