@@ -68,8 +68,8 @@ _MODULES = {
     "plot": "attention_lab.plot",
 }
 """The public modules that are imported when they are first used."""
-_NOTEBOOK = ("show", "plot")
-"""The names that need the extra ``notebook``. They are in ``attention_lab``, because they use the app's code."""
+_NOTEBOOK = {"show": ("anywidget", "traitlets"), "plot": ("plotly",)}
+"""The packages of the extra ``notebook`` that a public name needs."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module, a class or a function
@@ -79,7 +79,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module, a class or a func
         if name in _LATER:
             return getattr(importlib.import_module(_LATER[name]), name)
     except ModuleNotFoundError as error:
-        if name in _NOTEBOOK:
+        if error.name in _NOTEBOOK.get(name, ()):
             message = f"{name} needs the package {error.name}. Run: pip install 'attention-lab[notebook]'"
             raise ModuleNotFoundError(message, name=error.name) from error
         raise

@@ -303,7 +303,7 @@ class Attention:
         >>> q, k, v = torch.randn(3, 4, 128, 32)  # [heads, tokens, size]
         >>> nystrom = ac.get("nystrom", landmarks=16)
         >>> nystrom
-        nystrom(landmarks=16, inverse='exact', iterations=6)
+        nystrom(landmarks=16, method='segment_means', inverse='iterative', iterations=6)
         >>> nystrom(q, k, v).shape
         torch.Size([4, 128, 32])
         >>> nystrom.weights(q, k).shape

@@ -57,6 +57,12 @@ def show(
     Raises:
         InputError: if the head does not exist, or a weight is infinite.
         LabError: if a variant is unknown or cannot be causal.
+
+    Example:
+        >>> import torch
+        >>> import attention_core as ac
+        >>> widget = ac.show(ac.compare(*torch.randn(3, 2, 16, 8), ["softmax", "local~window~4"]), head=1)
+        >>> widget.pinned = 3
     """
     found = compare(shown, variants=variants, causal=causal) if isinstance(shown, QKV) else shown
     if head is not None and not 0 <= head < found.qkv.heads:

@@ -253,7 +253,17 @@ class TextSource(Source):
 
 @dataclass(frozen=True, repr=False)
 class SyntheticSource(Source):
-    """A synthetic sequence."""
+    """A synthetic sequence.
+
+    Attributes:
+        spec: its settings.
+
+    Example:
+        >>> import attention_core as ac
+        >>> source = ac.inputs.SyntheticSource(ac.inputs.SyntheticSpec(heads=2))
+        >>> source.load(16).q.shape
+        torch.Size([2, 16, 32])
+    """
 
     spec: SyntheticSpec
 
