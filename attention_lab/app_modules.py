@@ -9,13 +9,8 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-
-def folder() -> Path:
-    """Return the folder that holds ``app`` and ``pages``: in a wheel this package, in a checkout its parent."""
-    package = Path(__file__).parent
-    return package if (package / "app").is_dir() else package.parent
+from attention_lab.launch import folder
 
 
 @contextmanager
@@ -49,19 +44,7 @@ with _app_importable():
     from app.page_script.bundling import script
     from app.ui.palette import places
 
-__all__ = [
-    "Curve",
-    "Panel",
-    "board_script",
-    "board_words",
-    "curves",
-    "folder",
-    "in_english",
-    "pack",
-    "places",
-    "spread",
-    "theme",
-]
+__all__ = ["Curve", "Panel", "board_script", "board_words", "curves", "in_english", "pack", "places", "spread", "theme"]
 
 
 def board_script() -> str:
