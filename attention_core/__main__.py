@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 
 from attention_core import claims, registry
-from attention_core.benchmarking.device import DEVICES, check_device, stamp, use_threads
+from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.kernels import bench as bench_of_kernels
 from attention_core.benchmarking.kernels.roofline import roof_of
 from attention_core.benchmarking.kernels.stamp import device_stamp, state
@@ -28,6 +28,7 @@ from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec,
 from attention_core.learning.model import POSITIONS
 from attention_core.learning.tasks import TASKS
 from attention_core.model_patching import from_word, layer_range
+from attention_core.runtime.devices import DEVICES, check_device, use_threads
 
 WIDEST = 100
 """Maximum width of a printed line, in characters; longer lines are hard to read."""

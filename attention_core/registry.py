@@ -40,7 +40,13 @@ def families() -> tuple[str, ...]:
 
 
 def all_variants() -> tuple[Variant, ...]:
-    """Return all variants, softmax first, then by family and title."""
+    """Return all variants, softmax first, then by family and title.
+
+    Example:
+        >>> import attention_core as ac
+        >>> [variant.key for variant in ac.all_variants() if variant.family == "cache"]
+        ['gqa', 'heavy_hitters', 'mla', 'quantised_keys']
+    """
     return tuple(discover().values())
 
 
@@ -64,6 +70,11 @@ def variant(key: str) -> Variant:
 
     Raises:
         UnknownVariantError: for an unknown key; the message names the most similar key.
+
+    Example:
+        >>> import attention_core as ac
+        >>> ac.variant("nystrom").title
+        'Nyström'
     """
     known = discover()
     if key not in known:
@@ -76,12 +87,20 @@ def variant(key: str) -> Variant:
 def get(key: str, **settings: Any) -> Attention:  # noqa: ANN401 - judged by the settings' own checks
     """Return a variant with settings, ready to call.
 
-    Example:
-        >>> get("nystrom", landmarks=64).attend(q, k, v)  # doctest: +SKIP
+    Args:
+        key: key of the variant, such as ``"nystrom"``.
+        **settings: settings that differ from their defaults; ``get(key).help()`` lists them.
 
     Raises:
         UnknownVariantError: for an unknown key; the message names the most similar key.
         SettingError: for an unknown setting or a value out of bounds.
+
+    Example:
+        >>> import torch
+        >>> import attention_core as ac
+        >>> q, k, v = torch.randn(3, 4, 128, 32)  # [heads, tokens, size]
+        >>> ac.get("nystrom", landmarks=64)(q, k, v).shape
+        torch.Size([4, 128, 32])
     """
     chosen = variant(key)
     return Attention(chosen, chosen.params.build(**settings))
@@ -93,6 +112,11 @@ def from_word(word: str) -> Attention:
     Raises:
         UnknownVariantError: for an unknown key.
         SettingError: for an unknown setting, a value out of bounds, or a setting without a value.
+
+    Example:
+        >>> import attention_core as ac
+        >>> ac.from_word("local~window~4")
+        local(window=4)
     """
     key, *parts = word.split("~")
     chosen = variant(key)

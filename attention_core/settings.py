@@ -109,6 +109,13 @@ def param(
 
     Raises:
         TypeError: if a number has no bounds, or the default word is not among the choices.
+
+    Example:
+        >>> from attention_core import Params, param
+        >>> class LocalParams(Params):
+        ...     window: int = param(16, low=0, high=4096, help="Tokens visible on each side.")
+        >>> LocalParams.build(window=8)
+        LocalParams(window=8)
     """
     number = not isinstance(default, (bool, str))
     if number and (low is None or high is None):

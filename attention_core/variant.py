@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, Self, cast
 import torch
 from torch import Tensor
 
+from attention_core import description
 from attention_core.errors import NotCausalError, NotCrossError, ShapeError
 from attention_core.ops import padding
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
@@ -327,7 +328,28 @@ def hooks() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Attention:
-    """A variant with its settings: the callable object that ``attention_core.get`` returns."""
+    """A variant with its settings: the callable object that ``attention_core.get`` returns.
+
+    Call it as ``torch.nn.functional.scaled_dot_product_attention``. It has no parameters and no state, so a module can
+    keep it as an attribute. It supports gradients and autocast. The README says which variants ``torch.compile``
+    compiles.
+
+    Example:
+        >>> import torch
+        >>> import attention_core as ac
+        >>> q, k, v = torch.randn(3, 4, 128, 32)  # [heads, tokens, size]
+        >>> nystrom = ac.get("nystrom", landmarks=16)
+        >>> nystrom
+        nystrom(landmarks=16, method='segment_means', inverse='iterative', iterations=6)
+        >>> nystrom(q, k, v).shape
+        torch.Size([4, 128, 32])
+        >>> nystrom.weights(q, k).shape
+        torch.Size([4, 128, 128])
+
+    Attributes:
+        variant: the variant.
+        params: its settings.
+    """
 
     variant: Variant
     params: Params
@@ -356,6 +378,57 @@ class Attention:
         """True if the variant uses random numbers with these settings."""
         random = self.variant.random
         return random(self.params) if callable(random) else random
+
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        *,
+        causal: bool = False,
+        is_causal: bool = False,
+        key_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Return the output of ``attend``, with the arguments of torch's ``scaled_dot_product_attention``.
+
+        Under autocast, the inputs are converted to autocast's type, as torch does. The variant then runs in this type.
+
+        Args:
+            query: queries, ``[..., n, d]``.
+            key: keys, ``[..., m, d]``.
+            value: values, ``[..., m, d_v]``.
+            causal: whether future keys are hidden.
+            is_causal: torch's name of ``causal``.
+            key_mask: the keys that are not padding; see ``weights``.
+
+        Returns:
+            The output, ``[..., n, d_v]``.
+
+        Raises:
+            NotCausalError: if the causal form is requested of a variant that cannot be causal.
+            NotCrossError: as for ``attend``.
+            ShapeError: if query, key, value and the mask do not fit together.
+        """
+        device = query.device.type
+        if not torch.is_autocast_enabled(device):
+            return self.attend(query, key, value, causal=causal or is_causal, key_mask=key_mask)
+        dtype = torch.get_autocast_dtype(device)
+        with torch.autocast(device, enabled=False):
+            query, key, value = (x.to(dtype) for x in (query, key, value))
+            return self.attend(query, key, value, causal=causal or is_causal, key_mask=key_mask)
+
+    def _repr_html_(self) -> str:
+        return description.as_html(self)
+
+    def help(self) -> str:
+        """Return the formula, the settings with their bounds, the cost and the source, as text to print.
+
+        Example:
+            >>> import attention_core as ac
+            >>> print(ac.get("local", window=8).help().splitlines()[0])
+            local(window=8): Local, family sparse
+        """
+        return description.as_text(self)
 
     def weights(self, q: Tensor, k: Tensor, *, causal: bool = False, key_mask: Tensor | None = None) -> Tensor:
         """Return the explicit attention matrix ``A``, ``[..., n, m]``; rows are queries, columns are keys.

@@ -33,10 +33,10 @@ from typing import NoReturn
 from tqdm import tqdm
 
 from attention_core import claims, experiments, registry
-from attention_core.benchmarking.device import use_threads
 from attention_core.errors import InputError, LabError
 from attention_core.inputs import from_text
 from attention_core.limits import current
+from attention_core.runtime.devices import use_threads
 from attention_core.runtime.execution import execute_here
 from attention_core.runtime.progress import watched
 

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from hypothesis import settings
 
-from attention_core.benchmarking.device import use_threads
+from attention_core.runtime.devices import use_threads
 
 settings.register_profile("untimed", deadline=None)  # The time of an example depends only on the machine.
 settings.load_profile("untimed")

@@ -12,13 +12,15 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import attention_core
 from app.streamlit_patches.patches import WRITTEN_FOR
 
 ROOT = Path(__file__).parent.parent
 OWN = ("app", "attention_core", "attention_lab", "pages")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 REQUIRED = [Requirement(each) for each in PROJECT["dependencies"]]
-OPTIONAL = [Requirement(each) for extra in PROJECT["optional-dependencies"].values() for each in extra]
+EXTRAS = {name: [Requirement(each) for each in extra] for name, extra in PROJECT["optional-dependencies"].items()}
+OPTIONAL = [each for extra in EXTRAS.values() for each in extra if each.name != PROJECT["name"]]
 
 
 def imported():
@@ -57,7 +59,7 @@ def test_a_lower_bound_is_declared_and_the_tested_version_meets_it(requirement):
 
 
 def test_streamlit_is_the_version_that_is_patched_and_no_later_one():
-    [streamlit] = [each for each in REQUIRED if each.name == "streamlit"]
+    [streamlit] = [each for each in OPTIONAL if each.name == "streamlit"]
     assert WRITTEN_FOR in streamlit.specifier
     assert pins()["streamlit"] == WRITTEN_FOR
     major, minor, patch = map(int, WRITTEN_FOR.split("."))
@@ -70,3 +72,24 @@ def test_the_image_takes_a_cpu_build_of_torch_unless_told_otherwise():
     assert re.findall(r"^ARG TORCH_BACKEND=(.*)$", text, re.M) == ["cpu"]
     assert f'uv pip install --system --no-cache --torch-backend "$TORCH_BACKEND" torch=={pins()["torch"]} ' in text
     assert 'TORCH_BACKEND: "${TORCH_BACKEND:-cpu}"' in (ROOT / "compose.yaml").read_text()
+
+
+def test_the_library_itself_needs_only_torch_and_numpy():
+    assert {each.name for each in REQUIRED} == {"numpy", "torch"}
+    assert [each.extras for each in EXTRAS["app"] if each.name == PROJECT["name"]] == [{"models"}]
+    assert "-e .[app]\n" in (ROOT / "requirements.txt").read_text()
+
+
+def test_the_version_is_stated_once_and_the_citation_and_the_changelog_have_it():
+    assert PROJECT["dynamic"] == ["version"]
+    version = attention_core.__version__
+    assert re.search(rf"^version: {re.escape(version)}$", (ROOT / "CITATION.cff").read_text(), re.M)
+    assert re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)[0] == version
+
+
+def test_the_page_of_the_package_index_has_no_front_matter_and_no_relative_links():
+    text = (ROOT / PROJECT["readme"]).read_text()
+    assert text.startswith("# Attention Lab\n")
+    assert all(link.startswith("https://") for link in re.findall(r"\]\(([^)]*)\)", text))
+    for extra in EXTRAS:
+        assert f'pip install "attention-lab[{extra}]"' in text

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 import attention_core as ac
+from app.board_messages.packing import encode
 from app.figures.theme import style
 from app.lessons.screen import Screen
-from app.matrix_board.component import encode, mount, receiver
+from app.matrix_board.component import mount, receiver
 from app.measures import CurveMeasure
 from app.ui import palette
 from app.words.i18n import _

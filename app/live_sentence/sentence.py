@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from app.matrix_board.component import encode, mount, receiver
+from app.board_messages.packing import encode
+from app.matrix_board.component import mount, receiver
 from app.words.i18n import _
 from attention_core.inputs.labels import number_repeats
 

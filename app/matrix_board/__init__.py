@@ -1,7 +1,7 @@
 """The browser component that draws attention matrices side by side, one row of them as text, or a model's heads."""
 
+from app.board_messages.panel import Category, Knob, Panel
 from app.matrix_board.board import BoardEvent, matrix_board
-from app.matrix_board.panel import Category, Knob, Panel
 from app.matrix_board.row_strips import Strip, row_strips
 from app.matrix_board.thumbnails import HeadLabel, shades, thumbnail_board
 

@@ -11,7 +11,6 @@ each of its messages.
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,6 @@ from app.page_script.bundling import script
 
 _VIEWS = Path(__file__).parent / "views"
 _CHANNELS = Path(__file__).parent / "channels"
-DIGEST = 24
-SMALL = 100_000
-"""Bytes of all panels up to which they are sent with their board: four panels of about 110 tokens."""
 LIGHT = 16_000
 """Bytes of a message up to which its settings are sent with it: sending it again costs less than an instance."""
 
@@ -43,35 +39,6 @@ _NUMBERS = receiver("attention_lab_board", _VIEWS / "board.css", _VIEWS / "strip
 _PART = st.components.v2.component("attention_lab_board_part", js=script(_CHANNELS / "numbers.js"))
 _HELD = st.components.v2.component("attention_lab_board_held", js=script(_CHANNELS / "numbers.js"))
 _SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_CHANNELS / "settings.js"))
-
-
-def encode(header: Mapping[str, object], payload: bytes = b"", *, digest: str = "") -> bytes:
-    """Return the message of a channel of numbers.
-
-    Args:
-        header: the description of the payload, JSON-serialisable.
-        payload: the numbers.
-        digest: a digest from ``digested`` that identifies the payload; by default, the digest of the payload.
-
-    Returns:
-        Four bytes with the header's length (little-endian), the header as JSON with a digest of everything added, and
-        the payload.
-    """
-    text = json.dumps(header)
-    both = digested((text + (digest or digested(payload))).encode())
-    words = f'{text[:-1]}, "digest": "{both}"}}'.encode()
-    return len(words).to_bytes(4, "little") + words + payload
-
-
-def digested(data: bytes = b"") -> str:
-    """Return a digest of ``DIGEST`` characters."""
-    return blake2b(data, digest_size=DIGEST // 2).hexdigest()
-
-
-def digest_of(message: bytes) -> str:
-    """Return the digest of a message from `encode`; it is at the end of the header."""
-    end = 4 + int.from_bytes(message[:4], "little") - len('"}')
-    return message[end - DIGEST : end].decode()
 
 
 def mount(

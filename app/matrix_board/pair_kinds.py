@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from app.board_messages.panel import Category
 from app.figures.categories import OTHER, PRIMITIVES
-from app.matrix_board.panel import Category
 from app.words.i18n import _
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from app.matrix_board.component import encode, mount
+from app.board_messages.packing import encode
+from app.matrix_board.component import mount
 from app.words.i18n import _
 
 

@@ -5,7 +5,8 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from app.matrix_board.component import encode, mount
+from app.board_messages.packing import encode
+from app.matrix_board.component import mount
 from app.words.i18n import _
 
 _MASKED = np.uint8(255)  # a masked cell; all smaller bytes are positions on the colour ramp

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.matrix_board.component import encode, mount, receiver
+from app.board_messages.packing import encode
+from app.matrix_board.component import mount, receiver
 from app.words.i18n import _
 from attention_core.inputs.labels import number_repeats
 

@@ -12,7 +12,7 @@ from app.jobs import cached, dispatch
 from app.server import gc_tuning
 from app.state import presets
 from app.state.session import first_variants
-from attention_core.benchmarking.device import use_threads
+from attention_core.runtime.devices import use_threads
 
 
 def warm_up() -> None:

@@ -118,7 +118,9 @@ class SharedOptions(Options, shared=1):
     """The options that every page has: the input, the variants, the causal switch."""
 
     input = choice(
-        lambda: {kind.key: kind.key for kind in Source.__subclasses__()}, N_("Input"), layout={"width": "stretch"}
+        lambda: {kind.key: kind.key for kind in Source.__subclasses__() if kind.offered},
+        N_("Input"),
+        layout={"width": "stretch"},
     )
     text = link_only_option(
         lambda: Field(

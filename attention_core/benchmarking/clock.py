@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import torch
 
 from attention_core.benchmarking.counting import Counts, count
-from attention_core.benchmarking.device import check_device
+from attention_core.runtime.devices import check_device
 
 Call = Callable[[], Any]
 FLUSHED = 2**28

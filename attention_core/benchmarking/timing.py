@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.benchmarking.device import DEVICES
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
 from attention_core.errors import InputError
 from attention_core.formatting import N_
 from attention_core.ops.softmax.exact import exact_attention
+from attention_core.runtime.devices import DEVICES
 from attention_core.variant import Attention
 
 MODES = ("forward", "backward", "decode")

@@ -6,3 +6,14 @@ streaming charts, caching and remote execution then need no extra code. Each suc
 - ``tasks(...) -> tuple[Task, ...]``, with the most useful results first;
 - ``run(task, *, load=load) -> Sequence[Row]``, whose random seeds depend on the task only.
 """
+
+import importlib
+import pkgutil
+from types import ModuleType
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import the module of an experiment when it is first used."""
+    if name not in {module.name for module in pkgutil.iter_modules(__path__)}:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")

@@ -1,9 +1,11 @@
 """Inputs of the library: texts read by a trained model, synthetic sequences and uploads, all as ``QKV`` records."""
 
 from attention_core.inputs import models
+from attention_core.inputs.own_model import from_model
 from attention_core.inputs.record import QKV, Notice
 from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource, first_tokens
 from attention_core.inputs.synthetic import KINDS, SyntheticKind, SyntheticSpec, from_synthetic
+from attention_core.inputs.tensors import TensorSource
 from attention_core.inputs.text import from_text, record_layers
 from attention_core.inputs.upload import example_npz, from_upload, to_npz
 
@@ -15,10 +17,12 @@ __all__ = [
     "SyntheticKind",
     "SyntheticSource",
     "SyntheticSpec",
+    "TensorSource",
     "TextSource",
     "UploadSource",
     "example_npz",
     "first_tokens",
+    "from_model",
     "from_synthetic",
     "from_text",
     "from_upload",

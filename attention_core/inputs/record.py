@@ -1,10 +1,17 @@
 """``QKV``, the record to which every input is converted: queries, keys and values of one layer, with token labels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from attention_core.errors import ShapeError
+from attention_core.errors import InputError, ShapeError
+
+Array = Tensor | np.ndarray
+"""Queries, keys or values in memory: a tensor of torch or an array of numpy."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,58 @@ class QKV:
         count = f"{len(self.notices)} notice{'' if len(self.notices) == 1 else 's'}"
         return f"QKV({self.origin[:80]!r}, {sizes}, causal={self.causal}, {count})"
 
+    def _repr_html_(self) -> str:
+        notices = "".join(f"<br>{escape(str(notice))}" for notice in self.notices)
+        return f"<p><code>{escape(repr(self))}</code>{notices}</p>"
+
+    @classmethod
+    def from_tensors(
+        cls,
+        q: Array,
+        k: Array,
+        v: Array,
+        *,
+        tokens: Sequence[str] | None = None,
+        causal: bool = False,
+        name: str = "tensors",
+    ) -> "QKV":
+        """Return the record of queries, keys and values in memory.
+
+        They are copied to the CPU as float32, without their gradients. The scale of the logits is ``1/√d``.
+
+        Args:
+            q: queries, ``[n, d]``, ``[H, n, d]`` or ``[1, H, n, d]``.
+            k: keys, of the same shape.
+            v: values, of the same shape up to the last axis.
+            tokens: one label per position; None for ``t0``, ``t1``, ...
+            causal: whether the source hides future keys.
+            name: name of the source, for captions.
+
+        Raises:
+            ShapeError: if the shapes do not fit together.
+            InputError: if a value is NaN or infinite, or an array is not of a floating-point type.
+
+        Example:
+            >>> import numpy as np
+            >>> from attention_core import QKV
+            >>> QKV.from_tensors(*np.random.default_rng(0).normal(size=(3, 2, 5, 8)))
+            QKV('tensors', 2 heads × 5 tokens × 8, causal=False, 0 notices)
+        """
+        q, k, v = (_heads_first(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v")))
+        n = q.shape[-2]
+        return cls(
+            q=q,
+            k=k,
+            v=v,
+            tokens=tuple(f"t{i}" for i in range(n)) if tokens is None else tuple(map(str, tokens)),
+            special=(False,) * n,
+            groups=tuple(range(n)),
+            causal=causal,
+            scale=q.shape[-1] ** -0.5,
+            origin=name,
+            total_tokens=n,
+        )
+
     @property
     def n(self) -> int:
         """The number of tokens."""
@@ -99,3 +158,19 @@ class QKV:
             return self
         one = slice(head, head + 1)
         return replace(self, q=self.q[one], k=self.k[one], v=self.v[one])
+
+
+def _heads_first(array: Array, name: str) -> Tensor:
+    """Return a copy of q, k or v as float32 ``[H, n, d]`` on the CPU."""
+    found = torch.as_tensor(array).detach()
+    if not found.is_floating_point():
+        raise InputError("{name} has the type {found}. Convert it to float32.", name=name, found=found.dtype)
+    if not 2 <= found.ndim <= 4 or (found.ndim == 4 and found.shape[0] != 1) or 0 in found.shape:
+        raise ShapeError(
+            "{name} has the shape {shape}. Use [n, d], [H, n, d] or [1, H, n, d], with at least one number.",
+            name=name,
+            shape=tuple(found.shape),
+        )
+    if not found.isfinite().all():
+        raise InputError("{name} has values that are NaN or infinite. Replace them.", name=name)
+    return found.to("cpu", torch.float32, copy=True).reshape(-1, *found.shape[-2:])

@@ -29,6 +29,7 @@ class Source(ABC):
         made: whether sequences of any length and seed can be generated.
         trained: whether it may hold the attention of a trained model.
         written: whether the visitor writes the input and can extend it.
+        offered: whether the app offers it; otherwise only programs use it.
         positions: position encoding of queries and keys, one of ``CHOICES``; ``"own"`` leaves them unchanged.
     """
 
@@ -38,6 +39,7 @@ class Source(ABC):
     made: ClassVar[bool] = False
     trained: ClassVar[bool] = True
     written: ClassVar[bool] = False
+    offered: ClassVar[bool] = True
     layer = 0  # a plain attribute without annotation is not a dataclass field; only TextSource has a field for it
 
     def __repr__(self) -> str:
@@ -251,7 +253,17 @@ class TextSource(Source):
 
 @dataclass(frozen=True, repr=False)
 class SyntheticSource(Source):
-    """A synthetic sequence."""
+    """A synthetic sequence.
+
+    Attributes:
+        spec: its settings.
+
+    Example:
+        >>> import attention_core as ac
+        >>> source = ac.inputs.SyntheticSource(ac.inputs.SyntheticSpec(heads=2))
+        >>> source.load(16).q.shape
+        torch.Size([2, 16, 32])
+    """
 
     spec: SyntheticSpec
 

@@ -51,6 +51,11 @@ def from_synthetic(spec: SyntheticSpec) -> QKV:
 
     Raises:
         InputError: for an unknown kind or a number out of bounds.
+
+    Example:
+        >>> import attention_core as ac
+        >>> ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=16, d=8, heads=2))
+        QKV('synthetic locally_correlated, seed 0', 2 heads × 16 tokens × 8, causal=False, 0 notices)
     """
     kind = _checked(spec)
     generator = torch.Generator().manual_seed(spec.seed)

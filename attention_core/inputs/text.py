@@ -125,10 +125,14 @@ def record_layers(
 
 
 def read(
-    text: str, *, model: str = "minilm", layers: Sequence[int] | None = None, max_tokens: int | None = None
+    text: str,
+    *,
+    model: str | models.Loaded = "minilm",
+    layers: Sequence[int] | None = None,
+    max_tokens: int | None = None,
 ) -> Reading:
     """Run a model on a text up to the last of the given layers; see ``record_layers`` for arguments and errors."""
-    loaded = models.load(model)
+    loaded = models.load(model) if isinstance(model, str) else model
     info = loaded.info
     layers = range(info.layers) if layers is None else layers
     for layer in layers:
@@ -171,10 +175,10 @@ class Tokens(CompactRepr):
     notices: tuple[Notice, ...]
 
 
-def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None) -> Tokens:
+def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: int | None = None) -> Tokens:
     """Return the tokens of a text, cut to the limit; see ``from_text`` for arguments and errors."""
     text, notices = _readable_text(text)
-    loaded = models.load(model)
+    loaded = models.load(model) if isinstance(model, str) else model
     info = loaded.info
     encoding = loaded.tokenizer.encode(text)
     special = encoding.special_tokens_mask

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from attention_core.benchmarking.device import stamp, use_threads
+from attention_core.benchmarking.device import stamp
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import rates, recorded_runs
@@ -21,6 +21,7 @@ from attention_core.learning.defaults import SEEDS, default_plan
 from attention_core.learning.studies import STUDIES, parted
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import TrainSpec
+from attention_core.runtime.devices import use_threads
 
 FOLDER = Path(__file__).parent / "recorded"
 TUNING_SEED = 1000

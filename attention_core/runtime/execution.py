@@ -4,11 +4,11 @@ import importlib
 from functools import cache
 from typing import Any
 
-from attention_core.benchmarking.device import use_threads
 from attention_core.experiments.task import Load, Task
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.runtime.cache import ByteLRUCache, digest
+from attention_core.runtime.devices import use_threads
 from attention_core.runtime.progress import unwatched
 
 RECORDS = 2**27

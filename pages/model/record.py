@@ -12,10 +12,11 @@ from typing import TypeVar
 
 import attention_core
 from app.state import presets
-from attention_core.benchmarking.device import Stamp, stamp, use_threads
+from attention_core.benchmarking.device import Stamp, stamp
 from attention_core.experiments import continuation, swap
 from attention_core.experiments.continuation import ContinuationTask
 from attention_core.experiments.swap import SwapTask, records
+from attention_core.runtime.devices import use_threads
 from pages.model.continuation import SEED
 from pages.model.options import FIRST, OWN, TEXTS, depth
 from pages.model.places import OFFERED

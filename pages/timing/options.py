@@ -11,11 +11,11 @@ from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
 from app.words.labels import label
-from attention_core.benchmarking.device import devices
 from attention_core.benchmarking.full_matrix_mask import Form, Masked
 from attention_core.benchmarking.run_file import recorded
 from attention_core.benchmarking.timing import DTYPES, SIZES, TimingSpec
 from attention_core.limits import current
+from attention_core.runtime.devices import devices
 
 LOADED, NONE = "loaded", "none"
 """Choices next to the recorded runs: a run from a file, or none; ``NONE`` is also a choice of the mask."""

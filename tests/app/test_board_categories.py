@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from driver import joined
 
+from app.board_messages.packing import pack
 from app.figures.categories import PRIMITIVES, steps
 from app.figures.theme import DARK, LIGHT, sample_ramp
 from app.matrix_board import Panel
-from app.matrix_board.board import pack
 from app.matrix_board.pair_kinds import Kinds
 
 

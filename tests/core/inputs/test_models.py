@@ -29,13 +29,13 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from attention_core.benchmarking.device import use_threads
 from attention_core.errors import ModelError, SettingError
 from attention_core.inputs import models
 from attention_core.inputs.models import hub, minilm, smollm2
 from attention_core.inputs.models.files import Weights
 from attention_core.inputs.models.recorder import RECORDER, Layer, record
 from attention_core.limits import OWN_MACHINE
+from attention_core.runtime.devices import use_threads
 
 PARAGRAPH = (
     "The librarian who had lost her keys asked the boy beside the window whether he had seen them. He had not, but he "

@@ -1,0 +1,52 @@
+// The board as a widget in a notebook. anywidget calls ``render`` for each place where a notebook shows the widget.
+/** @import { Received, BoardHeader } from "../messages" */
+
+import { make } from "../drawing/elements.js";
+import { Board } from "../views/board.js";
+import { unpack, within } from "./unpack.js";
+
+/* global CSS_OF_BOARD -- attention_lab/notebook.py puts it before all this */
+
+/**
+ * @typedef {object} Model the widget's state, which Python shares
+ * @property {(name: string) => any} get
+ * @property {(name: string, value: unknown) => void} set
+ * @property {() => void} save_changes
+ * @property {(events: string, act: () => void) => void} on
+ * @property {(events: string, act: () => void) => void} off
+ */
+
+/** @param {{ model: Model, el: HTMLElement }} place */
+function render({ model, el }) {
+  // The styles of the board and of the notebook do not reach each other through a shadow root.
+  const shadow = el.shadowRoot ?? el.attachShadow({ mode: "open" });
+  shadow.replaceChildren(make("style", {}, CSS_OF_BOARD));
+  el.dataset.lmSuppressShortcuts = "true"; // JupyterLab would take the keys
+  const board = new Board(shadow);
+  board.send = (event, value) => {
+    if (event !== "pin") return;
+    model.set("pinned", /** @type {{ row: number | null }} */ (value).row);
+    model.save_changes();
+  };
+  const receive = () => {
+    const { buffer, byteOffset, byteLength } = /** @type {DataView} */ (model.get("message"));
+    const received = /** @type {Received<BoardHeader>} */ (unpack(new Uint8Array(buffer, byteOffset, byteLength)));
+    board.receive(received, within(received));
+  };
+  const adjust = () => board.show({ ...model.get("settings"), pinned: model.get("pinned") });
+  const watch = new MutationObserver(() => board.retheme());
+  for (const each of [document.documentElement, document.body]) watch.observe(each, { attributes: true });
+  model.on("change:message", receive);
+  model.on("change:settings change:pinned", adjust);
+  receive();
+  adjust();
+  board.retheme();
+  return () => {
+    model.off("change:message", receive);
+    model.off("change:settings change:pinned", adjust);
+    watch.disconnect();
+    board.destroy();
+  };
+}
+
+export default { render };

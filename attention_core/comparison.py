@@ -1,0 +1,127 @@
+"""A comparison of attention variants on the same queries, keys and values: matrices, errors and costs per head."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.compact_repr import CompactRepr
+from attention_core.experiments.error import MEASURES, errors
+from attention_core.inputs.record import QKV, Array
+from attention_core.variant import Attention
+
+
+class Comparison(CompactRepr):
+    """Attention variants on one record.
+
+    Attributes:
+        qkv: the queries, keys and values.
+        causal: whether future keys are hidden.
+        attentions: the variants by their word, as ``Attention.word`` writes it, in the requested order.
+        matrices: the attention matrix of each variant by its word, ``[H, n, n]``.
+    """
+
+    qkv: QKV
+    causal: bool
+    attentions: Mapping[str, Attention]
+    matrices: Mapping[str, Tensor]
+
+    @cached_property
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """One row per variant and head, with the keys ``variant``, ``head``, the errors and ``multiply_adds``.
+
+        ``multiply_adds`` is the head's share of the cost. The errors are those of ``experiments.error.ErrorRow``. Each
+        is measured against the variant's reference, which is softmax for nearly all, and is 0 at best.
+        """
+        q, k, v = self.qkv.tensors
+        found = []
+        for word, attention in self.attentions.items():
+            reference, values = attention.reference(q, k, causal=self.causal), attention.values(v)
+            cost = attention.cost(self.qkv.n, q.shape[-1], causal=self.causal, heads=self.qkv.heads)
+            found += [
+                {
+                    "variant": word,
+                    "head": head,
+                    **errors(self.matrices[word][head], reference[head], v[head], values[head]),
+                    "multiply_adds": cost.multiply_adds // self.qkv.heads,
+                }
+                for head in range(self.qkv.heads)
+            ]
+        return tuple(found)
+
+    @property
+    def errors(self) -> dict[str, dict[str, list[float]]]:
+        """The errors by the variant's word and the name of the error, as a list with one number per head."""
+        return {
+            word: {name: [row[name] for row in self.rows if row["variant"] == word] for name in MEASURES}
+            for word in self.attentions
+        }
+
+    @property
+    def table(self) -> Any:  # noqa: ANN401 - pandas is an optional package
+        """The rows as a pandas DataFrame if pandas is installed, and otherwise as a list of dicts."""
+        try:
+            from pandas import DataFrame
+        except ModuleNotFoundError:
+            return list(self.rows)
+        return DataFrame(self.rows)
+
+
+def compare(
+    q: Array | QKV,
+    k: Array | None = None,
+    v: Array | None = None,
+    variants: Sequence[str | Attention] = ("softmax",),
+    *,
+    causal: bool = False,
+    tokens: Sequence[str] | None = None,
+) -> Comparison:
+    """Compute the attention matrices of several variants on the same queries, keys and values.
+
+    Args:
+        q: queries, ``[n, d]``, ``[H, n, d]`` or ``[1, H, n, d]``, as a tensor or a numpy array. Or a ``QKV`` record,
+            with which ``k`` and ``v`` are left out.
+        k: keys, of the same shape.
+        v: values, of the same shape up to the last axis.
+        variants: the variants, each as a word such as ``nystrom~landmarks~16`` or as an ``Attention``.
+        causal: whether future keys are hidden.
+        tokens: one label per position of the tensors; a record has its own labels.
+
+    Raises:
+        UnknownVariantError: for an unknown key.
+        SettingError: for an unknown setting or a value out of bounds.
+        NotCausalError: if ``causal`` is set for a variant that cannot be causal.
+        ShapeError: if the shapes do not fit together.
+
+    Example:
+        >>> import torch
+        >>> import attention_core as ac
+        >>> found = ac.compare(*torch.randn(3, 2, 32, 8), ["softmax", "local~window~4", ac.get("linear")])
+        >>> list(found.matrices)
+        ['softmax', 'local~window~4', 'linear']
+        >>> found.matrices["linear"].shape
+        torch.Size([2, 32, 32])
+        >>> found.errors["softmax"]["matrix"]
+        [0.0, 0.0]
+    """
+    qkv = record_of(q, k, v, tokens=tokens)
+    attentions = [registry.from_word(each) if isinstance(each, str) else each for each in variants]
+    return Comparison(
+        qkv=qkv,
+        causal=causal,
+        attentions={each.word: each for each in attentions},
+        matrices={each.word: each.weights(qkv.q, qkv.k, causal=causal) for each in attentions},
+    )
+
+
+def record_of(
+    q: Array | QKV, k: Array | None = None, v: Array | None = None, *, tokens: Sequence[str] | None = None
+) -> QKV:
+    """Return a record unchanged, or the record of three tensors or arrays; see ``QKV.from_tensors`` for the errors."""
+    if isinstance(q, QKV):
+        return q
+    if k is None or v is None:
+        raise TypeError("Pass q, k and v, or one QKV record.")
+    return QKV.from_tensors(q, k, v, tokens=tokens)

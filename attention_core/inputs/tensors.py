@@ -1,0 +1,73 @@
+"""A source of queries, keys and values that are already in memory, for experiments and claims in Python."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from attention_core.inputs.positions import OWN, Positions
+from attention_core.inputs.record import QKV, Array, Notice
+from attention_core.inputs.source import Source, first_tokens
+
+
+@dataclass(frozen=True, repr=False)
+class TensorSource(Source):
+    """Queries, keys and values in memory, identified by a digest; the tensors themselves are not compared.
+
+    Attributes:
+        digest: SHA-256 of the numbers, the labels and the causal flag.
+        qkv: the record. Do not change its tensors.
+    """
+
+    digest: str
+    qkv: QKV = field(repr=False, compare=False)
+
+    key = "tensors"
+    offered = False
+
+    @classmethod
+    def of(
+        cls,
+        q: Array | QKV,
+        k: Array | None = None,
+        v: Array | None = None,
+        *,
+        tokens: Sequence[str] | None = None,
+        causal: bool = False,
+        positions: Positions = OWN,
+    ) -> "TensorSource":
+        """Return the source of three tensors or arrays, or of a record; see ``QKV.from_tensors`` for the arguments.
+
+        Raises:
+            LabError: if the tensors do not fit together.
+
+        Example:
+            >>> import torch
+            >>> from attention_core import claims, inputs
+            >>> source = inputs.TensorSource.of(*torch.randn(3, 2, 32, 8))
+            >>> [outcome] = claims.run(claims.tasks(source, keys=["memory_quadruples"])[0])
+            >>> print(outcome.verdict)
+            holds
+        """
+        if isinstance(q, QKV):
+            qkv = q
+        else:
+            if k is None or v is None:
+                raise TypeError("k and v are missing")
+            qkv = QKV.from_tensors(q, k, v, tokens=tokens, causal=causal)
+        known = hashlib.sha256(repr((qkv.tokens, qkv.special, qkv.causal, qkv.origin)).encode())
+        for x in qkv.tensors:
+            known.update(repr(tuple(x.shape)).encode() + x.contiguous().numpy().tobytes())
+        return cls(known.hexdigest(), qkv, positions=positions)
+
+    def _own(self, tokens: int | None) -> QKV:
+        """Return the record, or its first tokens."""
+        return self.qkv if tokens is None else first_tokens(self.qkv, tokens)
+
+    def _own_notice(self) -> Notice:
+        """Return a notice that holds for all tensors."""
+        return Notice("Tensors are assumed to have no RoPE. The form with RoPE rotates their queries and keys.")
+
+    @property
+    def code(self) -> str:
+        """The Python expression, which names the tensors instead of containing them."""
+        return f"ac.inputs.TensorSource.of(q, k, v{self._positions_code})"

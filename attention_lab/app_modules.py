@@ -1,0 +1,54 @@
+"""The modules of the app that notebooks use, which need no Streamlit: the board's messages and script, and the figures.
+
+The app's code imports its package under the name ``app``. In a notebook, this name may belong to a package of the user.
+The modules below are therefore imported once, and the name is then given back.
+"""
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from attention_lab.launch import folder
+
+
+@contextmanager
+def _app_importable() -> Iterator[None]:
+    """Let ``app`` be this project's package, and restore the modules of another package of this name afterwards."""
+    own = folder() / "app"
+    theirs = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "app"}
+    if "app" in theirs and str(own) in map(str, getattr(theirs["app"], "__path__", ())):
+        yield  # in the app itself and in its tests
+        return
+    for name in theirs:
+        del sys.modules[name]
+    sys.path.insert(0, str(own.parent))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(own.parent))
+        for name in [name for name in sys.modules if name.partition(".")[0] == "app"]:
+            del sys.modules[name]
+        sys.modules.update(theirs)
+
+
+with _app_importable():
+    from app.board_messages.board_words import board_words, in_english
+    from app.board_messages.packing import pack
+    from app.board_messages.panel import Panel
+    from app.figures import theme
+    from app.figures.lines.curves import Curve, curves
+    from app.figures.lines.spread import spread
+    from app.page_script.bundling import script
+    from app.ui.palette import places
+
+__all__ = ["Curve", "Panel", "board_script", "board_words", "curves", "in_english", "pack", "places", "spread", "theme"]
+
+
+def board_script() -> str:
+    """Return the board's script for anywidget, with its styles."""
+    board = folder() / "app" / "matrix_board"
+    css = "".join((board / "views" / name).read_text("utf-8") for name in ("host.css", "spoken.css", "board.css"))
+    return f"const CSS_OF_BOARD = {json.dumps(css)};\n{script(board / 'channels' / 'widget.js')}"

@@ -1,0 +1,101 @@
+"""The board of matrices as a widget in a notebook: the same script as in the app, sent by anywidget."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import traitlets
+from anywidget import AnyWidget
+
+from attention_core.analysis.matrix.compare import visible
+from attention_core.comparison import Comparison, compare
+from attention_core.errors import InputError
+from attention_core.inputs.record import QKV
+from attention_core.variant import Attention
+from attention_lab.app_modules import Panel, board_script, board_words, in_english, pack
+
+
+class MatrixWidget(AnyWidget):
+    """Attention matrices side by side, with a linked crosshair, zoom, exact values, a pinned row and export.
+
+    Attributes:
+        message: the matrices, as the board's script reads them.
+        settings: the texts and options of the board.
+        pinned: index of the pinned row; None without one. It changes when the reader pins a row, and can be set.
+    """
+
+    _esm = board_script()
+    message = traitlets.Bytes().tag(sync=True)
+    settings = traitlets.Dict().tag(sync=True)
+    pinned = traitlets.Int(None, allow_none=True).tag(sync=True)
+
+
+def show(
+    shown: Comparison | QKV,
+    variants: Sequence[str | Attention] = ("softmax",),
+    *,
+    head: int | None = 0,
+    causal: bool = False,
+    scale: Literal["shared", "panel"] = "shared",
+    transform: Literal["linear", "sqrt", "log"] = "linear",
+    panel_size: int = 420,
+) -> MatrixWidget:
+    """Draw attention matrices side by side in a notebook.
+
+    Point at a cell to read its weight in every matrix. Click to pin a row; ``widget.pinned`` is its index.
+
+    Args:
+        shown: a comparison, or a record whose queries and keys the variants get.
+        variants: the variants of a record, each as a word such as ``local~window~4`` or as an ``Attention``. A
+            comparison has its own.
+        head: index of the head; None for the mean of the heads' matrices.
+        causal: whether future keys are hidden. A comparison has its own setting.
+        scale: one colour scale for all matrices, or one for each.
+        transform: how weights map to colours.
+        panel_size: the largest side of a matrix, in pixels.
+
+    Raises:
+        InputError: if the head does not exist, or a weight is infinite.
+        LabError: if a variant is unknown or cannot be causal.
+
+    Example:
+        >>> import torch
+        >>> import attention_core as ac
+        >>> widget = ac.show(ac.compare(*torch.randn(3, 2, 16, 8), ["softmax", "local~window~4"]), head=1)
+        >>> widget.pinned = 3
+    """
+    found = compare(shown, variants=variants, causal=causal) if isinstance(shown, QKV) else shown
+    if head is not None and not 0 <= head < found.qkv.heads:
+        last = found.qkv.heads - 1
+        raise InputError("Head {head} does not exist. Choose a head from 0 to {last}.", head=head, last=last)
+    panels = [_panel(found, word, head) for word in found.matrices]
+    labels = found.qkv.tokens
+    message, _ = pack(panels, labels, labels, key="notebook", small=float("inf"))
+    return MatrixWidget(
+        message=message,
+        settings={
+            "scale": scale,
+            "transform": transform,
+            "ceiling": 0.0,
+            "categories": None,
+            "panel_size": panel_size,
+            "pins": True,
+            "turns": False,
+            "frame": 0,
+            "last_frame": 0,
+            "file_name": "attention-matrices",
+            "words": board_words(in_english, pins=True),
+        },
+    )
+
+
+def _panel(found: Comparison, word: str, head: int | None) -> Panel:
+    """Return a variant's matrix for the board; pairs that the variant does not allow are NaN."""
+    attention, every = found.attentions[word], slice(None) if head is None else slice(head, head + 1)
+    matrix = found.matrices[word][every]
+    if matrix.isinf().any():
+        raise InputError("{title} has infinite weights on this input, which cannot be drawn.", title=attention.title)
+    allowed = visible(found.qkv, attention, causal=found.causal)[every].any(0)
+    values: np.ndarray = matrix.mean(0).masked_fill(~allowed, float("nan")).numpy()
+    settings = ", ".join(f"{name} = {value}" for name, value in attention.params.changed().items())
+    return Panel(key=word, title=attention.title, caption=settings, values=values)

@@ -1,0 +1,58 @@
+"""Tests of ``compare`` and ``sweep``."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.experiments import entropy_length, error
+from attention_core.inputs import SyntheticSource, SyntheticSpec, TensorSource
+
+Q, K, V = torch.randn(3, 2, 24, 8, generator=torch.Generator().manual_seed(0))
+WORDS = ["softmax", "nystrom~landmarks~6", "linear"]
+
+
+@pytest.mark.parametrize("convert", [torch.Tensor.numpy, torch.Tensor.double, lambda x: x])
+def test_matrices_and_errors_are_those_of_the_variants(convert):
+    found = ac.compare(*map(convert, (Q, K, V)), [*WORDS[:2], ac.get("linear")])
+    assert list(found.matrices) == WORDS
+    softmax = (Q @ K.mT / 8**0.5).softmax(-1)
+    assert torch.allclose(found.matrices["softmax"], softmax, atol=1e-6)
+    for word in WORDS:
+        own = ac.from_word(word).weights(Q, K)
+        assert torch.equal(found.matrices[word], own)
+        expected = [float((a - b).norm() / b.norm()) for a, b in zip(own @ V, softmax @ V, strict=True)]
+        assert np.allclose(found.errors[word]["output"], expected, rtol=1e-3, atol=1e-5)
+
+
+def test_the_table_has_a_row_for_each_variant_and_head():
+    found = ac.compare(ac.QKV.from_tensors(Q, K, V), variants=WORDS)
+    assert isinstance(found.table, pd.DataFrame)
+    assert found.table.shape == (6, 9)
+    cost = ac.get("linear").cost(24, 8, heads=2).multiply_adds
+    assert found.table[found.table.variant == "linear"].multiply_adds.tolist() == [cost // 2] * 2
+
+
+def test_a_causal_comparison_hides_the_future_and_refuses_a_variant_that_cannot():
+    found = ac.compare(Q, K, V, ["softmax", "local"], causal=True)
+    assert not any(matrix.triu(1).any() for matrix in found.matrices.values())
+    with pytest.raises(ac.LabError, match="cannot be causal"):
+        ac.compare(Q, K, V, ["nystrom"], causal=True)
+    with pytest.raises(TypeError, match="q, k and v"):
+        ac.compare(Q, K, variants=["softmax"])
+
+
+def test_a_sweep_has_the_rows_of_the_experiment():
+    source = TensorSource.of(Q, K, V)
+    tasks = error.tasks(source, 24, ["local", "nystrom"], causal=True)
+    assert ac.sweep("error", (Q, K, V), ["local", ac.get("nystrom")], causal=True) == tuple(
+        row for task in tasks if "nystrom" not in task.word for row in error.run(task)
+    )
+    tasks = entropy_length.tasks(source, ["local"], longest=24)
+    rows = ac.sweep("entropy", ac.QKV.from_tensors(Q, K, V), ["local"], head=1)
+    assert rows == tuple(entropy_length.run(task)[1] for task in tasks)
+    made = SyntheticSource(SyntheticSpec(n=16, d=4, heads=1))
+    assert [row.n for row in ac.sweep("entropy", made, ["softmax"])][-1] == 16
+    with pytest.raises(ValueError, match="Choose 'error' or 'entropy'"):
+        ac.sweep("cost", made, ["softmax"])
