@@ -220,8 +220,8 @@ VIEW = View(
     experiment=entropy_length,
     heading=N_("Does attention dilute as text grows?"),
     meaning=N_(
-        "**Effective keys**: as many equally weighted keys would have the same entropy. Attention dilutes if their "
-        "number grows with the text."
+        "**Effective keys**: the number of equally weighted keys that would have the same entropy. Attention dilutes "
+        "if this number grows with the text."
     ),
     variants=lambda question: list(lines_of(question)),
     arguments=lambda question: (list(lines_of(question)),),
