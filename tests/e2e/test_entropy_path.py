@@ -40,7 +40,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     expect(lit).to_have_count(0)
 
     press(page, "Settings")
-    page.get_by_text("Entropy H", exact=True).click()
+    page.get_by_role("combobox", name="Vertical axis").click()
     page.get_by_role("option", name="Normalised H / log n").click()
     page.get_by_text("No scale", exact=True).click()
     page.keyboard.press("Escape")
@@ -79,7 +79,7 @@ def test_a_saved_chart_says_where_it_comes_from(page, server):
     said = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert "Attention Lab · Does attention dilute as text grows? · Locally correlated · median of 2 heads" in said[-2]
     assert said[-1] == page.url
-    assert any("uniform attention" in each for each in said), "the lines' names are in it"
+    assert any("uniform: all keys" in each for each in said), "the lines' names are in it"
 
 
 def test_a_long_sweep_shows_points_at_once_and_keeps_them_when_stopped(page, server):
