@@ -92,6 +92,7 @@ def run_immediately(
     effort: Callable[[Any], float] = lambda task: 1.0,
     refuse: Callable[[Any, str], None] | None = None,
     describe: Callable[[list[RowT]], str] | None = None,
+    place: DeltaGenerator | None = None,
     height: int = 0,
 ) -> list[RowT]:
     """Run an experiment's tasks in order as soon as the page opens, draw the rows found, and return them.
@@ -106,8 +107,9 @@ def run_immediately(
         key: the run's key, ``"<page>.<name>"``.
         effort: the work of a task relative to the others, for the remaining time.
         refuse: draws why a task could not be run, as Markdown; by default below the chart.
-        describe: returns a sentence about the rows found so far, as Markdown. It is drawn above the chart, next to the
-            progress bar, so that the chart does not move when the bar goes away.
+        describe: returns a sentence about the rows found so far, as Markdown. It is drawn next to the progress bar, so
+            that nothing moves when the bar goes away.
+        place: container of the sentence and the progress bar; by default above the chart.
         height: height in pixels of what ``draw`` draws, which is reserved until the first rows are there.
 
     Returns:
@@ -118,7 +120,7 @@ def run_immediately(
     run: Run[RowT] | None = state.get(f"{key}.run")
     if run is None or run.request != question:
         run = state[f"{key}.run"] = Run(question)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with (place or st).container(horizontal=True, vertical_alignment="center"):
         headline = st.container(key=f"headline.{key}").empty() if describe else st.empty()
         bar, button = st.empty(), st.empty()
     chart, complaint = st.empty(), st.empty()

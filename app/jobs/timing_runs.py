@@ -128,9 +128,7 @@ def summary_text(found: Sequence[Series]) -> str:
         if at is not None:
             name = f"**{escape_markdown(line.name)}**"
             if at.where == "at":
-                name = _(
-                    "{name} from {n} tokens ({range})", name=name, n=format_interpolated(at.tokens), range=_range(at)
-                )
+                name = _("{name} from {n} tokens", name=name, n=format_interpolated(at.tokens))
             where.setdefault(at.where, []).append((at.tokens, name))
     where.get("at", []).sort()
     if not where:
@@ -198,8 +196,8 @@ def stamp_lines(run: Run, *, live: bool) -> list[str]:
         _("solid, live: {device}", device=at.device) if live else _("dashed, recorded: {device}", device=at.device),
         *([] if at.device == at.cpu else [_("host: {cpu}", cpu=at.cpu)]),
         _("{threads} of {cores} cores · torch {torch}", threads=at.threads, cores=at.cores, torch=at.torch),
-        _("{mode}, causal · {dtype} · B 1, H {heads}, d {d}", **setup)
+        _("{mode}, causal · {dtype} · batch 1, {heads} heads, head size {d}", **setup)
         if spec.causal
-        else _("{mode} · {dtype} · B 1, H {heads}, d {d}", **setup),
+        else _("{mode} · {dtype} · batch 1, {heads} heads, head size {d}", **setup),
         at.date.replace("T", " ").replace("Z", " UTC"),
     ]

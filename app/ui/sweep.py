@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from streamlit.delta_generator import DeltaGenerator
+
 from app.figures.lines.curves import Curve, curves
 from app.jobs import runs
 from app.ui import chart
@@ -18,6 +20,7 @@ def show(
     lines: Callable[[list[RowT]], tuple[Sequence[Curve], Mapping[str, Any]]] | None,
     describe: Callable[[list[RowT]], str],
     *,
+    place: DeltaGenerator,
     key: str,
     name: str,
     height: int,
@@ -31,6 +34,7 @@ def show(
         lines: returns the lines of some rows, and the arguments of ``curves`` that describe their axes; None to draw
             no chart.
         describe: returns the sentence about some rows, as Markdown.
+        place: container of the sentence.
         key: the run's key, ``"<page>.<name>"``.
         name: name of the saved picture, without extension.
         height: height of the chart in pixels.
@@ -45,4 +49,6 @@ def show(
         chart.show(curves(drawn, **axes, height=height), key=f"{drawing}.chart", name=name, alt=alt)
 
     room = height if lines else 0
-    return runs.run_immediately(experiment, tasks, draw, key=key, effort=effort, describe=describe, height=room)
+    return runs.run_immediately(
+        experiment, tasks, draw, key=key, effort=effort, describe=describe, place=place, height=room
+    )

@@ -77,15 +77,16 @@ def describe(rows: Sequence[DistanceRow], question: Question) -> str:
         name: {form: found for form in nats if (found := ends(rows, form, name, n, mean=mean))}
         for name in ("weight", "logit", "size", "bound")
     }
-    entropy = entropy_by_form(nats, question.unit)
     if not by_form["weight"]:
-        return paragraph(_("This input is too short to compare distances. Use a longer input."), entropy)
+        return _("This input is too short to compare distances. Use a longer input.")
     if question.options.distance == "logit":
         return logits_by_form(by_form["logit"], n)
     if question.options.distance == "bound":
         sizes, bounds = (by_form[name].get(TURNED) for name in ("size", "bound"))
-        return size_and_bound(sizes, bounds, n) if sizes and bounds and min(sizes) > 0 else entropy
-    return paragraph(weights_by_form({form: far / near for form, (near, far) in by_form["weight"].items()}, n), entropy)
+        if sizes and bounds and min(sizes) > 0:
+            return size_and_bound(sizes, bounds, n)
+        return entropy_by_form(nats, question.unit)
+    return weights_by_form({form: far / near for form, (near, far) in by_form["weight"].items()}, n)
 
 
 def weights_by_form(shares: Mapping[str, float], n: int) -> str:
@@ -259,9 +260,10 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=distance,
+    heading=N_("Does RoPE make attention more local?"),
     meaning=N_(
-        "RoPE rotates queries and keys by angles that grow with their positions. This view shows how attention depends "
-        "on the distance between query and key, with and without RoPE."
+        "RoPE rotates queries and keys by angles that grow with their positions. The chart compares attention with and "
+        "without it."
     ),
     variants=lambda question: ("softmax",),
     settings=lambda question: {"n": question.record.n, "seeds": question.seeds},

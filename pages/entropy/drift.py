@@ -67,8 +67,8 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     if None in ends.values():
         return _("At {base:,} tokens, no row has a positive logit, so all weights of squared ReLU are 0.", base=base)
     text = _(
-        "From {base:,} to {n:,} tokens, the {measure} of **squared ReLU** is multiplied by {length} when normalised by "
-        "n, by {squared} when normalised by n², and by {fixed} when normalised by a constant.",
+        "From {base:,} to {n:,} tokens, the {measure} of **squared ReLU** is multiplied by {length} when divided by n, "
+        "by {squared} when divided by n², and by {fixed} when divided by a constant.",
         measure=measures()[measure],
         base=base,
         n=int(far),
@@ -77,16 +77,17 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     if measure == "size":
         softmax = number(found[SOFTMAX].at(far) or 0.0)
         text = paragraph(text, _("The output size of softmax is multiplied by {softmax}.", softmax=softmax))
-    return paragraph(text, least({name: end or 0.0 for name, end in ends.items()}))
+    return paragraph(least({name: end or 0.0 for name, end in ends.items()}, measures()[measure]), text)
 
 
-def least(ends: Mapping[str, float]) -> str:
-    """Return the fixed divisor with the smallest change; doubling and halving count as equal changes."""
+def least(ends: Mapping[str, float], measure: str) -> str:
+    """Return the fixed divisor with the smallest change of a measure; doubling and halving count as equal changes."""
     sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in ends.items()}
     first, second = sorted(sizes.values())[:2]
     if second - first < 0.01:  # The best two differ by 1 %, less than the width of a curve on the chart.
-        return _("No divisor clearly gives the smallest change.")
-    return _("The change is smallest with **{divisor}**.", divisor=divisors()[min(sizes, key=sizes.__getitem__)])
+        return _("No divisor clearly gives the smallest change of the {measure}.", measure=measure)
+    divisor = divisors()[min(sizes, key=sizes.__getitem__)]
+    return _("The {measure} changes least with **{divisor}**.", measure=measure, divisor=divisor)
 
 
 def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
@@ -102,7 +103,8 @@ def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], di
         drawn.append(guide(_("no change"), lengths, [1.0] * len(lengths)))
     title = _("{measure} relative to n = {base}", measure=measures()[question.options.drift], base=base)
     axes = {"x_title": _("tokens n"), "y_title": title, "log_x": True, "log_y": True}
-    return drawn, {**axes, "mark": (base, _("reference length")), "x_ticks": lengths}
+    mark = (base, _("reference length")) if lengths else None  # The chart is empty until that length is measured.
+    return drawn, {**axes, "mark": mark, "x_ticks": lengths}
 
 
 def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object]]:
@@ -141,6 +143,7 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=length_drift,
+    heading=N_("Which normaliser suits texts of other lengths?"),
     meaning=N_(
         "This view shows how the row sums and outputs of squared ReLU change at lengths other than a reference length."
     ),

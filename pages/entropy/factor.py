@@ -125,9 +125,10 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=homogeneity,
+    heading=N_("Do larger logits sharpen attention?"),
     meaning=N_(
-        "The factor λ multiplies every logit, like an inverse temperature. A row with entropy H has an effective "
-        "number of keys of {base}ᴴ."
+        "The factor λ multiplies every logit, like an inverse temperature. Entropy H measures how widely a query "
+        "spreads its attention."
     ),
     variants=lambda question: VARIANTS,
     settings=lambda question: {"n": measured(question)},

@@ -19,14 +19,16 @@ from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.experiments.homogeneity import HomogeneityRow
 from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import by_head
-from attention_core.formatting import number, percent, span
+from attention_core.formatting import number, span
 from attention_core.metrics.entropy import uniform_entropy
-from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_entropy
+from attention_core.metrics.fit import PowerFit, fit_entropy
 from pages.entropy.options import EntropyOptions, Question, question
 from pages.entropy.view import View, quartiles
 
 ENOUGH = 3
 """Smallest number of lengths at which growth is described."""
+SAME = 1.05
+"""Ratio up to which two numbers of effective keys count as equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +44,7 @@ class Line:
 def show_controls(question: Question) -> None:
     """Draw the choice of the measure and of softmax's scalings; a selected scaling shows its setting."""
     EntropyOptions.measure.draw()
-    names = {"log_n": _("log n"), "temperature": _("temperature"), "unscaled": _("no scale")}
+    names = {"log_n": _("Log n"), "temperature": _("Temperature"), "unscaled": _("No scale")}
     scales = EntropyOptions.scales.draw(format_func=names.__getitem__)
     if "log_n" in scales:
         EntropyOptions.base.draw()
@@ -83,20 +85,27 @@ def lines_of(question: Question) -> dict[str, Line]:
 
 
 def by_length(rows: Sequence[EntropyRow], word: str, question: Question, measure: str = "entropy") -> Spread:
-    """Return one curve's values by length, with entropies in the chosen unit."""
-    unit = question.per_nat if measure == "entropy" else 1.0
-    own = ((row.n, getattr(row, measure)) for row in rows if row.variant == word)
-    return spread(((n, unit * value) for n, value in own if value is not None), mean=question.mean)
+    """Return one curve's values by length, with entropies in the chosen unit; keys are exponentials of entropies."""
+    unit, field = (question.per_nat, measure) if measure == "entropy" else (1.0, measure.replace("keys", "entropy"))
+    own = ((row.n, getattr(row, field)) for row in rows if row.variant == word)
+    found = spread(((n, unit * value) for n, value in own if value is not None), mean=question.mean)
+    return effective_keys(found) if measure == "keys" else found
+
+
+def effective_keys(entropies: Spread) -> Spread:
+    """Return the numbers of equally weighted keys that have these entropies, given in nats."""
+    low, middle, high = (tuple(map(math.exp, line)) for line in (entropies.low, entropies.middle, entropies.high))
+    return replace(entropies, low=low, middle=middle, high=high)
 
 
 def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     """Return the sentence about softmax, and about its log n scaling if that is drawn."""
     words = {line.attention.key: word for word, line in reversed(lines_of(question).items())}
-    scaled = by_length(rows, words["softmax_log_n"], question) if "softmax_log_n" in words else None
-    softmax = by_length(rows, words["softmax"], question)
+    scaled = by_length(rows, words["softmax_log_n"], question, "keys") if "softmax_log_n" in words else None
+    softmax = by_length(rows, words["softmax"], question, "keys")
     if len(softmax.x) < ENOUGH and len(softmax.x) < len(ladder(question.longest)):
         return _("So far, fewer than {n} lengths are measured.", n=ENOUGH)
-    return sentence(softmax, scaled, question.unit, per_nat=question.per_nat, causal=question.causal)
+    return sentence(softmax, scaled)
 
 
 def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
@@ -108,14 +117,18 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
         drawn.append(replace(curve, label=line.label))
     lengths = max((curve.x for curve in drawn), key=len)
     nats = [uniform_entropy(n, causal=question.causal) for n in lengths]
-    top = [question.per_nat * h for h in nats] if measure == "entropy" else [1.0] * len(lengths)
+    top = {"keys": [math.exp(h) for h in nats], "entropy": [question.per_nat * h for h in nats]}.get(
+        measure, [1.0] * len(lengths)
+    )
     titles = {
+        "keys": _("effective keys"),
         "entropy": _("entropy H ({unit})", unit=question.unit),
         "normalised": _("normalised entropy H / log n"),
         "sparsity": _("evenness S = E|a| / √E a²"),
     }
-    drawn.append(guide(_("uniform attention"), lengths, top))
-    return drawn, {"x_title": _("tokens n"), "y_title": titles[measure], "log_x": True, "x_ticks": lengths}
+    drawn.append(replace(guide(_("uniform attention"), lengths, top), label=_("uniform: all keys equal")))
+    axes = {"x_title": _("tokens n"), "y_title": titles[measure], "log_x": True, "log_y": measure == "keys"}
+    return drawn, {**axes, "x_ticks": lengths}
 
 
 def slope(found: Spread, per_nat: float) -> PowerFit | None:
@@ -123,69 +136,33 @@ def slope(found: Spread, per_nat: float) -> PowerFit | None:
     return fit_entropy(found.x, [h / per_nat for h in found.middle])
 
 
-def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: float, causal: bool) -> str:
-    """Return how softmax's entropy grows compared with uniform attention, with and without log n scaling.
+def sentence(softmax: Spread, scaled: Spread | None) -> str:
+    """Return how the number of softmax's effective keys changes with length, and its number with log n scaling.
 
     Args:
-        softmax: softmax's entropies by length, in ``unit``.
-        scaled: softmax's entropies with log n scaling; None if that curve is not drawn.
-        unit: name on screen of the entropies' unit.
-        per_nat: number of these units in one nat.
-        causal: whether a causal mask is used.
+        softmax: softmax's effective keys by length.
+        scaled: softmax's effective keys with log n scaling; None if that curve is not drawn.
     """
     if not softmax.x:
         return _("Measuring **softmax** …")
-    low, high = softmax.middle[0], softmax.middle[-1]
-    values = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "low": low, "high": high, "unit": unit}
-    values |= {"few": number(math.exp(low / per_nat)), "many": number(math.exp(high / per_nat))}
+    few, many = softmax.middle[0], softmax.middle[-1]
+    values = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "few": number(few), "many": number(many)}
     if len(softmax.x) == 1:
-        text = _(
-            "At {a:,} tokens, **softmax**'s entropy is {low:.2f} {unit}, an effective number of keys of {few}.",
+        return _(
+            "With {a:,} tokens, a query spreads over {few} effective keys. Measuring growth needs at least three "
+            "lengths. Use a longer input.",
             **values,
         )
-        return paragraph(text, _("Measuring growth needs at least three lengths. Use a longer input."))
-    if high < low:
-        moves = _(
-            "From {a:,} to {b:,} tokens, **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}, or from "
-            "{few} to {many} effective keys",
-            **values,
-        )
-    else:
-        moves = _(
-            "From {a:,} to {b:,} tokens, **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, or from "
-            "{few} to {many} effective keys",
-            **values,
-        )
-    own, steered = slope(softmax, per_nat), slope(scaled, per_nat) if scaled else None
-    alike = fit_entropy(softmax.x, [uniform_entropy(n, causal=causal) for n in softmax.x])
-    if own is None or alike is None:
-        return paragraph(
-            moves + ".", _("These lengths are too few or too close together to measure a slope. Use a longer input.")
-        )
-    share = percent(own.exponent / alike.exponent)
-    if steered is None:
-        relative = _("its slope is {share} of the slope of uniform attention", share=share)
-    else:
-        relative = _(
-            "its slope is {share} of the slope of uniform attention ({steered} with log n scaling)",
-            share=share,
-            steered=percent(steered.exponent / alike.exponent),
-        )
-    return paragraph(f"{moves}: {relative}.", _bend(softmax, per_nat=per_nat, causal=causal))
-
-
-def _bend(softmax: Spread, *, per_nat: float, causal: bool) -> str:
-    """Return the slope over the last lengths if the curve bends; empty if one slope describes the whole curve."""
-    tail, last = fit_bend(softmax.x, [math.exp(h / per_nat) for h in softmax.middle]), softmax.x[-TAIL:]
-    alike = fit_entropy(last, [uniform_entropy(n, causal=causal) for n in last])
-    if tail is None or alike is None:
-        return ""
-    return _(
-        "The curve bends: from {a:,} to {b:,} tokens, its slope is {share} of the slope of uniform attention.",
-        a=int(last[0]),
-        b=int(last[-1]),
-        share=percent(tail.exponent / alike.exponent),
+    text = _(
+        "Softmax gives every key some weight, so **attention dilutes as the text grows**: with {a:,} tokens, a query "
+        "spreads over {few} effective keys; with {b:,} tokens, over {many}."
+        if many > SAME * few
+        else "**Attention does not dilute on this input**: with {a:,} tokens, a query spreads over {few} effective "
+        "keys; with {b:,} tokens, over {many}.",
+        **values,
     )
+    steered = scaled.at(softmax.x[-1]) if scaled else None
+    return paragraph(text, _("With log n scaling, it spreads over {many}.", many=number(steered)) if steered else "")
 
 
 def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, object]]:
@@ -196,12 +173,13 @@ def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, obje
     shown: list[dict[str, object]] = []
     for word, line in lines_of(question).items():
         own = [row for row in rows if row.variant == word]
-        found = by_length(own, word, question)
+        found, keys = by_length(own, word, question), by_length(own, word, question, "keys")
         law = slope(found, question.per_nat)
         slopes = (slope(by_length(head, word, question), question.per_nat) for head in by_head(own))
         shown.append(
             {
                 _("variant"): line.name,
+                **{_("effective keys, n = {n:g}", n=n): (k := keys.at(n)) and number(k) for n in (first, last)},
                 f"H({first:g}) {question.unit}": found.at(first),
                 f"H({last:g}) {question.unit}": found.at(last),
                 _("slope against log n"): law and law.exponent,
@@ -223,7 +201,7 @@ def notes(question: Question) -> str:
     """Return how entropy is measured, including rows that are not probabilities."""
     return _(
         "- **H** is the entropy of a row of weights. It is 0 if the query attends to one key, and log n if all n "
-        "weights are equal. The effective number of keys is exp H, with H in nats.\n"
+        "weights are equal. The number of effective keys is exp H, with H in nats.\n"
         "- **Rows with negative weights, or with a sum other than 1**: H is computed from the absolute values of the "
         "weights, divided by their sum. A row of zeros has entropy 0. The column *row sums* shows the smallest and "
         "the largest row sum over all lengths.\n"
@@ -240,13 +218,14 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=entropy_length,
+    heading=N_("Does attention dilute as text grows?"),
     meaning=N_(
-        "Entropy H measures how widely a query spreads its attention. The effective number of keys is {base}ᴴ: this "
-        "many keys with equal weights have the same entropy."
+        "**Effective keys**: the number of equally weighted keys that would have the same entropy. Attention dilutes "
+        "if this number grows with the text."
     ),
     variants=lambda question: list(lines_of(question)),
     arguments=lambda question: (list(lines_of(question)),),
-    controls=show_controls,
+    further_controls=show_controls,
     describe=describe,
     chart=chart,
     table=table,

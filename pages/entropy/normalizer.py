@@ -81,11 +81,9 @@ def sentence(found: Mapping[str, Spread]) -> str:
     if law is None:
         return _("These lengths are too few or too close together to measure growth. Use a longer input.")
     text = _(
-        "From {a:,} to {b:,} tokens, **softmax**'s normaliser Z is multiplied by {z:.3g}. It grows approximately as "
-        "n^{exponent:.2f}.",
+        "From {a:,} to {b:,} tokens, **softmax**'s normaliser Z grows approximately as n^{exponent:.2f}.",
         a=int(softmax.x[0]),
         b=int(softmax.x[-1]),
-        z=softmax.middle[-1],
         exponent=law.exponent,
     )
     if other is None:
@@ -94,7 +92,7 @@ def sentence(found: Mapping[str, Spread]) -> str:
     numbers = {"exponent": other.exponent, "tail": tail.exponent if tail else other.exponent, "n": TAIL}
     sides = {(exponent > 1 - SUITS) + (exponent > 1 + SUITS) for exponent in (numbers["exponent"], numbers["tail"])}
     verdict = _(VERDICTS[sides.pop()] if len(sides) == 1 else BENT, **numbers)
-    return paragraph(text, verdict)
+    return paragraph(verdict, text)
 
 
 def table(rows: Sequence[NormalizerRow], question: Question) -> list[dict[str, object]]:
@@ -142,6 +140,7 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=normalizer_length,
+    heading=N_("Does dividing by the text length keep row sums constant?"),
     meaning=N_(
         "The normaliser Z is the sum of a row's terms. Terms divided by Z become weights that sum to 1. This view "
         "shows how Z grows with the number of tokens n."

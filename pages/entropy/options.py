@@ -9,9 +9,7 @@ import attention_core as ac
 from app.state import presets
 from app.state.controls import Options, choice, listed_whole, selection, several, stops, switch, whole
 from app.state.session import REFERENCE, SharedOptions
-from app.ui import chart
 from app.ui.input_panel import ChosenInput
-from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.lengths import SHORTEST
@@ -38,7 +36,7 @@ class EntropyOptions(Options, prefix="h_"):
 
     view = choice(
         {
-            "entropy": N_("Entropy H"),
+            "entropy": N_("Effective keys"),
             "normalizer": N_("Normaliser Z"),
             "drift": N_("Length transfer"),
             "distance": N_("Distance and RoPE"),
@@ -47,9 +45,17 @@ class EntropyOptions(Options, prefix="h_"):
         N_("View"),
         layout={"label_visibility": "collapsed"},
     )
-    measure = choice(
-        {"entropy": N_("entropy H"), "normalised": N_("normalised H / log n"), "sparsity": N_("evenness S")},
-        N_("Measure"),
+    measure = selection(
+        {
+            "keys": N_("Effective keys"),
+            "entropy": N_("Entropy H"),
+            "normalised": N_("Normalised H / log n"),
+            "sparsity": N_("Evenness S"),
+        },
+        N_("Vertical axis"),
+        default="entropy",
+        opening="keys",
+        layout={"width": 210},
         help=N_(
             "H is the entropy of a row of weights a. The evenness S is the mean of |a| divided by the root mean "
             "square of a. S is 1 if all n weights are equal, and 1/√n if only one weight is not zero."
@@ -76,7 +82,7 @@ class EntropyOptions(Options, prefix="h_"):
         layout={"width": 150},
         help=N_("The temperature T, by which all logits are divided."),
     )
-    drift = choice({"total": N_("row sum"), "size": N_("output size")}, N_("Measure"))
+    drift = choice({"total": N_("Row sum"), "size": N_("Output size")}, N_("Vertical axis"))
     trained = listed_whole(
         SHORTEST,
         1,
@@ -89,8 +95,8 @@ class EntropyOptions(Options, prefix="h_"):
         ),
     )
     distance = choice(
-        {"weight": N_("weight"), "logit": N_("logit"), "bound": N_("|logit| and bound"), "alone": N_("RoPE alone")},
-        N_("Measure"),
+        {"weight": N_("Weight"), "logit": N_("Logit"), "bound": N_("|Logit| and bound"), "alone": N_("RoPE alone")},
+        N_("Vertical axis"),
     )
     factor = stops(
         FACTORS,
@@ -107,12 +113,12 @@ class EntropyOptions(Options, prefix="h_"):
         help=N_("The computation grows with n². If you stop it, the results so far are kept."),
     )
     seeds = whole(2, 1, SEEDS, N_("Seeds"), layout={"width": 110})
-    heads = choice({"all": N_("all heads"), "one": N_("one head")}, N_("Heads"))
-    line = choice({"median": N_("median"), "mean": N_("mean")}, N_("Line"))
+    heads = choice({"all": N_("All heads"), "one": N_("One head")}, N_("Heads"))
+    line = choice({"median": N_("Median"), "mean": N_("Mean")}, N_("Line"))
     band = switch(
         True, N_("Band"), help=N_("The band extends from the lower to the upper quartile over heads and seeds.")
     )
-    unit = choice({"nats": N_("nats"), "bits": N_("bits")}, N_("Entropy in"))
+    unit = choice({"nats": N_("Nats"), "bits": N_("Bits")}, N_("Entropy in"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,16 +188,5 @@ def question(chosen: ChosenInput, options: EntropyOptions, *, causal: bool) -> Q
 def show_heads() -> None:
     """Draw the choice between all heads of the layer and the chosen head."""
     head = SharedOptions.head.value
-    names = {"all": _("all heads"), "one": _("head {head}", head=head) if head >= 0 else _("selected head")}
-    EntropyOptions.heads.draw(format_func=names.__getitem__, label_visibility="collapsed")
-
-
-def show_display() -> None:
-    """Draw the form with the display options."""
-
-    def draw() -> None:
-        for option in (EntropyOptions.unit, EntropyOptions.line, EntropyOptions.band):
-            option.draw()
-        chart.choose_format()
-
-    lazy_popover(_("Display"), draw, key="entropy.display", icon=":material/tune:", type="tertiary")
+    names = {"all": _("All heads"), "one": _("Head {head}", head=head) if head >= 0 else _("Selected head")}
+    EntropyOptions.heads.draw(format_func=names.__getitem__)

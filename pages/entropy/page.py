@@ -1,6 +1,7 @@
 """The Entropy page: whether attention spreads over more keys as the text grows."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.page import Page
 from app.state.session import SharedOptions
@@ -21,17 +22,24 @@ VIEWS: dict[str, View] = {
 }
 
 
-def top() -> Question:
-    """Draw the view's meaning, the choice of the view, and its variant picker if it has one; return the question."""
-    base = "e" if EntropyOptions.unit.value == "nats" else "2"
-    st.caption(_(VIEWS[EntropyOptions.view.value].meaning, base=base))
+def top() -> tuple[DeltaGenerator, Question]:
+    """Draw the view's meaning, the choice of the view, its variant picker if it has one, and its settings.
+
+    Returns:
+        The place of the view's sentence, which is above the controls, and the question.
+    """
+    headline, view = st.container(), VIEWS[EntropyOptions.view.value]
+    st.caption(_(view.meaning))
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         EntropyOptions.view.draw()
-        options.show_heads()
+        settings = st.container(width="content")
     if EntropyOptions.view.value == "entropy":
         variant_picker.show()
         variant_picker.show_left_out()
-    return _question(input_panel.chosen())
+    question = _question(input_panel.chosen())
+    with settings:
+        view.show_settings(question)
+    return headline, question
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -48,12 +56,12 @@ PAGE = Page(
     icon=":material/trending_up:",
     section="Measure",
     rank=1,
-    question=N_("Does attention dilute as text grows?"),
+    question=growth.VIEW.heading,
+    heading=lambda: _(VIEWS[EntropyOptions.view.value].heading),
     options=EntropyOptions,
     measures=growth.MEASURES,
     curves=growth.CURVES,
     opening=options.opening,
-    header=options.show_display,
     top=top,
     view=EntropyOptions.view,
     views={name: view.show for name, view in VIEWS.items()},

@@ -11,18 +11,19 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.figures.lines.curves import Curve
 from app.state import presets
 from app.state.session import SharedOptions
-from app.ui import export, sweep
-from app.ui.lazy import lazy_expander
+from app.ui import chart, export, sweep
+from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import _, _n, paragraph, sentence
 from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import OfHead
 from attention_core.formatting import between
-from pages.entropy.options import EntropyOptions, Question, lengths
+from pages.entropy.options import EntropyOptions, Question, lengths, show_heads
 
 HEIGHT = 362
 """Height of a chart in pixels; with the sentence above, the chart fits a projector's screen."""
@@ -38,12 +39,14 @@ class View(Generic[RowT]):
 
     Attributes:
         experiment: module with ``tasks`` and ``run``.
-        meaning: what the view measures, to be translated; ``{base}`` is the base of the effective number of keys.
+        heading: question that the view answers, to be translated.
+        meaning: what the view measures, to be translated.
         variants: returns the words of the variants measured.
         arguments: returns the arguments of ``tasks`` after the source.
         settings: returns its keyword arguments, except ``causal``: ``n``, or ``longest`` for several lengths, and
             ``seeds`` if there are several.
-        controls: draws the view's own controls.
+        controls: draws the view's own controls above the chart.
+        further_controls: draws the view's own controls in the form with the settings.
         sweeps: whether the view measures several lengths, up to one that the visitor chooses.
         describe: returns the sentence about the rows of the chosen heads.
         chart: returns the lines, and the arguments of ``curves`` that describe their axes.
@@ -53,6 +56,7 @@ class View(Generic[RowT]):
     """
 
     experiment: ModuleType
+    heading: str
     meaning: str
     variants: Callable[[Question], Sequence[str]]
     arguments: Callable[[Question], tuple[object, ...]] = lambda question: ()
@@ -61,6 +65,7 @@ class View(Generic[RowT]):
         "seeds": question.seeds,
     }
     controls: Callable[[Question], object] | None = None
+    further_controls: Callable[[Question], object] | None = None
     sweeps: bool = True
     describe: Callable[[Sequence[RowT], Question], str]
     chart: Callable[[Sequence[RowT], Question], tuple[Sequence[Curve], Mapping[str, Any]]]
@@ -88,14 +93,27 @@ class View(Generic[RowT]):
             variants=tuple(self.variants(question)),
         )
 
-    def show(self, question: Question) -> None:
-        """Draw the controls, the sweep and its results."""
-        if self.sweeps or self.controls:
+    def show_settings(self, question: Question) -> None:
+        """Draw the form with the view's settings."""
+
+        def draw() -> None:
+            if self.further_controls:
+                self.further_controls(question)
+            if self.sweeps:
+                _show_extent(question)
+            show_heads()
+            for option in (EntropyOptions.unit, EntropyOptions.line, EntropyOptions.band):
+                option.draw()
+            chart.choose_format()
+
+        lazy_popover(_("Settings"), draw, key="entropy.display", icon=":material/tune:", type="tertiary")
+
+    def show(self, given: tuple[DeltaGenerator, Question]) -> None:
+        """Draw the controls, the sweep and its results; receives the place of the sentence, and the question."""
+        place, question = given
+        if self.controls:
             with st.container(horizontal=True, vertical_alignment="bottom", key="controls.entropy"):
-                if self.controls:
-                    self.controls(question)
-                if self.sweeps:
-                    _show_extent(question)
+                self.controls(question)
         if self.sweeps:
             show_hint(question)
 
@@ -107,6 +125,7 @@ class View(Generic[RowT]):
             tasks,
             lambda rows: self.chart(question.of_heads(rows), question),
             lambda rows: self.describe(question.of_heads(rows), question),
+            place=place,
             key=f"entropy.{self.name}",
             name=EntropyOptions.view.value,
             height=HEIGHT,
@@ -182,8 +201,8 @@ def show_hint(question: Question) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(text, width="content")
         for label, icon, option, value in (
-            (_("a longer text"), ":material/notes:", SharedOptions.text, presets.texts()["long"]),
-            (_("a synthetic sequence"), ":material/ssid_chart:", SharedOptions.input, "synthetic"),
+            (_("A longer text"), ":material/notes:", SharedOptions.text, presets.texts()["long"]),
+            (_("A synthetic sequence"), ":material/ssid_chart:", SharedOptions.input, "synthetic"),
         ):
             st.button(label, type="tertiary", icon=icon, on_click=option.set, args=(value,))
 

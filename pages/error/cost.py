@@ -2,9 +2,11 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.figures.lines.curves import Curve
 from app.figures.theme import GREY
@@ -20,23 +22,25 @@ from pages.error.options import Question
 from pages.error.sweep import View, curve, drawable, in_words
 
 
-def show(question: Question) -> None:
+def show(given: tuple[DeltaGenerator, Question]) -> None:
     """Compute the error at every budget of every variant and draw it over the cost."""
+    _place, question = given
     timed = question.options.price == "ms"
     times = _times(question) if timed else None
-    half = words.affordable(question, times)
     view = View(
-        axis=N_("forward time, all heads (ms)") if timed else N_("multiply-adds, one head"),
+        axis=N_("forward time of all heads, compared with softmax")
+        if timed
+        else N_("multiply-adds, compared with softmax"),
         lines=partial(lines, times=times),
         describe=partial(words.against_cost, times=times),
         notes=lambda question, found: [
             _(
-                "Grey steps and rings mark the Pareto front: the points for which no other point is both cheaper and "
-                "more accurate."
+                "Grey steps and rings mark the best points at each cost: no other point is both cheaper and more "
+                "accurate (Pareto front)."
             )
         ],
     )
-    view.show(question, mark=None if half is None else (half, _("half of softmax")), times=times)
+    view.show(given, whole=words.cost_of_softmax(question, times), times=times)
 
 
 def _times(question: Question) -> dict[str, float]:
@@ -71,7 +75,7 @@ def _times(question: Question) -> dict[str, float]:
 
 
 def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
-    """Return one line per variant over its cost, below them the Pareto front.
+    """Return one line per variant over its cost, below them the best points at each cost (the Pareto front).
 
     Args:
         question: what the visitor compares.
@@ -84,7 +88,7 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
     front = [comparable[i] for i in pareto_front([(prices[p.word], p.middle) for p in comparable])]
     drawn = [
         Curve(
-            _("Pareto front"),
+            _("Best at each cost"),
             [prices[p.word] for p in front],
             [drawable(p.middle) for p in front],
             colour=GREY,
@@ -96,8 +100,12 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
         if p.word in fixed:
             name, colour = fixed[p.word]
             look = {"symbol": "star", "size": 18} if p.word == REFERENCE else {"symbol": "circle"}
-            drawn.append(Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=[in_words(p)], **look))
+            drawn.append(
+                Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=[in_words(question, p)], **look)
+            )
     for attention, own in question.by_variant(priced):
         own = sorted(own, key=lambda p: p.budget)
-        drawn.append(curve(question, attention, own, [prices[p.word] for p in own], name=_(attention.title)))
+        line = curve(question, attention, own, [prices[p.word] for p in own], name=_(attention.title))
+        alone = "circle-open" if line.hollow else "circle"
+        drawn.append(replace(line, symbol=alone) if len(own) == 1 else line)
     return drawn

@@ -13,6 +13,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _
 from attention_core.experiments.error import ErrorPoint
+from attention_core.formatting import number
 from attention_core.inputs.source import Source
 
 
@@ -20,26 +21,27 @@ class ErrorOptions(Options):
     """The options that a link to this page carries in addition to the input and the variants."""
 
     against = choice(
-        {"cost": N_("cost"), "budget": N_("budget"), "length": N_("length")},
+        {"cost": N_("Cost"), "budget": N_("Budget"), "length": N_("Length")},
         N_("Error by"),
         default="budget",
         opening="cost",
     )
     measure = selection(
         {
-            "matrix": N_("Matrix: relative error"),
-            "mass": N_("Rows: misplaced mass"),
-            "kl": N_("Rows: KL divergence"),
-            "missed": N_("Rows: missed top keys"),
-            "output": N_("Output: relative error"),
-            "turn": N_("Output: direction"),
+            "matrix": N_("Matrix error"),
+            "mass": N_("Misplaced weight"),
+            "kl": N_("KL divergence"),
+            "missed": N_("Missed top keys"),
+            "output": N_("Output error"),
+            "turn": N_("Output direction"),
         },
         N_("Error metric"),
+        opening="output",
         link="fidelity",
         layout={"width": 210},
     )
     log = switch(False, N_("Log scale"), link="log_error", help=N_("Zero errors cannot be shown on a log scale."))
-    price = choice({"count": N_("multiply-adds"), "ms": N_("measured time")}, N_("Cost in"))
+    price = choice({"count": N_("Multiply-adds"), "ms": N_("Measured time")}, N_("Cost in"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +77,46 @@ class Question:
     def axis(self) -> str:
         """Title of the error axis."""
         return {
-            "matrix": _("relative error of the matrix"),
-            "mass": _("misplaced mass per row"),
-            "kl": _("KL divergence per row (nats)"),
-            "missed": _("share of the 10 heaviest keys missed"),
-            "output": _("relative error of the output"),
+            "matrix": _("matrix error"),
+            "mass": _("misplaced weight"),
+            "kl": _("KL divergence (nats)"),
+            "missed": _("missed top keys"),
+            "output": _("output error"),
             "turn": _("1 − cosine of the outputs"),
         }[self.options.measure]
+
+    @property
+    def meaning(self) -> str:
+        """Definition of the error metric, as Markdown."""
+        return {
+            "matrix": _(
+                "**Matrix error**: the size of the difference from softmax's attention matrix, divided by the size of "
+                "that matrix."
+            ),
+            "mass": _("**Misplaced weight**: the share of a query's weight that falls on other keys than in softmax."),
+            "kl": _("**KL divergence**: how much a query's weights differ from softmax's. It is 0 for equal weights."),
+            "missed": _(
+                "**Missed top keys**: the share of a query's 10 heaviest keys in softmax that are not among its 10 "
+                "heaviest keys in the variant."
+            ),
+            "output": _(
+                "**Output error**: the size of the difference from softmax's output, divided by the size of that "
+                "output."
+            ),
+            "turn": _(
+                "**Output direction**: 1 minus the cosine of the angle to softmax's output. It is 0 for equal "
+                "directions."
+            ),
+        }[self.options.measure]
+
+    @property
+    def is_share(self) -> bool:
+        """True if errors are written as percentages."""
+        return self.options.measure not in ("kl", "turn")
+
+    def written(self, error: float, digits: int = 2) -> str:
+        """Return an error as text."""
+        return f"{number(100 * error, digits)}%" if self.is_share else number(error, digits)
 
     def by_variant(self, found: Sequence[ErrorPoint]) -> Iterator[tuple[ac.Attention, list[ErrorPoint]]]:
         """Yield each variant with its points, except unchanged softmax, which is the reference of the others."""
@@ -92,22 +127,18 @@ class Question:
 
 
 def show_options() -> None:
-    """Draw the choice of the horizontal axis and of the error measure."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="controls.error"):
-        if ErrorOptions.against.draw() == "cost":
-            ErrorOptions.price.draw()
-        ErrorOptions.measure.draw()
-        _show_display()
-
-
-def _show_display() -> None:
-    """Draw the form with the display options."""
+    """Draw the choice of the horizontal axis and of the error metric, and the form with the settings."""
 
     def draw() -> None:
+        if ErrorOptions.against.value == "cost":
+            ErrorOptions.price.draw()
         ErrorOptions.log.draw()
         chart.choose_format()
 
-    lazy_popover(_("Display"), draw, key="error.display", icon=":material/tune:", type="tertiary")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls.error"):
+        ErrorOptions.against.draw()
+        ErrorOptions.measure.draw()
+        lazy_popover(_("Settings"), draw, key="error.display", icon=":material/tune:", type="tertiary")
 
 
 def question(chosen: ChosenInput) -> Question:

@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
 from app.page import Page
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
@@ -12,12 +15,19 @@ from pages.error.measures import CURVES, MEASURES
 from pages.error.options import ErrorOptions, Question, question, show_options
 
 
-def top() -> Question:
-    """Draw the variant picker and the options, and return the comparison that they describe."""
+def top() -> tuple[DeltaGenerator, Question]:
+    """Draw the metric's definition, the variant picker and the options.
+
+    Returns:
+        The place of the view's sentence, which is above the controls, and the comparison that the options describe.
+    """
+    headline, definition = st.container(), st.empty()
     variant_picker.show()
     variant_picker.show_left_out()
     show_options()
-    return question(input_panel.chosen())
+    found = question(input_panel.chosen())
+    definition.caption(found.meaning)
+    return headline, found
 
 
 def scope(chosen: ChosenInput) -> Scope:

@@ -12,6 +12,7 @@ from urllib.parse import quote_plus
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.figures.lines.curves import Curve
@@ -29,6 +30,8 @@ from pages.error.options import Question
 
 HEADROOM = 1.6
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
+BEYOND = 1.6
+"""Right end of the axis of costs as a multiple of softmax's cost, with room for softmax's name."""
 HEIGHT = 376
 """Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
 FLOOR = ["floor", "floor_kind", "rank", "keys"]
@@ -56,15 +59,21 @@ class View:
     notes: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, found: []
 
     def show(
-        self, question: Question, *, mark: tuple[float, str] | None = None, times: Mapping[str, float] | None = None
+        self,
+        given: tuple[DeltaGenerator, Question],
+        *,
+        whole: float | None = None,
+        times: Mapping[str, float] | None = None,
     ) -> None:
         """Run the sweep, describe and draw its results as they arrive, and offer its numbers as a file.
 
         Args:
-            question: what the visitor compares.
-            mark: position and label of a vertical line.
+            given: the place of the sentence, and what the visitor compares.
+            whole: softmax's cost if the horizontal axis is the cost. The axis ends there.
             times: milliseconds by word, for the file; no chart is drawn if they are empty.
         """
+        place, question = given
+        right = None if whole is None else BEYOND * whole
         linked, is_drawn = has_matrix_links(question), times != {}
 
         def find(rows: Sequence[ErrorRow]) -> tuple[list[ErrorPoint], list[Curve], float]:
@@ -79,9 +88,11 @@ class View:
                 "y_title": question.axis,
                 "log_x": True,
                 "log_y": question.options.log,
+                "percent": question.is_share,
                 "top": end if highest > end else 1.08 * highest or 1.0,
-                "mark": mark,
-                "x_ticks": ticks(drawn) if question.options.against != "cost" else (),
+                "right": right,
+                "mark": None if whole is None else (words.SHARE * whole, _("half")),
+                "x_ticks": ticks(drawn) if whole is None else shares(drawn, whole),
                 "link_prefix": navigation.link_prefix("matrices", first_variant=REFERENCE) if linked else "",
             }
 
@@ -90,6 +101,7 @@ class View:
             self.tasks(question),
             draw if is_drawn else None,
             lambda rows: self.describe(question, points(rows, question.options.measure)),
+            place=place,
             key=f"error.{question.options.against}",
             name=f"error-against-{question.options.against}",
             height=HEIGHT,
@@ -100,7 +112,7 @@ class View:
         def explain() -> None:
             st.markdown(words.reading_guide(question, found))
 
-        if is_drawn and (below := [*words.beyond(drawn, end), *self.notes(question, found)]):
+        if is_drawn and (below := [*words.beyond(question, drawn, end, right), *self.notes(question, found)]):
             st.caption("  \n".join(below))
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
             if linked and (best := words.nearest(question, found)):
@@ -137,6 +149,13 @@ def ticks(drawn: Sequence[Curve]) -> list[float]:
     return [x for x in stops if x <= max(xs) / 1.3] + [max(xs)]
 
 
+def shares(drawn: Sequence[Curve], whole: float) -> dict[float, str]:
+    """Return ticks at shares of softmax's cost, from the cheapest point up to 100 %, with their texts."""
+    least = min(x for line in drawn for x in line.x) / whole
+    every = [digit * 10.0**power for power in range(math.floor(math.log10(least)), 0) for digit in (1, 2, 5)]
+    return {share * whole: f"{100 * share:g}%" for share in (*every, 1.0) if share >= least}
+
+
 def curve(
     question: Question,
     attention: ac.Attention,
@@ -161,9 +180,9 @@ def curve(
         hollow=other,
         marks=marks,
         notes=[
-            _("{numbers}<br>Click to open this matrix", numbers=in_words(p))
+            _("{numbers}<br>Click to open this matrix", numbers=in_words(question, p))
             if has_matrix_links(question)
-            else in_words(p)
+            else in_words(question, p)
             for p in own
         ],
         links=[quote_plus(p.word) for p in own] if has_matrix_links(question) else (),
@@ -194,7 +213,7 @@ def uniform(
                 colour=GREY if common else palette.place(reference),
                 dash="dot",
                 marks=False,
-                notes=[in_words(p) for _position, p in x],
+                notes=[in_words(question, p) for _position, p in x],
             )
         )
     return drawn
@@ -205,14 +224,15 @@ def drawable(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def in_words(point: ErrorPoint) -> str:
+def in_words(question: Question, point: ErrorPoint) -> str:
     """Return a point's numbers for its tooltip."""
-    text = _("error {error:.3g}", error=point.middle)
+    low, middle, high = (question.written(error, 3) for error in (point.low, point.middle, point.high))
+    text = _("error {error}", error=middle)
     if point.reference != REFERENCE:
         name = reference_name(ac.get(point.reference))
-        text = _("error {error:.3g} vs {reference}", error=point.middle, reference=name)
+        text = _("error {error} vs {reference}", error=middle, reference=name)
     if point.low < point.high:
-        text = paragraph(text, _("({low:.3g} to {high:.3g})", low=point.low, high=point.high))
+        text = paragraph(text, _("({low} to {high})", low=low, high=high))
     if point.setting is not None and isinstance(point.value, (int, float)):
         text = f"{readable(point.setting)} {number(point.value, 3)}<br>{text}"
     if point.floor:
@@ -221,9 +241,10 @@ def in_words(point: ErrorPoint) -> str:
 
 
 def floor_in_words(point: ErrorPoint) -> str:
-    """Return the name and value of the lower bound of a point's error."""
+    """Return the name and value of the lower bound of a point's matrix error."""
+    floor = f"{number(100 * (point.floor or 0.0), 3)}%"
     values = {
-        "rank": _("floor {floor:.3g}: error of the best matrix of the same rank", floor=point.floor or 0.0),
-        "keys": _("floor {floor:.3g}: error of the best matrix with as many keys per row", floor=point.floor or 0.0),
+        "rank": _("floor {floor}: error of the best matrix of the same rank", floor=floor),
+        "keys": _("floor {floor}: error of the best matrix with as many keys per row", floor=floor),
     }
     return values.get(point.floor_kind, "")

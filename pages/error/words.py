@@ -7,19 +7,16 @@ import attention_core as ac
 from app.figures.lines.curves import Curve
 from app.state.session import REFERENCE
 from app.ui.about import what_is_counted
+from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n, paragraph
 from app.words.labels import label, reference_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint, best_within
-from attention_core.formatting import formatted, number
 from pages.error.options import Question
 
 SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
-CHEAPER = {
-    1 / 4: N_("With at most ¼ of softmax's cost, the closest variant is {name} (error {error:.2g})."),
-    1 / 8: N_("With at most ⅛ of softmax's cost, it is {name} (error {error:.2g})."),
-}
-"""Sentences about smaller shares of softmax's cost."""
+CLOSE = 0.5
+"""Share of the error of a plain average of the values up to which an error counts as small."""
 
 
 def is_replacement(attention: ac.Attention) -> bool:
@@ -43,6 +40,26 @@ def request(question: Question) -> str:
     return _("Add a variant to compare it with softmax.")
 
 
+def measured_on(question: Question, n: int) -> str:
+    """Return the heads and the number of tokens that errors were measured on."""
+    heads = question.heads if question.head is None else 0
+    place = Scope(head=question.head, heads=heads, aggregation="median").heads_in_words()
+    return _n("{heads}, {n:,} token", "{heads}, {n:,} tokens", n=n, heads=place)
+
+
+def amount(question: Question, error: float) -> str:
+    """Return an error with the name of its metric."""
+    texts = {
+        "matrix": N_("{error} matrix error"),
+        "mass": N_("{error} misplaced weight"),
+        "kl": N_("a KL divergence of {error} nats"),
+        "missed": N_("{error} missed top keys"),
+        "output": N_("{error} output error"),
+        "turn": N_("an output direction of {error}"),
+    }
+    return _(texts[question.options.measure], error=question.written(error))
+
+
 def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> str:
     """Return the best variant at half of softmax's cost or less, for each reference.
 
@@ -51,30 +68,27 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
         found: points of the variants.
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
     """
-    if (most := affordable(question, times)) is None:
+    if (whole := cost_of_softmax(question, times)) is None:
         return ""  # Not measured yet.
     cost = _("multiply-adds") if times is None else _("measured time")
-    sentences = []
-    for reference, own, zero in by_reference(question, found):
-        best = best_within(own, most, times)
-        sentences.append(verdict(best, zero=zero, question=question, reference=reference, cost=cost))
-        for share, text in CHEAPER.items():
-            if cheaper := best_within(own, most * share / SHARE, times):
-                sentences.append(_(text, error=cheaper.middle, name=label(ac.from_word(cheaper.word))))
+    sentences = [
+        verdict(best_within(own, SHARE * whole, times), zero=zero, question=question, reference=reference, cost=cost)
+        for reference, own, zero in by_reference(question, found)
+    ]
     return request(question) or paragraph(*sentences)
 
 
 def nearest(question: Question, found: Sequence[ErrorPoint]) -> ErrorPoint | None:
     """Return the point closest to softmax at half of its multiply-adds or less; None if no variant is that cheap."""
     rivals = [p for _attention, own in question.by_variant(found) for p in own if p.reference == REFERENCE]
-    return best_within(rivals, affordable(question) or 0.0)
+    return best_within(rivals, SHARE * (cost_of_softmax(question) or 0.0))
 
 
-def affordable(question: Question, times: Mapping[str, float] | None = None) -> float | None:
-    """Return the highest cost that counts as a saving, in multiply-adds or, with times, in ms; None if not measured."""
+def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None) -> float | None:
+    """Return softmax's cost in multiply-adds or, with times, in ms; None if it is not measured."""
     if times is None:
-        return SHARE * ac.get(REFERENCE).cost(question.n, question.d, causal=question.causal).multiply_adds
-    return SHARE * times[REFERENCE] if REFERENCE in times else None
+        return ac.get(REFERENCE).cost(question.n, question.d, causal=question.causal).multiply_adds
+    return times.get(REFERENCE)
 
 
 def verdict(best: ErrorPoint | None, *, zero: float, question: Question, reference: str, cost: str) -> str:
@@ -87,24 +101,37 @@ def verdict(best: ErrorPoint | None, *, zero: float, question: Question, referen
         reference: key of the reference.
         cost: name of the cost.
     """
-    values = {"n": question.n, "reference": reference_name(ac.get(reference)), "cost": cost, "zero": zero}
+    values = {"reference": reference_name(ac.get(reference)), "cost": cost, "place": measured_on(question, question.n)}
     if best is None:
         return _(
-            "At {n:,} tokens, every variant compared with {reference} needs more than half of softmax's {cost}.",
-            **values,
+            "**Every variant compared with {reference} needs more than half of softmax's {cost}** ({place}).", **values
         )
-    values |= {"name": label(ac.from_word(best.word)), "error": best.middle, "measure": question.axis}
+    values |= {"name": label(ac.from_word(best.word)), "error": amount(question, best.middle)}
     if best.middle >= zero:
-        return _(
-            "With at most half of softmax's {cost}, **no variant is closer to {reference} than the mean-of-values "
-            "baseline** (error {zero:.2g}). The best variant, {name}, has an error of {error:.2g}.",
+        text = _(
+            "With at most half of softmax's {cost}, **no variant shown is closer to {reference} than a plain average "
+            "of the values**: the best, {name}, has {error} ({place}).",
             **values,
         )
-    return _(
-        "With at most half of softmax's {cost}, **{name}** is closest to {reference} at {n:,} tokens: {measure} "
-        "{error:.2g}, compared with {zero:.2g} for the mean-of-values baseline.",
-        **values,
-    )
+    elif best.middle > CLOSE * zero:
+        text = _(
+            "With at most half of softmax's {cost}, **no variant shown comes close to {reference}**: the best, {name}, "
+            "has {error} ({place}).",
+            **values,
+        )
+    else:
+        text = _(
+            "With at most half of softmax's {cost}, **{name} is closest to {reference}**: it has {error} ({place}).",
+            **values,
+        )
+    return paragraph(text, average(question, zero))
+
+
+def average(question: Question, zero: float) -> str:
+    """Return the error of the baseline, uniform attention; empty while it is not computed."""
+    if not math.isfinite(zero):
+        return ""
+    return _("A plain average of the values has {zero}.", zero=question.written(zero))
 
 
 def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
@@ -116,26 +143,31 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         if not zero:
             sentences.append(
                 _(
-                    "The mean of the values has no error compared with {reference}, so the errors on this input do not "
-                    "distinguish the variants.",
+                    "A plain average of the values has no error compared with {reference}, so the errors on this input "
+                    "do not distinguish the variants.",
                     reference=reference_name(ac.get(reference)),
                 )
             )
             continue
         reached, missed = [], []
         for attention, own in question.by_variant(rivals):
-            good = [p for p in own if p.middle <= zero / 2]
+            good = [p for p in own if p.middle <= CLOSE * zero]
             if good:
                 best = min(good, key=lambda p: p.multiply_adds)
                 reached.append(f"**{label(ac.from_word(best.word))}**")
             else:
                 missed.append(_(attention.title))
-        values = {"reference": reference_name(ac.get(reference)), "half": zero / 2, "names": ", ".join(reached)}
+        values = {
+            "reference": reference_name(ac.get(reference)),
+            "half": amount(question, CLOSE * zero),
+            "names": ", ".join(reached),
+            "place": measured_on(question, question.n),
+        }
         if reached:
             sentences.append(
                 _(
-                    "Compared with {reference}, these settings have an error of at most {half:.2g}, half the error of "
-                    "the mean-of-values baseline: {names}.",
+                    "Compared with {reference}, these settings have at most {half}, half the error of a plain average "
+                    "of the values ({place}): {names}.",
                     **values,
                 )
             )
@@ -150,8 +182,8 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         else:
             sentences.append(
                 _(
-                    "Compared with {reference}, no setting reduces the error to {half:.2g}, half the error of the "
-                    "mean-of-values baseline.",
+                    "Compared with {reference}, **no setting reaches {half}**, half the error of a plain average of "
+                    "the values ({place}).",
                     **values,
                 )
             )
@@ -167,53 +199,68 @@ def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
         if not finite:
             continue
         best = min(finite, key=lambda p: p.middle)
-        values = {"n": n, "zero": zero, "error": best.middle, "name": label(ac.from_word(best.word))}
-        values |= {"reference": reference_name(ac.get(reference))}
+        values = {"name": label(ac.from_word(best.word)), "reference": reference_name(ac.get(reference))}
+        values |= {"error": amount(question, best.middle), "place": measured_on(question, n)}
         if best.middle >= zero:
-            sentences.append(
-                _(
-                    "At {n:,} tokens, **no variant is closer to {reference} than the mean-of-values baseline** "
-                    "(error {zero:.2g}). The best variant, {name}, has an error of {error:.2g}.",
-                    **values,
-                )
+            text = _(
+                "**No variant shown is closer to {reference} than a plain average of the values**: the best, {name}, "
+                "has {error} ({place}).",
+                **values,
             )
         else:
-            sentences.append(
-                _(
-                    "At {n:,} tokens, **{name}** is closest to {reference}: its error is {error:.2g}, compared with "
-                    "{zero:.2g} for the mean-of-values baseline.",
-                    **values,
-                )
-            )
-        sentences.append(trend([p for p in found if p.word == best.word and math.isfinite(p.middle)]))
+            text = _("**{name}** is closest to {reference}: it has {error} ({place}).", **values)
+        own = [p for p in found if p.word == best.word and math.isfinite(p.middle)]
+        sentences += [text, trend(question, own), average(question, zero)]
     return request(question) or paragraph(*sentences)
 
 
-def trend(own: Sequence[ErrorPoint]) -> str:
+def trend(question: Question, own: Sequence[ErrorPoint]) -> str:
     """Return how one variant's error changes from the shortest to the greatest length; empty for one length."""
     first, last = min(own, key=lambda p: p.n), max(own, key=lambda p: p.n)
     if first.n == last.n:
         return ""
-    values = {"a": first.n, "b": last.n, "first": first.middle, "last": last.middle}
-    if formatted(first.middle, ".2g") == formatted(last.middle, ".2g"):
-        return _("From {a:,} to {b:,} tokens, its error stays at {last:.2g}.", **values)
+    before, after = question.written(first.middle), question.written(last.middle)
+    values = {"a": first.n, "b": last.n, "first": before, "last": after}
+    if before == after:
+        return _("From {a:,} to {b:,} tokens, its error stays at {last}.", **values)
     if first.middle < last.middle:
-        return _("From {a:,} to {b:,} tokens, its error rises from {first:.2g} to {last:.2g}.", **values)
-    return _("From {a:,} to {b:,} tokens, its error falls from {first:.2g} to {last:.2g}.", **values)
+        return _("From {a:,} to {b:,} tokens, its error rises from {first} to {last}.", **values)
+    return _("From {a:,} to {b:,} tokens, its error falls from {first} to {last}.", **values)
 
 
-def beyond(drawn: Sequence[Curve], end: float) -> list[str]:
-    """Return which lines continue above an axis that ends at an error of ``end``, in at most one sentence."""
-    highest = {line.name: max((y for y in line.y if y is not None), default=0.0) for line in drawn}
-    above = [_("{name} (up to {error})", name=name, error=number(y)) for name, y in highest.items() if y > end]
-    if not above:
-        return []
-    return [
-        _(
-            "▲ marks lines that continue above the axis: {names}. Double-click the chart to show them.",
-            names=", ".join(above),
-        )
+def beyond(question: Question, drawn: Sequence[Curve], end: float, right: float | None) -> list[str]:
+    """Return which lines continue beyond the axes, in at most two sentences.
+
+    Args:
+        question: what the visitor compares.
+        drawn: the lines.
+        end: upper end of the vertical axis.
+        right: right end of the horizontal axis; None if it shows all points.
+    """
+    sentences = []
+    inside = {
+        line.name: [y for x, y in zip(line.x, line.y, strict=True) if right is None or x <= right] for line in drawn
+    }
+    highest = {name: max((y for y in own if y is not None), default=0.0) for name, own in inside.items()}
+    above = [
+        _("{name} (up to {error})", name=name, error=question.written(y)) for name, y in highest.items() if y > end
     ]
+    if above:
+        sentences.append(
+            _(
+                "▲ marks lines that continue above the axis: {names}. Double-click the chart to show them.",
+                names=", ".join(above),
+            )
+        )
+    if dearer := [line.name for line in drawn if len(inside[line.name]) < len(line.x)]:
+        sentences.append(
+            _(
+                "These variants have settings that cost more than softmax and lie beyond the chart: {names}. "
+                "Double-click the chart to show them.",
+                names=", ".join(dearer),
+            )
+        )
+    return sentences
 
 
 def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
@@ -271,15 +318,15 @@ def reading_guide(question: Question, found: Sequence[ErrorPoint]) -> str:
     definitions = _(
         "$A$ is the variant's matrix of attention weights, and $V$ is the matrix of values. $S$ is the reference: "
         "softmax's matrix for the same queries and keys, or the variant's own reference if it has one.\n\n"
-        "- **Matrix**: $\\lVert A - S\\rVert_F / \\lVert S\\rVert_F$, where $\\lVert\\cdot\\rVert_F$ is the root of "
-        "the sum of squares.\n"
-        "- **Misplaced mass**: $\\tfrac12\\sum_j |A_{ij} - S_{ij}|$, averaged over the rows $i$.\n"
+        "- **Matrix error**: $\\lVert A - S\\rVert_F / \\lVert S\\rVert_F$, where $\\lVert\\cdot\\rVert_F$ is the "
+        "root of the sum of squares.\n"
+        "- **Misplaced weight**: $\\tfrac12\\sum_j |A_{ij} - S_{ij}|$, averaged over the rows $i$.\n"
         "- **KL divergence**: $\\sum_j A_{ij} \\log (A_{ij}/S_{ij})$, averaged over the rows $i$. First, the "
         "absolute values of each row are divided by their sum.\n"
         "- **Missed top keys**: the share of the 10 heaviest keys in a row of $S$ that are not among the 10 heaviest "
         "keys in the same row of $A$.\n"
-        "- **Output**: $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$.\n"
-        "- **Direction**: one minus the mean cosine between the same rows of $AV$ and $SV$.\n\n"
+        "- **Output error**: $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$.\n"
+        "- **Output direction**: one minus the mean cosine between the same rows of $AV$ and $SV$.\n\n"
         "The **mean of values** is a baseline: uniform attention over the allowed keys. A variant with a larger "
         "error is worse than this simple average.\n\n"
         "The **floors** are lower bounds and apply to the matrix error only. No matrix of rank $m$ is closer to $S$ "

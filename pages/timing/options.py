@@ -1,11 +1,13 @@
 """The options and widgets of the Timing page, and the specification of the timing run that they describe."""
 
+from typing import Any
+
 import streamlit as st
 
 import attention_core as ac
 from app.state import link_fields
 from app.state.controls import Options, choice, link_only_option, selection, switch, whole
-from app.state.session import SharedOptions
+from app.state.session import SharedOptions, first_variants
 from app.ui import chart
 from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
@@ -37,7 +39,7 @@ class TimingOptions(Options, prefix="t_"):
     """The options that a link to this page carries in addition to the variants."""
 
     mode = choice(
-        {"forward": N_("Forward"), "backward": N_("Forward + backward"), "decode": N_("Decode step")}, N_("Measure")
+        {"forward": N_("Forward"), "backward": N_("Forward + backward"), "decode": N_("Decode step")}, N_("Time of")
     )
     device = choice({"cpu": "CPU", "cuda": "CUDA"}, N_("On"))
     dtype = choice({name: name for name in DTYPES}, N_("Data type"))
@@ -74,6 +76,12 @@ class TimingOptions(Options, prefix="t_"):
     recorded = link_only_option(
         lambda: link_fields.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run (dashed)"), link="t_beside"
     )
+
+
+def opening() -> dict[str, Any]:
+    """Return the first variants, with the settings of a recorded run, so that its times are those of the variants."""
+    words = {word.partition("~")[0]: word for run in recorded().values() for word in run.spec.variants}
+    return {"variants": tuple(ac.from_word(words.get(each.key, each.word)) for each in first_variants())}
 
 
 def show() -> TimingSpec:

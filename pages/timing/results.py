@@ -22,9 +22,9 @@ from attention_core.benchmarking.run_summary import Overtaking, growth, of_varia
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import MIB, between, format_interpolated
 from pages.timing.options import TimingOptions, subjects
-from pages.timing.words import least_memory, masking
+from pages.timing.words import faster, least_memory, masking
 
-HEIGHT = 370
+HEIGHT = 350
 """Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
 TITLES = {
     "ratio": N_("Time relative to softmax"),
@@ -42,23 +42,24 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
     Args:
         live: run on this machine; None without one.
         recorded: the chosen recorded run; None without one.
-        places: empty elements for the sentences, the time chart and the second chart; the table is drawn below them.
+        places: empty elements for the summary, the time chart and the second chart; the table is drawn below them.
         key: beginning of the keys of the elements.
     """
-    summary, left, right = places
+    summary, above, below = places
     runs = [(run, on) for run, on in ((live, True), (recorded, False)) if run is not None]
     found = [line for run, on in runs for line in series(run, live=on)]
     if not found:
         st.info(_("No measurements yet. Press “Run on this machine”."), icon=":material/timer:")
         return
     first = [line for line in found if line.live] or found
-    settings = [text for run, on in runs for text in other_settings(run, live=on)]
-    texts = (summary_text(first), least_memory(first), masking(first), *settings)
-    summary.markdown("  \n".join(filter(None, texts)))
-    with left.container():
+    summary.markdown(paragraph(faster(first), summary_text(first), least_memory(first)))
+    with above.container():
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
-        _chart([*times, *crossovers(found)], _("time (ms)"), runs, found, f"{key}.time", "time")
-    with right.container():
+        _chart([*times, *crossovers(found)], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
+        settings = [text for run, on in runs for text in other_settings(run, live=on)]
+        if texts := list(filter(None, (masking(first), *settings))):
+            st.markdown("  \n".join(texts))
+    with below.container():
         side = TimingOptions.side.value
         if drawn := side_lines(side, found):
             _chart(drawn, _(UNITS[side]), runs, found, f"{key}.{side}", side)

@@ -6,10 +6,32 @@ import streamlit as st
 
 from app.jobs.timing_runs import Series
 from app.ui.lazy import lazy_popover
-from app.words.i18n import _, escape_markdown, paragraph
-from attention_core.benchmarking.run_summary import TAIL, Ratio
+from app.words.i18n import _, _n, escape_markdown, paragraph
+from attention_core.benchmarking.run_summary import TAIL, Ratio, crossing
 from attention_core.formatting import memory
 from pages.timing.options import FORMS
+
+
+def faster(found: Sequence[Series]) -> str:
+    """Return why and how many variants of a run are faster than softmax; empty if no variant is compared with it."""
+    ends = [at.where for line in found if not line.masked and not line.is_reference if (at := crossing(line.ratios))]
+    count, decodes = sum(where in ("at", "below") for where in ends), found[0].run.spec.mode == "decode"
+    if not ends:
+        return ""
+    if count == len(ends):
+        return (
+            _("Softmax reads every cached key, so **every variant shown is faster at long lengths**.")
+            if decodes
+            else _("Softmax compares every pair of tokens, so **every variant shown is faster at long lengths**.")
+        )
+    if not count:
+        return _("**No variant shown is faster than softmax at the longest length.**")
+    return _n(
+        "**{n} of {all} variants shown is faster than softmax at the longest length.**",
+        "**{n} of {all} variants shown are faster than softmax at the longest length.**",
+        n=count,
+        all=len(ends),
+    )
 
 
 def least_memory(found: Sequence[Series]) -> str:
@@ -32,15 +54,11 @@ def least_memory(found: Sequence[Series]) -> str:
     least = peaks[other][n]
     values = {"n": n, "name": escape_markdown(other), "own": memory(own), "other": memory(least)}
     if own <= least:
-        text = _(
-            "At {n:,} tokens, **softmax's fused kernel needs the least memory**: {own} beyond its inputs, compared "
-            "with {other} for {name}.",
-            **values,
-        )
+        text = _("At {n:,} tokens, softmax needs the least memory: {own} beyond its inputs.", **values)
     else:
         text = _(
-            "At {n:,} tokens, **{name} needs the least memory**: {other} beyond its inputs, compared with {own} for "
-            "softmax's fused kernel.",
+            "At {n:,} tokens, {name} needs the least memory: {other} beyond its inputs, compared with {own} for "
+            "softmax.",
             **values,
         )
     decodes = found[0].run.spec.mode == "decode"

@@ -166,6 +166,31 @@ def test_the_label_of_a_mark_avoids_arrows_and_the_right_edge(at, side):
     assert (label["x"], label["xanchor"]) == (at, side)
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_an_axis_that_ends_before_the_last_points_still_holds_them(log):
+    """Check a line that leaves the axis, one from the right, one beyond it, and one within it, with their names."""
+    drawn = [
+        Curve("out", [1, 100], [0.0, 2.0]),
+        Curve("back", [100, 1], [2.0, 0.0]),
+        Curve("beyond", [20], [1.0]),
+        Curve("within", [1, 10], [0.0, 1.0]),
+    ]
+    figure = curves(drawn, x_title="", y_title="", log_x=log, right=10.0)
+    assert [list(trace["x"]) for trace in figure["data"]] == [line.x for line in drawn]
+    assert figure["layout"]["xaxis"]["range"][1] == (1.0 if log else 10.0)
+    height = 1.0 if log else 2 * 9 / 99
+    shapes = {shape["name"]: shape for shape in figure["layout"]["shapes"]}
+    assert [shapes[f"→ {i}"]["y0"] for i in (0, 1, 3)] == pytest.approx([height, height, 1.0])
+    assert set(names(figure)) == {"out", "back", "within"}
+
+
+def test_ticks_have_texts_and_percentages():
+    axes = {"x_ticks": {2.0: "two"}, "percent": True, "log_y": True}
+    layout = curves([Curve("a", [1, 3], [0.5, 1.0])], x_title="", y_title="", **axes)["layout"]
+    assert (layout["xaxis"]["tickvals"], layout["xaxis"]["ticktext"]) == ([2.0], ["two"])
+    assert layout["yaxis"]["tickformat"] == "~%"
+
+
 def test_a_line_that_ends_above_the_axis_has_an_arrow_after_its_name():
     figure = curves([Curve("a", [0, 1], [0.0, 3.0]), Curve("b", [0, 1], [0.0, 0.5])], x_title="", y_title="", top=1.0)
     assert {name: each["text"].endswith(" ▲") for name, each in names(figure).items()} == {"a": True, "b": False}

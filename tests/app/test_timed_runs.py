@@ -54,7 +54,7 @@ LINES = {"at": (2.0, 8.0), "below": (0.5, 8.0), "beyond": (2.0, 17.0), "even": (
 @pytest.mark.parametrize(
     ("where", "told", "cell"),
     [
-        ("at", "faster than softmax: **Local** from 32 tokens (between 16 and 64)", "32 tokens (between 16 and 64)"),
+        ("at", "faster than softmax: **Local** from 32 tokens", "32 tokens (between 16 and 64)"),
         ("below", "faster than softmax at every measured length, from 16 tokens on: **Local**", "below 16"),
         ("beyond", "slower than softmax at the longest length: **Local**", "not within the measured lengths"),
         ("even", "no clear difference from softmax at the longest length: **Local**", "no clear difference"),
@@ -78,8 +78,7 @@ def test_all_that_is_found_stands_in_one_sentence():
     lines = series(times | {"atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)})
     assert summary_text(lines) == (
         "On this machine, faster than softmax at every measured length, from 16 tokens on: **Local**, **Longformer**; "
-        "faster than softmax: **Linear** from 32 tokens (between 16 and 64), "
-        "**Top-k** from 60 tokens (between 16 and 64); "
+        "faster than softmax: **Linear** from 32 tokens, **Top-k** from 60 tokens; "
         "no clear difference from softmax at the longest length: **Sparse**; "
         "slower than softmax at the longest length: **Atrous**, **Nyström**. "
         "Only one round was measured, so the uncertainty of these lengths is unknown."
@@ -92,7 +91,7 @@ def test_a_crossover_comes_with_the_lengths_between_which_the_rounds_leave_the_o
         ((2.0, 2.0, 2.0), (3.0, 5.0, 4.5), (8.0, 8.0, 8.0)),
     )
     lines = series({"softmax": softmax, "local": local}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
-    assert summary_text(lines).endswith("(between 16 and 64).")
+    assert crossing_text(lines[1]).endswith("tokens (between 16 and 64)")
     early = ((1.0, 1.5, 0.8), (3.0, 3.0, 3.0), (8.0, 8.0, 8.0))
     lines = series({"softmax": softmax, "local": early}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
     assert crossing_text(lines[1]).endswith("tokens (up to 32)")
@@ -152,7 +151,7 @@ def test_a_stamp_says_where_how_and_when(mode, name, causal, live):
         f"{'solid, live' if live else 'dashed, recorded'}: A *GPU*",
         "host: A CPU",
         "2 of 8 cores · torch 2.13.0",
-        f"{name}{', causal' if causal else ''} · bfloat16 · B 1, H 2, d 4",
+        f"{name}{', causal' if causal else ''} · bfloat16 · batch 1, 2 heads, head size 4",
         "2026-01-31 12:00:00 UTC",
     ]
 

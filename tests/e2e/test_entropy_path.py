@@ -24,7 +24,7 @@ def taken(page, name):
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     visit(page, f"{server}/entropy{LINK}")
-    expect(page.get_by_text("From 16 to 256 tokens, softmax's entropy rises")).to_be_visible()
+    expect(page.get_by_text("attention dilutes as the text grows: with 16 tokens")).to_be_visible()
     assert legend(page) == ["Softmax", "Local · window 16", "Softmax · log n, n₀ 512", "uniform attention"]
 
     name, lit = chart(page).locator(NAMED).first, chart(page).locator(".trace.lit")
@@ -39,8 +39,11 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     name.blur()
     expect(lit).to_have_count(0)
 
-    page.get_by_text("normalised H / log n", exact=True).first.click()
-    page.get_by_text("no scale", exact=True).click()
+    press(page, "Settings")
+    page.get_by_role("combobox", name="Vertical axis").click()
+    page.get_by_role("option", name="Normalised H / log n").click()
+    page.get_by_text("No scale", exact=True).click()
+    page.keyboard.press("Escape")
     expect(chart(page).locator(NAMED, has_text="no scale")).to_be_visible()
     settle(page)
     assert {"h_measure=normalised", "h_scales=log_n", "h_scales=unscaled"} <= words(page)
@@ -57,7 +60,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     assert taken(page, "entropy.png").startswith(b"\x89PNG")
 
     page.get_by_text("Normaliser Z", exact=True).click()
-    expect(page.get_by_text("softmax's normaliser Z is multiplied by")).to_be_visible()
+    expect(page.get_by_text("softmax's normaliser Z grows approximately as")).to_be_visible()
     settle(page)
     assert "h_view=normalizer" in query(page)
 
@@ -76,11 +79,11 @@ def test_a_saved_chart_says_where_it_comes_from(page, server):
     said = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert "Attention Lab · Does attention dilute as text grows? · Locally correlated · median of 2 heads" in said[-2]
     assert said[-1] == page.url
-    assert any("uniform attention" in each for each in said), "the lines' names are in it"
+    assert any("uniform: all keys" in each for each in said), "the lines' names are in it"
 
 
 def test_a_long_sweep_shows_points_at_once_and_keeps_them_when_stopped(page, server):
-    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("From 16 to"))
+    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("spreads over"))
     press(page, "Stop")
     expect(page.get_by_text("Stopped at")).to_be_visible()
     settle(page)

@@ -10,14 +10,13 @@ import attention_core as ac
 
 LINK = "?input=synthetic&n=40&heads=2&head=0&variants=softmax&variants=local&variants=nystrom&variants=reformer"
 
-LAST = """(plot, name) => {
-    const found = plot.data.filter(({ x }) => x.length).findIndex((trace) => trace.name === name);
-    const { x, y, width, height } = [
-        ...plot.querySelectorAll(".scatterlayer > .trace")[found].querySelectorAll(".points path"),
-    ].at(-1).getBoundingClientRect();
-    return [[x + width / 2, y + height / 2], plot.data.find((trace) => trace.name === name).meta.ways.at(-1)];
+THIRD = """(plot, name) => {
+    const { x, y, meta } = plot.data.find((trace) => trace.name === name);
+    const { xaxis, yaxis } = plot._fullLayout;
+    const { left, top } = plot.querySelector(".nsewdrag").getBoundingClientRect();
+    return [[left + xaxis.d2p(x[2]), top + yaxis.d2p(y[2])], meta.ways[2]];
 }"""
-"""JavaScript that returns the position of a line's last point, and the variant that the point represents."""
+"""JavaScript that returns the position of a line's third point, and the variant that the point represents."""
 
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server):
@@ -30,13 +29,15 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
     expect(page.get_by_text("Queries also serve as keys")).to_be_visible()
     page.keyboard.press("Escape")
 
-    page.get_by_role("radio", name="cost").or_(page.get_by_text("cost", exact=True)).first.click()
-    expect(chart(page).locator(NAMED, has_text="Pareto front")).to_be_visible()
+    page.get_by_role("radio", name="Cost").or_(page.get_by_text("Cost", exact=True)).first.click()
+    expect(chart(page).locator(NAMED, has_text="Best at each cost")).to_be_visible()
     settle(page)
     assert "against=cost" in query(page)
-    page.get_by_text("measured time").click()
+    press(page, "Settings")
+    page.get_by_text("Measured time").click()
+    page.keyboard.press("Escape")
     press(page, "Measure times")
-    expect(chart(page).get_by_text("forward time, all heads (ms)")).to_be_visible()
+    expect(chart(page).get_by_text("forward time of all heads, compared with softmax")).to_be_visible()
     settle(page)
 
     found = rows(saved(page, "Numbers (CSV)"))
@@ -47,7 +48,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
     assert float(row["matrix"]) == pytest.approx(float((own - exact).norm() / exact.norm()), abs=1e-5)
     assert float(row["milliseconds"]) > 0
 
-    page.get_by_text("length", exact=True).first.click()
+    page.get_by_text("Length", exact=True).first.click()
     expect(chart(page).get_by_text("tokens n", exact=True)).to_be_visible(timeout=40_000)
     settle(page)
     assert "Local · window 16" in legend(page)
@@ -56,8 +57,8 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
 
 def test_a_point_tells_its_numbers_lights_its_line_and_leads_to_its_matrix(page, server):
     visit(page, f"{server}/error{LINK}&against=cost")
-    expect(chart(page).locator(NAMED, has_text="Pareto front")).to_be_visible()
-    place, word = chart(page).evaluate(LAST, "Nyström")
+    expect(chart(page).locator(NAMED, has_text="Best at each cost")).to_be_visible()
+    place, word = chart(page).evaluate(THIRD, "Nyström")
     page.mouse.move(*place)
     lit = chart(page).locator(".trace.lit")
     expect(lit).to_have_count(1)  # This line has no band.

@@ -189,13 +189,13 @@ def test_the_controls_of_a_page_appear_with_the_answer(page, server):
     visit(page, f"{server}/{step.at}&lesson=log_n", until="Step 1 of 3")
     settle(page)
     main = page.get_by_test_id("stMain")
-    for control in ("Share", "Display", "Add or remove"):
+    for control in ("Share", "Settings", "Add or remove"):
         expect(main.get_by_role("button", name=control)).to_be_hidden()
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     expect(page.get_by_test_id("stExpandSidebarButton")).to_be_hidden()
     card(page).get_by_role("button", name="Show answer").click()
     assert answered(page)
-    for control in ("Share", "Display", "Add or remove"):
+    for control in ("Share", "Settings", "Add or remove"):
         expect(main.get_by_role("button", name=control)).to_be_visible()
     expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible()
 

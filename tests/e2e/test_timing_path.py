@@ -11,7 +11,7 @@ TINY = "variants=softmax&variants=local&variants=linear&t_heads=2&t_d=8"
 
 def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
     visit(page, f"{server}/timing?{TINY}&t_from=16&t_to=4096&t_rounds=25")
-    expect(page.get_by_text("On ").first).to_be_visible()
+    expect(page.get_by_text("faster than softmax:").first).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
 
     press(page, "Run on this machine")

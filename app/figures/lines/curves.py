@@ -5,8 +5,8 @@ shows the band of the line under the pointer and greys out the other lines.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -86,8 +86,10 @@ def curves(
     form: str = ".3g",
     height: int = 460,
     top: float | None = None,
+    right: float | None = None,
+    percent: bool = False,
     mark: tuple[float, str] | None = None,
-    x_ticks: Sequence[float] = (),
+    x_ticks: Sequence[float] | Mapping[float, str] = (),
     link_prefix: str = "",
 ) -> Figure:
     """Draw lines on common axes.
@@ -100,21 +102,30 @@ def curves(
         log_y: whether the vertical axis is logarithmic; values that are not above zero then leave gaps.
         form: Python format of the values in tooltips.
         height: height in pixels.
+        right: right end of the horizontal axis; None to fit the values. A double click shows the points beyond it.
+        percent: whether the ticks of the vertical axis are percentages.
         mark: position and label of a thin vertical line that marks the value in question.
         top: upper end of a linear vertical axis; None to fit the values. Arrows mark the places where lines continue
             above it, and a double click shows them.
-        x_ticks: ticks of the horizontal axis; empty for plotly's choice.
+        x_ticks: ticks of the horizontal axis, or their texts by position; empty for plotly's choice.
         link_prefix: beginning of the addresses that points link to.
     """
     alone = sum(line.low is not None and line.high is not None for line in lines) == 1
     data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if alone else 0.0)]
     xaxis = axis(x_title, type="log" if log_x else "linear")
     if x_ticks:
-        xaxis |= {"tickvals": list(x_ticks), "ticktext": [f"{x:g}" for x in x_ticks]}
+        texts = list(x_ticks.values()) if isinstance(x_ticks, Mapping) else [f"{x:g}" for x in x_ticks]
+        xaxis |= {"tickvals": list(x_ticks), "ticktext": texts}
+    if right is not None:
+        lines = [_up_to(line, right, log_x=log_x) for line in lines]
+        xs = [x for line in lines for x in _on_axis(line.x, log=log_x)]
+        xaxis["range"] = [_padded(min(xs), max(xs), 0.02)[0], *_on_axis([right], log=log_x)]
     yaxis = axis(y_title, type="log" if log_y else "linear")
     if top is not None and not log_y:
         yaxis["range"] = [-0.03 * top, top]  # With an axis from 0, half the width of a line at zero would be cut off.
     figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=NEAR)
+    if percent:
+        figure["layout"]["yaxis"]["tickformat"] = "~%"
     if link_prefix:
         figure["layout"]["meta"] = {"way": link_prefix}
     above = _arrows(lines, top, log_x=log_x) if top is not None and not log_y else []
@@ -131,6 +142,16 @@ def curves(
     figure["layout"]["annotations"] = above
     _name(figure, lines, log_x=log_x, log_y=log_y)
     return figure
+
+
+def _up_to(line: Curve, right: float, *, log_x: bool) -> Curve:
+    """Return the part of a line that a horizontal axis with this end shows, without its band."""
+    shown = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x <= right]
+    for (x0, y0), (x1, y1) in pairwise(zip(line.x, line.y, strict=True)):
+        if (x0 <= right) != (x1 <= right) and y0 is not None and y1 is not None:
+            a, b, end = _on_axis([x0, x1, right], log=log_x)
+            shown.append((right, y0 + (y1 - y0) * (end - a) / (b - a)))
+    return replace(line, x=[x for x, _y in shown], y=[y for _x, y in shown], low=None, high=None)
 
 
 def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool) -> list[dict[str, Any]]:
@@ -209,7 +230,7 @@ def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -
         return
     across = [x for line in lines for x in _on_axis(line.x, log=log_x)]
     heights = [y for trace in figure["data"] for y in _on_axis(trace["y"], log=log_y)]
-    left, right = _padded(min(across), max(across), 0.02)
+    left, right = layout["xaxis"].get("range") or _padded(min(across), max(across), 0.02)
     low, high = layout["yaxis"].get("range") or _padded(min(heights), max(heights), 0.05)
     parts = ends.labels(
         found, left=left, right=right, low=low, high=high, height=layout["height"] - AROUND, log_x=log_x, log_y=log_y

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from driver import bands, chosen, numbers, open_page, points, spoken, visit
+from driver import bands, charts, chosen, numbers, open_page, points, spoken, visit
 
 import attention_core as ac
 from app.figures.lines.spread import spread
@@ -16,12 +16,12 @@ from app.state.session import default_variants
 from app.ui.input_forms import UPLOAD
 from app.ui.variant_picker import left_out
 from attention_core.experiments.homogeneity import FACTORS
-from attention_core.formatting import number, percent
+from attention_core.formatting import number
 from attention_core.inputs.positions import rotary
 from attention_core.limits import current
 from pages.entropy import drift
 
-SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1, "h_base": 512}
+SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1, "h_base": 512, "h_measure": "entropy"}
 open_entropy = partial(open_page, "entropy", **SMALL)
 OTHERS = [variant.key for variant in ac.all_variants() if variant.key != "softmax"]
 
@@ -36,8 +36,8 @@ def test_it_answers_its_question_on_the_default_text():
     assert not at.exception
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
-    assert "**softmax**'s entropy rises from" in spoken(at)
-    assert "with log n scaling)" in spoken(at)
+    assert "Softmax gives every key some weight, so **attention dilutes as the text grows**:" in spoken(at)
+    assert "With log n scaling, it spreads over" in spoken(at)
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
@@ -137,7 +137,7 @@ def test_bits_and_shares_of_log_n():
         assert bits[n] == pytest.approx(h / math.log(2))
         assert shares["Softmax"][n] == pytest.approx(h / math.log(n), abs=1e-5)
         assert shares["uniform attention"][n] == 1
-    assert "bits" in spoken(open_entropy(variants=chosen("softmax"), h_unit="bits"))
+    assert "H(128) bits" in open_entropy(variants=chosen("softmax"), h_unit="bits").dataframe[0].value
 
 
 def test_scales_of_softmax_come_and_go():
@@ -212,7 +212,7 @@ def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
     # 16 is farther from 64 than 128 is.
     word = "row sum" if measure == "total" else "output size"
     assert f"From 64 to 16 tokens, the {word} of **squared ReLU**" in spoken(at)
-    assert f"by {found['squared'][16]:.2g} when normalised by n²" in spoken(at)
+    assert f"by {found['squared'][16]:.2g} when divided by n²" in spoken(at)
     table = at.dataframe[0].value.set_index("normaliser")
     x, y = zip(*found["length"].items(), strict=True)
     slope = np.polyfit(np.log(x), np.log(y), 1)[0]
@@ -234,19 +234,18 @@ def drifting(**ends):
 def test_the_sentence_lists_the_change_with_each_fixed_divisor():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
     assert drift.sentence(drifting(**ends), 16, "total") == (
-        "From 16 to 64 tokens, the row sum of **squared ReLU** is multiplied by 0.80 when normalised "
-        "by n, by 0.20 when "
-        "normalised by n², and by 3.2 when normalised by a constant. The change is smallest with **÷ n**."
+        "The row sum changes least with **÷ n**. From 16 to 64 tokens, the row sum of **squared ReLU** is multiplied "
+        "by 0.80 when divided by n, by 0.20 when divided by n², and by 3.2 when divided by a constant."
     )
-    assert drift.sentence(drifting(**ends), 16, "size").startswith(
-        "From 16 to 64 tokens, the output size of **squared ReLU** is multiplied by 0.80 when normalised by n, by 0.20 "
-        "when normalised by n², and by 3.2 when normalised by a constant. The output size of softmax "
-        "is multiplied by 1."
+    assert drift.sentence(drifting(**ends), 16, "size") == (
+        "The output size changes least with **÷ n**. From 16 to 64 tokens, the output size of **squared ReLU** is "
+        "multiplied by 0.80 when divided by n, by 0.20 when divided by n², and by 3.2 when divided by a constant. The "
+        "output size of softmax is multiplied by 1."
     )
-    assert drift.sentence(drifting(**ends), 64, "total").startswith("From 64 to 16 tokens,")
+    assert "From 64 to 16 tokens," in drift.sentence(drifting(**ends), 64, "total")
     assert "with **÷ constant**." in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
     assert "with **÷ n²**." in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
-    assert "No divisor clearly gives the smallest change." in drift.sentence(
+    assert "No divisor clearly gives the smallest change of the row sum." in drift.sentence(
         drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total"
     )
     assert "with **÷ n**." in drift.sentence(drifting(**ends | {"squared": 0.0}), 16, "total")
@@ -282,10 +281,10 @@ def test_a_single_length_is_drawn_and_asks_for_more(state, n, view):
 
 def test_a_short_text_offers_longer_inputs():
     at = open_entropy(input="text", variants=chosen("softmax"))
-    next(b for b in at.button if b.label == "a longer text").click().run()
+    next(b for b in at.button if b.label == "A longer text").click().run()
     assert at.session_state["text"] == presets.texts()["long"]
     assert max(points(at)["Softmax"]) == 128
-    assert not [b for b in at.button if b.label == "a longer text"]
+    assert not [b for b in at.button if b.label == "A longer text"]
 
 
 def test_a_causal_model_goes_beyond_what_is_drawn(monkeypatch):
@@ -364,25 +363,31 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
     for n, height in points(at)["uniform attention"].items():
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
-    steep, alike = (np.polyfit(np.log(x), line, 1)[0] for line in (y, list(points(at)["uniform attention"].values())))
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
-    share = f"its slope is {percent(steep / alike)} of the slope of uniform attention."
-    assert f"{unit}, or from {few} to {many} effective keys: {share}" in spoken(at)
+    words = f"with {x[0]} tokens, a query spreads over {few} effective keys; with {x[-1]} tokens, over {many}."
+    assert words.replace(".0 tokens", " tokens") in spoken(at)
 
 
 def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():
     at = open_entropy(variants=chosen("softmax", "linformer"), causal=True)
     reason = ac.variant("linformer").causal_reason
     assert any(c.value == left_out(f"{ac.variant('linformer').title} cannot be causal: {reason}") for c in at.caption)
-    assert not [b for b in at.button if b.label == "a longer text"]
+    assert not [b for b in at.button if b.label == "A longer text"]
 
 
-def test_log_n_scaling_is_described_by_its_own_slope():
-    at = open_entropy(variants=chosen("softmax"), h_base=64)
-    drawn = points(at)
-    slopes = {name: np.polyfit(np.log(list(line)), list(line.values()), 1)[0] for name, line in drawn.items()}
-    share = slopes["Softmax · log n, n₀ 64"] / slopes["uniform attention"]
-    assert f"uniform attention ({percent(share)} with log n scaling)." in spoken(at)
+@pytest.mark.parametrize("line", ["median", "mean"])
+def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands(line):
+    state = {"variants": chosen("softmax"), "h_base": 64, "h_line": line, "h_unit": "bits"}
+    entropies, keys = (open_entropy(h_measure=measure, **state) for measure in ("entropy", "keys"))
+    for name, drawn in points(entropies).items():
+        assert list(points(keys)[name].values()) == pytest.approx([2**bits for bits in drawn.values()])
+    for before, after in zip(bands(entropies), bands(keys), strict=True):
+        assert numbers(after["y"]) == pytest.approx([2**bits for bits in numbers(before["y"])])
+    assert points(keys)["uniform attention"][128] == pytest.approx(128)
+    assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
+    scaled = number(points(keys)["Softmax · log n, n₀ 64"][128])
+    assert f"With log n scaling, it spreads over {scaled}." in spoken(keys)
+    assert keys.dataframe[0].value["effective keys, n = 128"].iloc[-1] == scaled
 
 
 def test_the_sentence_on_a_factor_is_about_that_factor():

@@ -23,78 +23,36 @@ def line(**values):
     return spread(points.items())
 
 
-NATS = {"unit": "nats", "per_nat": 1.0, "causal": False}
-FLAT = {"n16": math.log(16), "n256": math.log(256)}
-"""Entropies of uniform attention."""
-
-
-def test_a_rising_entropy_is_compared_with_uniform_attention():
-    half = line(n16=1.0, n256=1.0 + math.log(16) / 2)
-    assert growth.sentence(half, None, **NATS) == (
-        "From 16 to 256 tokens, **softmax**'s entropy rises from 1.00 to 2.39 nats, or from 2.7 to 11 effective keys: "
-        "its slope is 50% of the slope of uniform attention."
+def test_a_growing_number_of_effective_keys_is_dilution():
+    assert growth.sentence(line(n16=4.0, n256=31.0), None) == (
+        "Softmax gives every key some weight, so **attention dilutes as the text grows**: with 16 tokens, a query "
+        "spreads over 4 effective keys; with 256 tokens, over 31."
     )
-    quarter = line(n16=1.0, n256=1.0 + math.log(16) / 4)
-    assert growth.sentence(half, quarter, **NATS).endswith(
-        ": its slope is 50% of the slope of uniform attention (25% with log n scaling)."
-    )
+    scaled = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5))
+    assert scaled.endswith("over 31. With log n scaling, it spreads over 9.5.")
 
 
-def test_a_falling_entropy_has_a_negative_slope():
-    falls, quarter = line(n16=2.0, n256=2.0 - math.log(16) / 5), line(n16=1.0, n256=1.0 + math.log(16) / 4)
-    assert growth.sentence(falls, None, **NATS) == (
-        "From 16 to 256 tokens, **softmax**'s entropy falls from 2.00 to 1.45 nats, or from 7.4 to 4.2 effective keys: "
-        "its slope is \N{MINUS SIGN}20% of the slope of uniform attention."
-    )
-    assert growth.sentence(falls, quarter, **NATS).endswith("uniform attention (25% with log n scaling).")
-    assert "falls" not in growth.sentence(line(n16=2.0, n256=2.0), None, **NATS)
+@pytest.mark.parametrize(("last", "dilutes"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
+def test_attention_dilutes_only_if_the_number_of_effective_keys_clearly_grows(last, dilutes):
+    text = growth.sentence(line(n16=4.0, n256=last), None)
+    assert ("so **attention dilutes as the text grows**" in text) == dilutes
+    assert text.startswith("**Attention does not dilute on this input**: with 16 tokens") != dilutes
 
 
-def test_a_slope_is_the_same_in_bits():
-    bits = line(**{n: h / math.log(2) for n, h in FLAT.items()})
-    words = growth.sentence(bits, bits, "bits", per_nat=1 / math.log(2), causal=False)
-    assert words.endswith(
-        "rises from 4.00 to 8.00 bits, or from 16 to 256 effective keys: its slope is 100% of the slope of "
-        "uniform attention (100% with log n scaling)."
-    )
-
-
-def test_without_the_future_uniform_attention_is_the_mean_of_what_each_query_sees():
+def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
     assert [uniform_entropy(n, causal=False) for n in (1, 3)] == [0, pytest.approx(math.log(3))]
     assert [uniform_entropy(n, causal=True) for n in (1, 3)] == [0, pytest.approx((math.log(2) + math.log(3)) / 3)]
-    causal = line(n16=uniform_entropy(16, causal=True), n256=uniform_entropy(256, causal=True))
-    assert ": its slope is 100% of" in growth.sentence(causal, None, "nats", per_nat=1.0, causal=True)
-    assert ": its slope is 100% of" not in growth.sentence(causal, None, **NATS)
+    keys = growth.effective_keys(spread((n, uniform_entropy(n, causal=False)) for n in (16, 256, 256)))
+    assert keys.middle == keys.low == keys.high == (pytest.approx(16), pytest.approx(256))
 
 
 def test_a_single_length_does_not_grow():
-    assert growth.sentence(spread([]), None, **NATS) == "Measuring **softmax** …"
-    assert growth.sentence(line(n16=1.234), line(n16=1.0), **NATS) == (
-        "At 16 tokens, **softmax**'s entropy is 1.23 nats, an effective number of keys of 3.4. Measuring growth "
-        "needs at least three lengths. Use a longer input."
+    assert growth.sentence(spread([]), None) == "Measuring **softmax** …"
+    assert growth.sentence(line(n16=3.4), line(n16=1.0)) == (
+        "With 16 tokens, a query spreads over 3.4 effective keys. Measuring growth needs at least three lengths. Use a "
+        "longer input."
     )
-    assert "log n scaling" not in growth.sentence(line(**FLAT), line(n16=1.0), **NATS)
-
-
-def test_lengths_too_close_to_each_other_give_no_slope():
-    assert growth.sentence(line(n3=0.5, n5=0.6, n7=0.75), None, **NATS) == (
-        "From 3 to 7 tokens, **softmax**'s entropy rises from 0.50 to 0.75 nats, or from 1.6 to 2.1 effective keys. "
-        "These lengths are too few or too close together to measure a slope. Use a longer input."
-    )
-    assert "of the slope of uniform attention" in growth.sentence(line(n3=0.5, n5=0.6, n12=0.75), None, **NATS)
-    assert "of the slope of uniform attention" not in growth.sentence(line(n3=0.5, n12=0.75), None, **NATS)
-
-
-def test_a_curve_that_bends_is_said_to_bend_with_its_slope_over_the_last_lengths():
-    lengths = [2.0**i for i in range(3, 10)]
-
-    def curve(late):
-        logs = [min(i, 3) * 0.2 + max(0, i - 3) * late for i in range(len(lengths))]
-        return spread((n, math.log(2) * each) for n, each in zip(lengths, logs, strict=True))
-
-    assert "bends" not in growth.sentence(curve(0.25), None, **NATS)
-    told = growth.sentence(curve(0.9), None, **NATS)
-    assert told.endswith("The curve bends: from 64 to 512 tokens, its slope is 90% of the slope of uniform attention.")
+    assert "log n scaling" not in growth.sentence(line(n16=4.0, n256=31.0), line(n16=1.0))
 
 
 def power(exponent):
@@ -112,19 +70,17 @@ def power(exponent):
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
     assert normalizer.sentence({"softmax": power(1.5), "relu2": power(exponent)}) == (
-        "From 16 to 256 tokens, **softmax**'s normaliser Z is multiplied by 64. It grows approximately as n^1.50. "
-        f"**Squared ReLU**'s Z grows as {verdict}"
+        f"**Squared ReLU**'s Z grows as {verdict} From 16 to 256 tokens, **softmax**'s normaliser Z grows "
+        "approximately as n^1.50."
     )
 
 
 def test_a_total_whose_growth_bends_across_the_verdict_gets_none():
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
     told = normalizer.sentence({"softmax": power(1.5), "relu2": bent})
-    assert told.endswith("overall but as n^1.20 over the 4 longest lengths, so no single exponent fits.")
+    assert "overall but as n^1.20 over the 4 longest lengths, so no single exponent fits." in told
     straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
-    assert normalizer.sentence({"softmax": power(1.5), "relu2": straight}).endswith(
-        "makes the row sums grow with length."
-    )
+    assert "makes the row sums grow with length." in normalizer.sentence({"softmax": power(1.5), "relu2": straight})
 
 
 def test_where_a_total_has_no_growth_it_is_not_judged():
@@ -149,19 +105,19 @@ def test_a_total_beyond_every_float_is_told_by_its_logarithm(log, words):
     [
         (2.0, "with **÷ n**."),
         (1.0, "with **÷ constant**."),
-        (1.49, "No divisor clearly gives the smallest change."),
-        (1.51, "No divisor clearly gives the smallest change."),
+        (1.49, "No divisor clearly gives the smallest change of the row sum."),
+        (1.51, "No divisor clearly gives the smallest change of the row sum."),
         (1.48, "with **÷ constant**."),
         (1.52, "with **÷ n**."),
-        (1 / 1.51, "No divisor clearly gives the smallest change."),
+        (1 / 1.51, "No divisor clearly gives the smallest change of the row sum."),
     ],
 )
 def test_the_least_drift_is_named_where_it_is_clear(fixed, words):
-    assert words in drift.least({"length": 1.5, "squared": 4.0, "fixed": fixed})
+    assert words in drift.least({"length": 1.5, "squared": 4.0, "fixed": fixed}, "row sum")
 
 
 def test_a_total_that_is_gone_has_drifted_most():
-    assert "with **÷ n²**." in drift.least({"length": 0.0, "squared": 9.0, "fixed": 0.0})
+    assert "with **÷ n²**." in drift.least({"length": 0.0, "squared": 9.0, "fixed": 0.0}, "row sum")
 
 
 @pytest.mark.parametrize(
@@ -279,7 +235,7 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
     monkeypatch.setattr(
         growth, "lines_of", lambda question: {"softmax": growth.Line(attention=ac.get("softmax"), name="", label="")}
     )
-    monkeypatch.setattr(growth, "by_length", lambda rows, word, question: line(n16=1.0))
+    monkeypatch.setattr(growth, "by_length", lambda rows, word, question, measure: line(n16=1.0))
     source = SyntheticSource(SyntheticSpec(n=16, heads=1, d=8))
     asked = Question(
         source=source,

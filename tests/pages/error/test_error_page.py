@@ -12,17 +12,17 @@ from attention_core.experiments.error_cost import ROUNDS
 
 SMALL = {"input": "synthetic", "n": 24, "heads": 2}
 AXES = {
-    "matrix": "relative error of the matrix",
-    "mass": "misplaced mass per row",
-    "kl": "KL divergence per row (nats)",
-    "missed": "share of the 10 heaviest keys missed",
-    "output": "relative error of the output",
+    "matrix": "matrix error",
+    "mass": "misplaced weight",
+    "kl": "KL divergence (nats)",
+    "missed": "missed top keys",
+    "output": "output error",
     "turn": "1 − cosine of the outputs",
 }
 
 
 def open_error(**state):
-    return open_page("error", **{**SMALL, "against": "budget", **state})
+    return open_page("error", **{**SMALL, "against": "budget", "fidelity": "matrix", **state})
 
 
 def test_it_opens_on_the_default_text_with_a_line_per_variant():
@@ -70,6 +70,7 @@ def test_every_measure_has_its_axis(measure, log):
     axis = charts(at)[0]["layout"]["yaxis"]
     assert axis["title"]["text"] == AXES[measure]
     assert axis["type"] == ("log" if log else "linear")
+    assert (axis.get("tickformat") == "~%") == (measure not in ("kl", "turn"))
 
 
 def test_the_line_is_the_error_of_the_core():
@@ -111,12 +112,18 @@ def test_the_average_of_heads_has_a_band():
 def test_cost_marks_the_front_from_the_mean_of_v_to_softmax():
     at = open_error(against="cost", variants=chosen("softmax", "local", "nystrom"))
     drawn = traces(at)
-    front = list(zip(numbers(drawn["Pareto front"]["x"]), numbers(drawn["Pareto front"]["y"]), strict=True))
+    front = list(zip(numbers(drawn["Best at each cost"]["x"]), numbers(drawn["Best at each cost"]["y"]), strict=True))
     assert front == sorted(front)
     assert [y for _x, y in front] == sorted((y for _x, y in front), reverse=True)
     assert front[0][0] == numbers(drawn["Mean of values"]["x"])[0]
     assert front[-1][1] == pytest.approx(0, abs=1e-6)
-    assert numbers(drawn["Softmax"]["x"]) == [2 * 24 * 24 * 32]
+    whole = 2 * 24 * 24 * 32
+    assert numbers(drawn["Softmax"]["x"]) == [whole]
+    axis = charts(at)[0]["layout"]["xaxis"]
+    ticks = dict(zip(axis["ticktext"], axis["tickvals"], strict=True))
+    assert (ticks["100%"], ticks["50%"]) == (whole, whole / 2)
+    assert whole < 10 ** axis["range"][1] < 2 * whole < max(numbers(drawn["Nyström"]["x"]))
+    assert [c.value for c in at.caption if "lie beyond the chart: Nyström. Double-click" in c.value]
 
 
 def test_times_are_measured_on_a_button_and_forgotten_with_the_input():
@@ -199,13 +206,13 @@ def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
                 error = float((one.weights(qkv.q, qkv.k).double() - exact).norm() / exact.norm())
                 errors[f"{one.title} · {knob} {value}"] = error
     winner = min(errors, key=errors.get)
-    text = f"**{winner}** is closest to softmax at 96 tokens: relative error of the matrix {errors[winner]:.2g}"
-    assert text in spoken(at)
+    error = f"{100 * errors[winner]:.2g}% matrix error (head 0, 96 tokens)."
+    assert f"**{winner} is closest to softmax**: it has {error}" in spoken(at)
 
 
 def test_the_sentence_says_that_none_is_worth_it():
     flat = open_error(n=96, sharpness=0.0, against="cost", variants=chosen("softmax", "local", "topk"))
-    assert "**no variant is closer to softmax than the mean-of-values baseline**" in spoken(flat)
+    assert "**no variant shown is closer to softmax than a plain average of the values**" in spoken(flat)
     expensive = open_error(against="cost", variants=chosen("softmax", "topk"))
     assert "needs more than half of softmax's multiply-adds" in spoken(expensive)
 
@@ -214,7 +221,7 @@ def test_the_front_holds_only_what_is_held_against_softmax():
     drawn = traces(open_error(n=96, heads=1, against="cost", variants=chosen("softmax", "reformer")))
     front, own = (
         [*zip(numbers(drawn[name]["x"]), numbers(drawn[name]["y"]), strict=True)]
-        for name in ("Pareto front", "Reformer")
+        for name in ("Best at each cost", "Reformer")
     )
     assert [x for x, _y in front] == [numbers(drawn[name]["x"])[0] for name in ("Mean of values", "Softmax")]
     assert any(x < front[1][0] and y < front[0][1] for x, y in own)

@@ -45,33 +45,69 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     near = [point(0.1, "reformer", "reformer", "reformer"), mean(0.7, "reformer")]
     far = [point(0.5), mean(0.9)]
     one, other = words.against_cost(question, near + far).split("With at most half")[1:]
-    assert "**Local · window 4** is closest to softmax at 64 tokens: relative error of the matrix 0.5" in one
-    assert "0.5, compared with 0.9 for the mean-of-values baseline." in one
-    assert "**Reformer · rounds 2** is closest to shared-QK softmax" in other
-    assert "0.1, compared with 0.7 for the mean-of-values baseline." in other
+    assert "no variant shown comes close to softmax**: the best, Local · window 4, has 50% matrix error" in one
+    assert "A plain average of the values has 90%." in one
+    assert "**Reformer · rounds 2 is closest to shared-QK softmax**: it has 10% matrix error" in other
+    assert "A plain average of the values has 70%." in other
     assert "Reformer" not in words.against_cost(question, far)
     assert "Local" not in words.against_cost(question, near)
 
 
 @pytest.mark.parametrize("reference", ["softmax", "reformer"])
-@pytest.mark.parametrize(("middle", "better"), [(0.79, True), (0.8, False), (0.9, False)])
-def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, middle, better):
+@pytest.mark.parametrize(
+    ("middle", "finding"),
+    [
+        (0.4, "**Local · window 4 is closest to {name}**: it has 40% matrix error"),
+        (0.41, "**no variant shown comes close to {name}**: the best, Local · window 4, has 41% matrix error"),
+        (0.79, "**no variant shown comes close to {name}**: the best, Local · window 4, has 79% matrix error"),
+        (
+            0.8,
+            "**no variant shown is closer to {name} than a plain average of the values**: the best, Local · window 4, "
+            "has 80% matrix error",
+        ),
+    ],
+)
+def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, middle, finding):
     name = {"softmax": "softmax", "reformer": "shared-QK softmax"}[reference]
     how = {"zero": 0.8, "question": asked("local"), "reference": reference, "cost": "multiply-adds"}
-    if better:
-        expected = (
-            f"With at most half of softmax's multiply-adds, **Local · window 4** is closest to {name} at 64 tokens: "
-            f"relative error of the matrix {middle:.2g}, compared with 0.8 for the mean-of-values baseline."
-        )
-    else:
-        expected = (
-            f"With at most half of softmax's multiply-adds, **no variant is closer to {name} than the mean-of-values "
-            f"baseline** (error 0.8). The best variant, Local · window 4, has an error of {middle:.2g}."
-        )
-    assert words.verdict(point(middle), **how) == expected
-    assert words.verdict(None, **how) == (
-        f"At 64 tokens, every variant compared with {name} needs more than half of softmax's multiply-adds."
+    assert words.verdict(point(middle), **how) == (
+        f"With at most half of softmax's multiply-adds, {finding.format(name=name)} (head 0, 64 tokens). A plain "
+        "average of the values has 80%."
     )
+    assert words.verdict(None, **how) == (
+        f"**Every variant compared with {name} needs more than half of softmax's multiply-adds** (head 0, 64 tokens)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "heads", "n", "told"),
+    [
+        (3, 1, 64, "head 3, 64 tokens"),
+        (None, 12, 1000, "median of 12 heads, 1,000 tokens"),
+        (None, 1, 1, "head 0, 1 token"),
+    ],
+)
+def test_a_number_comes_with_its_heads_and_tokens(head, heads, n, told):
+    question = asked("local", heads=heads)
+    object.__setattr__(question, "head", head)
+    assert words.measured_on(question, n) == told
+
+
+@pytest.mark.parametrize(
+    ("measure", "told"),
+    [
+        ("matrix", "25% matrix error"),
+        ("mass", "25% misplaced weight"),
+        ("kl", "a KL divergence of 0.25 nats"),
+        ("missed", "25% missed top keys"),
+        ("output", "25% output error"),
+        ("turn", "an output direction of 0.25"),
+    ],
+)
+def test_an_error_is_a_percentage_where_it_is_a_share(measure, told):
+    question = asked("local", measure=measure)
+    assert words.amount(question, 0.25) == told
+    assert ("%" in told) == question.is_share
 
 
 BUDGETS = [
@@ -85,28 +121,29 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     question = asked("local", "linear", "topk")
     found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     assert words.against_budget(question, found) == (
-        "Compared with softmax, these settings have an error of at most 0.4, half the error of the "
-        "mean-of-values baseline: **Local · window 8**. Linear, Top-k do not reach this error."
+        "Compared with softmax, these settings have at most 40% matrix error, half the error of a plain average of "
+        "the values (head 0, 64 tokens): **Local · window 8**. Linear, Top-k do not reach this error."
     )
     assert words.against_budget(question, found[:5]).endswith("Linear does not reach this error.")
-    assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("baseline: **Local · window 8**.")
+    assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("tokens): **Local · window 8**.")
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
-        "Compared with softmax, no setting reduces the error to 0.4, half the error of the mean-of-values baseline."
+        "Compared with softmax, **no setting reaches 40% matrix error**, half the error of a plain average of the "
+        "values (head 0, 64 tokens)."
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.0)]) == (
-        "The mean of the values has no error compared with softmax, so the errors on this input do not "
+        "A plain average of the values has no error compared with softmax, so the errors on this input do not "
         "distinguish the variants."
     )
-    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("Compared with softmax, no setting")
+    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("Compared with softmax, **no setting")
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
 
 
 @pytest.mark.parametrize(
     ("first", "trend"),
     [
-        (0.25, "From 8 to 64 tokens, its error rises from 0.25 to 0.5."),
-        (0.75, "From 8 to 64 tokens, its error falls from 0.75 to 0.5."),
-        (0.5001, "From 8 to 64 tokens, its error stays at 0.5."),
+        (0.25, "From 8 to 64 tokens, its error rises from 25% to 50%."),
+        (0.75, "From 8 to 64 tokens, its error falls from 75% to 50%."),
+        (0.5001, "From 8 to 64 tokens, its error stays at 50%."),
     ],
 )
 def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
@@ -114,14 +151,13 @@ def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(firs
     found = [point(first, n=8), mean(0.6, n=8), point(0.5), point(0.6, "linear", "linear"), mean(0.7)]
     text = words.against_length(question, found)
     assert text == (
-        "At 64 tokens, **Local · window 4** is closest to softmax: its error is 0.5, compared with 0.7 for the "
-        f"mean-of-values baseline. {trend}"
+        f"**Local · window 4** is closest to softmax: it has 50% matrix error (head 0, 64 tokens). {trend} A plain "
+        "average of the values has 70%."
     )
-    assert words.against_length(question, found[2:]) == text.removesuffix(f" {trend}")
+    assert words.against_length(question, found[2:]) == text.replace(f" {trend}", "")
     assert words.against_length(question, [*found[:4], mean(0.5)]) == (
-        "At 64 tokens, **no variant is closer to softmax than the mean-of-values baseline** (error "
-        "0.5). The best variant, "
-        f"Local · window 4, has an error of 0.5. {trend}"
+        "**No variant shown is closer to softmax than a plain average of the values**: the best, Local · window 4, "
+        f"has 50% matrix error (head 0, 64 tokens). {trend} A plain average of the values has 50%."
     )
     assert words.against_length(question, [point(math.inf), mean(0.5)]) == ""
 
@@ -148,7 +184,7 @@ def test_half_of_softmaxs_price_is_still_cheap(causal, spent, cheap):
     assert ac.get("softmax").cost(64, 8).multiply_adds == 65536
     text = words.against_cost(asked("local", causal=causal), [point(0.1, multiply_adds=spent), mean(0.5)])
     assert ("is closest" in text) == cheap
-    assert ("every variant compared with softmax needs more than half" in text) != cheap
+    assert ("Every variant compared with softmax needs more than half" in text) != cheap
 
 
 @pytest.mark.parametrize(("ms", "cheap"), [(4.9, True), (5.1, False)])
@@ -156,8 +192,8 @@ def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
     found = [point(0.0, "softmax", "softmax", setting=None, value=None), point(0.1, multiply_adds=10**9), mean(0.5)]
     question = asked("local", against="cost", price="ms")
     text = words.against_cost(question, found, {"softmax": 10.0, "local~window~4": ms})
-    assert ("With at most half of softmax's measured time, **Local · window 4** is closest" in text) == cheap
-    assert ("every variant compared with softmax needs more than half of softmax's measured time" in text) != cheap
+    assert ("With at most half of softmax's measured time, **Local · window 4 is closest" in text) == cheap
+    assert ("Every variant compared with softmax needs more than half of softmax's measured time" in text) != cheap
     assert words.against_cost(question, found, {}) == ""
 
 
@@ -177,7 +213,7 @@ def test_softmax_with_other_settings_is_a_rival_and_softmax_as_it_is_is_none():
     question = asked()
     object.__setattr__(question, "attentions", [warm])
     text = words.against_cost(question, [point(0.2, "softmax", warm.word), mean(0.5)])
-    assert "**Softmax · temperature 2.0** is closest" in text
+    assert "**Softmax · temperature 2.0 is closest" in text
 
 
 def test_what_replaces_softmax_is_told_from_what_approximates_it_or_has_its_own_reference():
@@ -211,29 +247,20 @@ def test_infinite_points_of_variants_are_counted_and_those_of_the_mean_are_not(n
     assert told.startswith(begins)
 
 
-def test_lines_above_the_axis_are_named_with_their_largest_error():
+def test_lines_beyond_the_axes_are_named():
     drawn = [Curve("A", [1, 2, 3], [0.5, 2.25, None]), Curve("B", [1], [1.0]), Curve("C", [1], [3.0])]
-    assert words.beyond(drawn, 1.0) == [
-        "▲ marks lines that continue above the axis: A (up to 2.2), C (up to 3). Double-click the chart to show them."
+    above = (
+        "▲ marks lines that continue above the axis: A (up to 225%), C (up to 300%). Double-click the chart to show "
+        "them."
+    )
+    assert words.beyond(asked(), drawn, 1.0, None) == words.beyond(asked(), drawn, 1.0, 3) == [above]
+    for end, lines in ((3.0, drawn), (math.inf, drawn), (1.0, [])):
+        assert words.beyond(asked(), lines, end, None) == []
+    assert words.beyond(asked(), drawn, 1.0, 1.5) == [
+        "▲ marks lines that continue above the axis: C (up to 300%). Double-click the chart to show them.",
+        "These variants have settings that cost more than softmax and lie beyond the chart: A. Double-click the chart "
+        "to show them.",
     ]
-    assert words.beyond(drawn, 3.0) == words.beyond(drawn, math.inf) == words.beyond([], 1.0) == []
-
-
-@pytest.mark.parametrize(
-    ("spent", "told"),
-    [
-        (
-            (16384, 8192),
-            " With at most ¼ of softmax's cost, the closest variant is Local · window 4 (error 0.2). "
-            "With at most ⅛ of softmax's cost, it is Local · window 8 (error 0.3).",
-        ),
-        ((16384, 8193), " With at most ¼ of softmax's cost, the closest variant is Local · window 4 (error 0.2)."),
-        ((16385, 16385), " for the mean-of-values baseline."),
-    ],
-)
-def test_the_lowest_error_is_given_at_smaller_costs_too(spent, told):
-    found = [point(0.2, multiply_adds=spent[0]), point(0.3, word="local~window~8", multiply_adds=spent[1]), mean(0.5)]
-    assert words.against_cost(asked("local"), found).endswith(told)
 
 
 @pytest.mark.parametrize(
@@ -366,21 +393,21 @@ def test_the_front_is_of_what_is_held_against_softmax():
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({}, "window 4<br>error 0.5<br>64 tokens · 9 multiply-adds"),
-        ({"low": 0.4}, "window 4<br>error 0.5 (0.4 to 0.5)<br>64 tokens · 9 multiply-adds"),
-        ({"setting": None}, "error 0.5<br>64 tokens · 9 multiply-adds"),
-        ({"reference": "reformer", "setting": None}, "error 0.5 vs shared-QK softmax<br>64 tokens"),
-        ({"floor": 0.25, "floor_kind": "rank"}, "<br>floor 0.25: error of the best matrix of the same rank<br>"),
+        ({}, "window 4<br>error 50%<br>64 tokens · 9 multiply-adds"),
+        ({"low": 0.4}, "window 4<br>error 50% (40% to 50%)<br>64 tokens · 9 multiply-adds"),
+        ({"setting": None}, "error 50%<br>64 tokens · 9 multiply-adds"),
+        ({"reference": "reformer", "setting": None}, "error 50% vs shared-QK softmax<br>64 tokens"),
+        ({"floor": 0.25, "floor_kind": "rank"}, "<br>floor 25%: error of the best matrix of the same rank<br>"),
         (
             {"floor": 0.25, "floor_kind": "keys"},
-            "<br>floor 0.25: error of the best matrix with as many keys per row<br>",
+            "<br>floor 25%: error of the best matrix with as many keys per row<br>",
         ),
-        ({"floor": 0.0, "floor_kind": ""}, "error 0.5<br>64 tokens"),
+        ({"floor": 0.0, "floor_kind": ""}, "error 50%<br>64 tokens"),
         ({"multiply_adds": 12345}, "12,345 multiply-adds"),
     ],
 )
 def test_a_points_note_says_what_it_has(more, said):
-    told = sweep.in_words(point(0.5, **more))
+    told = sweep.in_words(asked(), point(0.5, **more))
     assert said in told
     assert ("floor" in told) == ("floor" in said)
 

@@ -35,7 +35,8 @@ def gathered(at):
 
 
 def sentence(at):
-    return next(m.value for m in at.markdown if m.value.startswith("On ")).split("  \n")[0]
+    """Return the summary from its sentence about a machine on."""
+    return "On " + next(m.value for m in at.markdown if "On " in m.value).partition("On ")[2]
 
 
 @pytest.mark.parametrize("mode", MODES)
