@@ -319,7 +319,7 @@ def _words(row: str) -> dict[str, object]:
         "under": _("< {end} (min {most})"),
         "play": _("Play"),
         "stop": _("Stop"),
-        "zoom_in": _("Zoom in (+)"),
+        "zoom_in": _("Zoom in"),
         "reset": _("Whole matrix (0)"),
         "download": _("Download as"),
         "pooled": _("Each pixel shows the largest of up to {count} cells. Zoom in to see each cell."),
