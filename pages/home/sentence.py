@@ -30,10 +30,7 @@ BUDGETS = {"local": HomeOptions.window, "nystrom": HomeOptions.landmarks}
 def show() -> None:
     """Draw the text field and the sentence, or a message if the sentence cannot be used."""
     typed = HomeOptions.sentence.draw(
-        label_visibility="collapsed",
-        icon=":material/edit:",
-        placeholder=_("Type a sentence"),
-        on_change=_take_sentence,
+        label_visibility="collapsed", icon=":material/edit:", placeholder=_("Type a sentence"), on_change=_take_sentence
     )
     try:
         text = beginning(typed, tokens=presets.SENTENCE_TOKENS, model=MODEL)
@@ -74,8 +71,8 @@ def caption(n: int) -> str:
         n: tokens of the sentence, with the special tokens.
     """
     return _(
-        "Weights of the model MiniLM-L6 (layer {layer}, head {head}). Cost in multiply-adds: softmax at the same length "
-        "is 100%. The sentence has {n} tokens, with [CLS] and [SEP].",
+        "Weights of the model MiniLM-L6 (layer {layer}, head {head}). Cost in multiply-adds: softmax at the same "
+        "length is 100%. The sentence has {n} tokens, with [CLS] and [SEP].",
         layer=presets.SENTENCE_LAYER,
         head=presets.SENTENCE_HEAD,
         n=n,

@@ -24,7 +24,7 @@ def choose() -> None:
     attention = InsideOptions.attention.value
     titles = {key: _(ac.variant(key).title) for key in discover()}
     st.session_state[MENU] = attention.key
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content", key="controls.inside"):
+    with st.container(horizontal=True, gap="xsmall", width="content", key="controls.inside"):
         st.selectbox(
             _("Variant"),
             list(titles),

@@ -248,13 +248,14 @@ def scope_note(n: int, hidden: str, *, rivals: bool, every_head: bool) -> str:
         every_head: whether the matrices are averages over all heads.
     """
     error = (
-        _("Output error: distance from the reference's output, divided by its size, over all {n} tokens and heads.", n=n)
+        _(
+            "Output error: distance from the reference's output, divided by its size, over all {n} tokens and heads.",
+            n=n,
+        )
         if every_head
         else _("Output error: distance from the reference's output, divided by its size, over all {n} tokens.", n=n)
     )
-    return paragraph(
-        error if rivals else "", _("The matrices leave out {tokens}.", tokens=hidden) if hidden else ""
-    )
+    return paragraph(error if rivals else "", _("The matrices leave out {tokens}.", tokens=hidden) if hidden else "")
 
 
 def attends_to(most: Sequence[Share], labels: Sequence[str]) -> str:

@@ -35,12 +35,12 @@ def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server)
     assert panels(page) == ["Landmarks"]
     assert query(page) == "variants=softmax"
 
-    open_step(page, "2 · Three factors")
+    open_step(page, "1 · Three factors")
     settle(page)
-    expect(page.locator(f"{BOARD} figure")).to_have_count(4)
-    assert panels(page) == ["Left L", "Middle M", "Right R", "Result A = L V R"]
+    expect(page.locator(f"{BOARD} figure")).to_have_count(5)
+    assert panels(page) == ["L", "× V", "× R", "= A", "≈ softmax"]
     assert query(page) == "variants=softmax&step=2"
-    marks = page.locator(f"{BOARD} figure .title").evaluate_all(
+    marks = page.locator(f"{BOARD} figure .title.marked").evaluate_all(
         "(titles) => titles.map((each) => getComputedStyle(each, '::before').backgroundColor)"
     )
     symbols = page.locator("[data-testid=stMain] .katex .mord[style*=color]")
@@ -95,13 +95,13 @@ def test_what_is_pointed_at_is_lit_wherever_it_stands(page, server):
     _landmark, token = board(page).first.get_attribute("data-cell").split(",")
     expect(page.locator("[data-token][data-lit]")).to_have_attribute("data-token", token)
 
-    open_step(page, "2 · Three factors")
-    expect(page.locator(f"{BOARD} figure")).to_have_count(4)
+    open_step(page, "1 · Three factors")
+    expect(page.locator(f"{BOARD} figure")).to_have_count(5)
     settle(page)
     point_at(page.locator(f"{BOARD} .plot").first, 0.6, 0.5)
-    expect(lit).to_have_count(3)
+    expect(lit).to_have_count(4)
     row, column = board(page).first.get_attribute("data-cell").split(",")
-    told = [f"row {column}, column {column}", f"row {column}", f"row {row}"]
+    told = [f"row {column}, column {column}", f"row {column}", f"row {row}", f"row {row}"]
     assert lit.evaluate_all("(found) => found.map((each) => each.dataset.lit)") == told
 
 

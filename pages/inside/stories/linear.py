@@ -183,11 +183,7 @@ def _sum_first(seen: Seen) -> Step:
         above = st.container()
         st.markdown("**" + _("Output of the query") + "**")
         query = InsideOptions.query.draw_with_options(
-            otherwise=seen.last_word,
-            key=f"{key}.query",
-            width=240,
-            label_visibility="collapsed",
-            **tokens(seen.labels),
+            otherwise=seen.last_word, key=f"{key}.query", width=240, label_visibility="collapsed", **tokens(seen.labels)
         )
         found = sum_for(seen.qkv, seen.attention, query, head=seen.head, causal=seen.causal)
         left, right = above.columns(2)

@@ -170,23 +170,11 @@ def _factors(seen: Seen) -> Step:
         pictures.board(
             f"{key}.factors",
             pictures.panel(
-                "L",
-                left,
-                seen.labels,
-                keys,
-                column=landmark,
-                caption=_("all queries on landmarks"),
-                mark=LEFT,
+                "L", left, seen.labels, keys, column=landmark, caption=_("all queries on landmarks"), mark=LEFT
             ),
             _among("× V", inverse, keys, queries, _("inverse among landmarks"), mark=MIDDLE),
             pictures.panel(
-                "× R",
-                right,
-                queries,
-                seen.labels,
-                row=landmark,
-                caption=_("landmarks on all keys"),
-                mark=RIGHT,
+                "× R", right, queries, seen.labels, row=landmark, caption=_("landmarks on all keys"), mark=RIGHT
             ),
             pictures.pairs(seen, "= A", seen.weights, _("the product of the three"), mark=RESULT),
             pictures.pairs(seen, _("≈ softmax"), seen.reference, _("the matrix to approximate")),
