@@ -108,15 +108,15 @@ def link_numbers(key: str, count: int) -> tuple[int, ...]:
 def _pick(titles: Sequence[str], numbers: Sequence[int]) -> int:
     """Draw the tabs of the steps, and return the index of the current step.
 
-    A link to a step that the story does not have opens the first step.
+    A link to a step that the story does not have opens the step with the number 1.
 
     Args:
         titles: the titles of the steps.
         numbers: their numbers in links.
     """
     if InsideOptions.step.value not in (OPENING, *numbers):
-        st.caption(":material/info: " + _("This link refers to a step that does not exist. The first step is shown."))
-        InsideOptions.step.set(numbers[0])
+        st.caption(":material/info: " + _("This link refers to a step that does not exist. Another step is shown."))
+        InsideOptions.step.set(1)
     if InsideOptions.step.value == OPENING:
         numbers = (OPENING, *numbers[1:])
     shown = InsideOptions.step.restrict_to(numbers)

@@ -3,7 +3,7 @@
 import re
 
 import numpy as np
-from browser import BOARD, arrays, board, point_at, query, saved, settle, visit, words
+from browser import BOARD, FORGET, arrays, board, point_at, query, saved, settle, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -59,6 +59,17 @@ def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server)
     assert query(page) == "variants=softmax&inside=landmark"
     expect(page.get_by_text("Each query attends to the landmarks of the keys")).to_be_visible()
     expect(page.get_by_role("radio", name="1 · Left factor")).to_be_checked()
+
+
+def test_the_factors_and_their_result_are_entirely_visible_on_a_projector(newly_opened, server):
+    page = newly_opened
+    page.add_init_script(FORGET)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    inside(page, server)
+    boxes = [page.locator(f"{BOARD} figure").nth(i).bounding_box() for i in range(5)]
+    assert len({box["y"] for box in boxes}) == 1
+    assert max(box["y"] + box["height"] for box in boxes) <= 720
+    expect(page.get_by_text("The matrix error of the product A is")).to_be_in_viewport()
 
 
 def test_a_knob_changes_what_is_shown_and_the_parts_come_along(page, server):
