@@ -71,8 +71,9 @@ def caption(n: int) -> str:
         n: tokens of the sentence, with the special tokens.
     """
     return _(
-        "Weights of the model MiniLM-L6 (layer {layer}, head {head}). Cost in multiply-adds: softmax at the same "
-        "length is 100%. The sentence has {n} tokens, with [CLS] and [SEP].",
+        "Weights of the model MiniLM-L6 (layer {layer}, head {head}). Output error: distance from softmax's output, "
+        "divided by its size. Cost in multiply-adds: softmax at the same length is 100%. The sentence has {n} tokens, "
+        "with [CLS] and [SEP].",
         layer=presets.SENTENCE_LAYER,
         head=presets.SENTENCE_HEAD,
         n=n,

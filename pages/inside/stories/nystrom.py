@@ -155,8 +155,8 @@ def _factors(seen: Seen) -> Step:
     left, middle, right, inverse = (seen.parts[name] for name in ("left", "middle", "right", "inverse"))
     n, m = left.shape
     text = _(
-        "The matrix error of the product A is **{error:.0%}**. Equal weights for all keys would give {zero:.0%}. The "
-        "three factors contain {own:,} numbers. The full matrix contains {full:,}.",
+        "The product A has an error of **{error:.0%}** compared with softmax. Equal weights for all visible keys would "
+        "give {zero:.0%}. The three factors contain {own:,} numbers. The full matrix contains {full:,}.",
         error=relative_error_of(seen.weights, seen.reference),
         zero=relative_error_of(uniform(seen.visible), seen.reference),
         own=left.size + middle.size + right.size,

@@ -67,6 +67,17 @@ def test_landmarks_for_half_of_the_tokens_save_nothing(m, saves):
     assert ("the factors together are no smaller than the full matrix." in spoken(at)) != saves
 
 
+def test_the_product_of_the_factors_is_compared_with_softmax():
+    told = nystrom.steps(seen(ac.get("nystrom", landmarks=6)))[0].findings
+    q, k, _ = head()
+    full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
+    off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
+    assert told == (
+        f"The product A has an error of **{off:.0%}** compared with softmax. Equal weights for all visible keys would "
+        f"give {zero:.0%}. The three factors contain 324 numbers. The full matrix contains 576."
+    )
+
+
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
 def test_landmarks_forget_what_varies_within_them(method):
     q, k, _ = head()
