@@ -62,7 +62,7 @@ def _run() -> None:
     here = st.navigation(sections, position="top")
     key = next(key for key, entry in entries.items() if entry == here)
     page = discover()[key]
-    mounting.mount(_(page.section))
+    mounting.mount(_(page.section), _(page.title))
     url.register_fields(opening_on(page.opening()))
     place = st.empty()
     if LessonOptions.present.value:
@@ -126,7 +126,7 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
                 st.caption(
                     f"[{subtitle or _('Choose the input')}](#input)"
                 )  # app/page_script/navigation/to_input.js follows the link.
-        with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center", width="content", gap="small"):
             if page.has_causal_switch:
                 SharedOptions.causal.draw(width="content")
             if page.header:

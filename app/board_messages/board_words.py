@@ -65,7 +65,7 @@ def board_words(
         "under": _("< {end} (min {most})"),
         "play": _("Play"),
         "stop": _("Stop"),
-        "zoom_in": _("Zoom in (+)"),
+        "zoom_in": _("Zoom in"),
         "reset": _("Whole matrix (0)"),
         "download": _("Download as"),
         "pooled": _("Each pixel shows the largest of up to {count} cells. Zoom in to see each cell."),

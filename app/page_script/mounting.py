@@ -19,15 +19,16 @@ from app.words.i18n import _
 _KEY = "page_script.mount"
 
 
-def mount(section: str) -> None:
+def mount(section: str, page: str) -> None:
     """Add the script to the page, as an element without height.
 
     Args:
         section: the current page's section of the menu, as on screen.
+        page: the current page's title, which the menu shows next to its section.
     """
     _component(json.dumps(glossary.translated_entries(), ensure_ascii=False))(
         key=_KEY,
-        data={"section": section, "input": _("Input"), "menu": _("Menu")},
+        data={"section": section, "page": page, "input": _("Input"), "menu": _("Menu")},
         on_form_change=_take_form,
         on_narrow_change=_take_narrow,
         on_returned_change=_draw_again,

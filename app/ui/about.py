@@ -66,5 +66,5 @@ def link_inside(attention: ac.Attention) -> None:
     """Draw a link to the step-by-step view of a variant on the same input, if the variant has one."""
     if attention.variant.anatomy:
         changes = {SharedOptions.causal.name: True} if opens_causal(attention.variant) else {}
-        fields = {"inside": [attention.word]}
+        fields = {"inside": [attention.word], "step": ["0"]}  # the first tab of its story
         navigation.link("inside", _("Take it apart"), icon=":material/biotech:", fields=fields, **changes)

@@ -69,7 +69,8 @@ def _query(key: str, fields: Mapping[str, Sequence[str]], changes: Mapping[str, 
 @cache
 def _openings(key: str) -> dict[str, list[str]]:
     """Return a page's own opening values as words of an address."""
-    return {name: kind.write(kind.opening) for name, kind in discover()[key].options.fields().items() if kind.opening}
+    fields = discover()[key].options.fields()
+    return {name: kind.write(kind.opening) for name, kind in fields.items() if kind.opening is not None}
 
 
 def go(key: str, query: Mapping[str, Sequence[str]]) -> None:

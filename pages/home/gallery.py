@@ -64,7 +64,8 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
     compare = {**query, "variants": list(dict.fromkeys((REFERENCE, variant.key)))}
     ways = [way("matrices", compare, f":material/arrow_forward: {_('Compare it with softmax')}")]
     if variant.anatomy:
-        apart = {**query, "inside": [ac.get(variant.key).word], **({"causal": ["1"]} if opens_causal(variant) else {})}
+        causal = {"causal": ["1"]} if opens_causal(variant) else {}
+        apart = {**query, "inside": [ac.get(variant.key).word], "step": ["0"], **causal}
         ways.append(way("inside", apart, f":material/biotech: {_('Take it apart')}"))
     parts = (
         '<div class="variant">',

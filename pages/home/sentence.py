@@ -29,7 +29,9 @@ BUDGETS = {"local": HomeOptions.window, "nystrom": HomeOptions.landmarks}
 
 def show() -> None:
     """Draw the text field and the sentence, or a message if the sentence cannot be used."""
-    typed = HomeOptions.sentence.draw(label_visibility="collapsed", on_change=_take_sentence)
+    typed = HomeOptions.sentence.draw(
+        label_visibility="collapsed", icon=":material/edit:", placeholder=_("Type a sentence"), on_change=_take_sentence
+    )
     try:
         text = beginning(typed, tokens=presets.SENTENCE_TOKENS, model=MODEL)
         source = TextSource(text, MODEL, presets.SENTENCE_LAYER)
@@ -49,8 +51,8 @@ def show() -> None:
         on_turn=partial(_take, found),
         way=_way(text),
         pinned=PINNED,
-        columns=[_("output error"), _("cost at {n} tokens", n=found.n), _("cost at {n} tokens", n=f"{LONG:,}")],
-        caption=caption(),
+        columns=[_("output error"), _("cost of this sentence"), _("cost at {n} tokens", n=f"{LONG:,}")],
+        caption=caption(found.n),
         notes=notes(found),
     )
 
@@ -62,13 +64,19 @@ def cut(text: str) -> str:
     )
 
 
-def caption() -> str:
-    """Return what the costs are, and why the sentence is short."""
+def caption(n: int) -> str:
+    """Return the source of the weights, and what the costs are.
+
+    Args:
+        n: tokens of the sentence, with the special tokens.
+    """
     return _(
-        "Cost is the number of multiply-adds at the setting shown, with softmax at the same length as 100%. The "
-        "sentence has at most {most} tokens, so that every word fits on the screen. The last column shows what each "
-        "variant costs in a long text.",
-        most=presets.SENTENCE_TOKENS,
+        "Weights of the model MiniLM-L6 (layer {layer}, head {head}). Output error: distance from softmax's output, "
+        "divided by its size. Cost in multiply-adds: softmax at the same length is 100%. The sentence has {n} tokens, "
+        "with [CLS] and [SEP].",
+        layer=presets.SENTENCE_LAYER,
+        head=presets.SENTENCE_HEAD,
+        n=n,
     )
 
 
@@ -76,10 +84,9 @@ def notes(found: Budgets) -> list[str]:
     """Return sentences that explain the numbers."""
     return [
         _(
-            "The weights are those of layer {layer}, head {head} of MiniLM, without the special tokens [CLS] and "
-            "[SEP]. Negative weights are orange.",
-            layer=presets.SENTENCE_LAYER,
-            head=presets.SENTENCE_HEAD,
+            "The sentence has at most {most} tokens, so that every word fits on the screen. The special tokens [CLS] "
+            "and [SEP] are not drawn. Negative weights are orange.",
+            most=presets.SENTENCE_TOKENS,
         ),
         _(
             "The output error is the distance between the output of a variant and the output of softmax, divided by "
@@ -102,7 +109,7 @@ def row(steps: Steps) -> Row:
         key=variant.key,
         title=_(variant.title),
         knob="" if budget is None else readable(budget.name),
-        note=_("all pairs") if variant.key == REFERENCE else _("no budget to adjust"),
+        note=_("all pairs") if variant.key == REFERENCE else _("no setting to adjust"),
         settings=[_set(each) for each in steps.attentions],
         words=[each.word for each in steps.attentions],
         weights=steps.weights,

@@ -1,5 +1,7 @@
 """Options of the Inside page: the variant, the current step, and the choices within single steps."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from app.state import link_fields
@@ -13,6 +15,9 @@ from pages.inside.stories import discover
 FIRST = "nystrom"
 """Key of the variant on a first visit."""
 MOST_STEPS = 9
+OPENING = 0
+"""Value of ``step`` that represents the first tab of any variant. A link without a step opens the step with the number
+1, which some stories show in a later tab."""
 
 
 class InsideOptions(HashOptions):
@@ -22,13 +27,17 @@ class InsideOptions(HashOptions):
     """
 
     attention = link_only_option(lambda: variant_field(lambda variant: variant.key in discover(), FIRST), link="inside")
-    step = link_only_option(lambda: link_fields.whole(1, 1, MOST_STEPS), N_("Step"), widget=st.segmented_control)
+    step = link_only_option(
+        lambda: replace(link_fields.whole(1, OPENING, MOST_STEPS), opening=OPENING),
+        N_("Step"),
+        widget=st.segmented_control,
+    )
     query = place(lambda: current().matrix_tokens, N_("Query"))
     # Upper bound: a feature map has at most two features for each entry of a key.
     feature = place(lambda: 2 * current().head_size, N_("Feature"))
-    feature_error = choice({"kernel": N_("similarities"), "matrix": N_("matrix")}, N_("Error of"))
+    feature_error = choice({"kernel": N_("Similarities"), "matrix": N_("Matrix")}, N_("Error of"))
     logits = choice(
-        {1.0: N_("original"), 0.25: N_("÷ 4"), 0.05: N_("÷ 20")},
+        {1.0: N_("Original"), 0.25: N_("÷ 4"), 0.05: N_("÷ 20")},
         N_("Logits"),
         help=N_("Performer's error bound assumes small logits. Divide the logits to see how much this matters."),
     )

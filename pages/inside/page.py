@@ -2,20 +2,22 @@
 
 from dataclasses import replace
 
+import streamlit as st
+
 import attention_core as ac
 from app.page import Page
 from app.state.session import SharedOptions
 from app.ui import input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
-from app.words.i18n import N_
+from app.words.i18n import N_, _
 from pages.inside import steps, variant
 from pages.inside.options import InsideOptions
 
 
 def top() -> ChosenInput:
-    """Draw the choice of variant and return the chosen input."""
-    variant.choose()
+    """Draw the summary of the variant and return the chosen input."""
+    st.markdown(_(InsideOptions.attention.value.variant.summary))
     return input_panel.chosen()
 
 
@@ -41,6 +43,7 @@ PAGE = Page(
     question=N_("How does it work?"),
     heading=variant.question,
     options=InsideOptions,
+    header=variant.choose,
     scope=scope,
     top=top,
     views={"steps": steps.show},

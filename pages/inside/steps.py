@@ -12,7 +12,7 @@ from app.words.i18n import _, paragraph
 from app.words.labels import computing
 from attention_core.inputs.labels import number_repeats
 from pages.inside import take_away
-from pages.inside.options import InsideOptions
+from pages.inside.options import OPENING, InsideOptions
 from pages.inside.stories import discover
 from pages.inside.story import Later, Seen, Step
 
@@ -22,18 +22,21 @@ LINK_NUMBERS = {
     "funnel": (1, 2, 5),
     "gla": (1, 3, 4),
     "landmark": (1, 2, 4),
+    "linear": (4, 1, 2, 3, 5, 6),
+    "mla": (2, 1, 3, 4),
     "nsa": (1, 2, 4, 5, 3),
-    "nystrom": (1, 2, 3, 5),
+    "nystrom": (2, 1, 3, 5),
     "path": (1, 5, 2, 3, 4),
+    "performer": (3, 1, 2, 4, 5),
     "power_bert": (1, 5),
     "pyramid": (1, 2, 5),
-    "reformer": (1, 2, 3, 5, 7),
+    "reformer": (3, 1, 2, 5, 7),
     "relu2": (1, 2, 3, 4, 5, 6, 8),
     "scalar_decay": (1, 3, 4),
     "softmax_gdn": (1, 3, 4, 2),
 }
 """Numbers in links of the steps of stories that have changed. A step keeps its number, so that old links still open it.
-The first step has the number 1. Other variants number their steps in order."""
+A story begins with the step whose picture explains most. Other variants number their steps in order."""
 
 
 def show(chosen: ChosenInput) -> None:
@@ -98,22 +101,24 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
 
 
 def link_numbers(key: str, count: int) -> tuple[int, ...]:
-    """Return the numbers that links use for the ``count`` steps of a variant's story, in the order of the steps."""
+    """Return the numbers that links use for the ``count`` steps of a variant's story, or more, in their order."""
     return LINK_NUMBERS.get(key, tuple(range(1, count + 1)))
 
 
 def _pick(titles: Sequence[str], numbers: Sequence[int]) -> int:
     """Draw the tabs of the steps, and return the index of the current step.
 
-    A link to a step that the story does not have opens the first step.
+    A link to a step that the story does not have opens the step with the number 1.
 
     Args:
         titles: the titles of the steps.
         numbers: their numbers in links.
     """
-    if InsideOptions.step.value not in numbers:
-        st.caption(":material/info: " + _("This link refers to a step that does not exist. The first step is shown."))
+    if InsideOptions.step.value not in (OPENING, *numbers):
+        st.caption(":material/info: " + _("This link refers to a step that does not exist. Another step is shown."))
         InsideOptions.step.set(1)
+    if InsideOptions.step.value == OPENING:
+        numbers = (OPENING, *numbers[1:])
     shown = InsideOptions.step.restrict_to(numbers)
     names = {number: f"{i} · {title}" for i, (number, title) in enumerate(zip(numbers, titles, strict=True), 1)}
     InsideOptions.step.draw(
@@ -123,13 +128,11 @@ def _pick(titles: Sequence[str], numbers: Sequence[int]) -> int:
 
 
 def _draw(step: Step | Later, findings: str, key: str) -> None:
-    """Draw a step: its mechanism, the sizes of the arrays on hover, its formula, its figures and its findings."""
+    """Draw a step: its mechanism and findings, its figures, and its formula with the sizes of the arrays on hover."""
     sizes = "  \n".join(rf"${symbol} = [{', '.join(map(str, shape))}]$" for symbol, shape in step.shapes.items())
-    with st.container(gap=None):
-        st.markdown(step.mechanism, help=_("Sizes: {sizes}", sizes=f"  \n{sizes}"))
+    st.markdown(paragraph(step.mechanism, findings))
+    step.draw(key)
+    with st.container(key="inside.formula"):
         # The page clips a formula at its box, but a fraction can extend above the box. The invisible rule of 1.5 em
         # makes the box high enough.
-        st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}")
-    step.draw(key)
-    if findings:
-        st.markdown(findings)
+        st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}", help=_("Sizes: {sizes}", sizes=f"  \n{sizes}"))

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Collection, Sequence
+from itertools import groupby
 
 from app.figures.theme import SERIES
 from app.words.isolation import isolated
@@ -47,6 +48,11 @@ def painted(
     count = f' data-tokens="{len(words)}"' if known else ""
     style = "line-height:1.9;overflow-wrap:anywhere;margin:0"
     return f'<p{count} class="token-kinds" style="{style}" dir="auto">{" ".join(spans)}</p>'
+
+
+def alternating(owners: Sequence[int]) -> list[int]:
+    """Return colour numbers for `painted` that give every second run of tokens with the same owner a colour."""
+    return [-(i % 2) for i, (_owner, run) in enumerate(groupby(owners)) for _token in run]
 
 
 def strip(

@@ -12,6 +12,7 @@ from app.words.i18n import _
 from app.words.labels import readable
 from attention_core.variant import Value
 from pages.inside.options import InsideOptions
+from pages.inside.steps import link_numbers
 from pages.inside.stories import discover
 
 MENU = "inside.variant"
@@ -19,12 +20,11 @@ MENU = "inside.variant"
 
 
 def choose() -> None:
-    """Draw the menu of variants that have a story, the settings of the current variant, and its summary."""
+    """Draw the menu of variants that have a story, and the settings of the current variant."""
     attention = InsideOptions.attention.value
     titles = {key: _(ac.variant(key).title) for key in discover()}
     st.session_state[MENU] = attention.key
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="inside.variants"):
-        st.markdown(f"**{_('Variant')}**", width="content")
+    with st.container(horizontal=True, gap="xsmall", width="content", key="controls.inside"):
         st.selectbox(
             _("Variant"),
             list(titles),
@@ -32,12 +32,11 @@ def choose() -> None:
             format_func=lambda key: titles.get(key, key),
             on_change=_take_variant,
             label_visibility="collapsed",
-            width=260,
+            width=170,
         )
         if attention.variant.params.settings():
             draw = partial(knobs, attention, _turn, place="inside.knob")
             lazy_popover(_settings_label(attention), draw, key="inside.settings", icon=":material/tune:")
-        st.markdown(_(attention.variant.summary), width="content")
 
 
 def question() -> str:
@@ -60,7 +59,7 @@ def _take_variant() -> None:
     key = st.session_state[MENU]
     if key in discover():  # A message that the browser sent before the last run may name a variant not on the menu.
         InsideOptions.attention.set(ac.get(key))
-        InsideOptions.step.set(1)
+        InsideOptions.step.set(link_numbers(key, 1)[0])
         if opens_causal(ac.variant(key)):
             SharedOptions.causal.set(True)
 

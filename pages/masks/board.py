@@ -68,7 +68,7 @@ def show(followed: StackReach) -> None:
         )
     full = [label(a) for a in found.patterns if not has_pattern(a.variant)]
     if full:
-        st.caption(_("{names}: all pairs, not drawn.", names=escape_markdown(", ".join(full))))
+        st.caption(_("Not drawn, because all pairs are allowed: {names}.", names=escape_markdown(", ".join(full))))
 
 
 def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:

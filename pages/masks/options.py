@@ -53,8 +53,8 @@ class MasksOptions(HashOptions):
         widget=st.slider,
         layout={"label_visibility": "collapsed", "width": 200},
     )
-    front_way = choice({"heard": N_("tokens it reaches"), "hears": N_("tokens that reach it")}, N_("Direction"))
-    hash_order = choice({"sorted": N_("sorted"), "original": N_("original")}, N_("Order"))
+    front_way = choice({"heard": N_("Tokens it reaches"), "hears": N_("Tokens that reach it")}, N_("Direction"))
+    hash_order = choice({"sorted": N_("Sorted"), "original": N_("Original")}, N_("Order"))
 
 
 def take_token(event: BoardEvent) -> None:

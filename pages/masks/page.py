@@ -22,8 +22,9 @@ def top() -> StackReach:
     """Draw the variant picker, the editor of the stack, the patterns and the reach of the stack."""
     variant_picker.show()
     followed = reach.compute_reach(patterns.of(input_panel.chosen()))
-    st.markdown(reach.summary(followed))
+    st.markdown(patterns.seen(followed.found.drawn))
     stack.compose()
+    st.markdown(reach.summary(followed))
     board.show(followed)
     MasksOptions.below.draw()
     return followed

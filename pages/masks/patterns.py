@@ -9,7 +9,7 @@ from app.jobs.cached import View
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, _n, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
@@ -63,10 +63,17 @@ def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
     fields = {"name": label(sparsest), "share": pattern.pairs / pattern.possible}
     if pattern.possible == 1:
         return _("A single token attends only to itself. Use at least two tokens.")
-    never = ", ".join(label(a) for a, p in drawn.items() if p.diameter is None)
+    never = [label(a) for a, p in drawn.items() if p.diameter is None]
     return paragraph(
         _("**{name}** allows {share:.1%} of pairs.", **fields)
         if len(drawn) == 1
-        else _("Sparsest: **{name}**, {share:.1%} of pairs.", **fields),
-        _("Variants that never connect all pairs by themselves: **{names}**.", names=never) if never else "",
+        else _("**{name}** allows the fewest query–key pairs: {share:.1%}.", **fields),
+        _n(
+            "A stack of only **{names}** layers never connects all pairs.",
+            "Stacks of only one of these variants never connect all pairs: **{names}**.",
+            n=len(never),
+            names=", ".join(never),
+        )
+        if never
+        else "",
     )

@@ -22,7 +22,6 @@ from app.words.i18n import _, _n, escape_markdown, paragraph
 from app.words.labels import label, tokens
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
-from pages.masks import patterns
 from pages.masks.options import MasksOptions
 from pages.masks.patterns import Found
 
@@ -68,11 +67,13 @@ def compute_reach(found: Found) -> StackReach:
 
 
 def summary(followed: StackReach) -> str:
-    """Return which pattern is the sparsest, and how many pairs the stack connects."""
-    reached = ""
-    if followed.whole is not None:
-        reached = connected([_(a.title) for a in followed.stack], followed.whole, followed.depth)
-    return paragraph(patterns.seen(followed.found.drawn), reached)
+    """Return what a stack of layers does, and how many pairs the stack connects; empty for an empty stack."""
+    if followed.whole is None:
+        return ""
+    return paragraph(
+        _("Through several layers, information from a key can reach a query indirectly."),
+        connected([_(a.title) for a in followed.stack], followed.whole, followed.depth),
+    )
 
 
 def show(followed: StackReach) -> None:

@@ -26,10 +26,10 @@ def compose() -> None:
     """Draw the editor in one line: the layers of one round, the form that adds layers, and the number of layers."""
     options = MasksOptions.now()
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="stack.chips"):
-        st.markdown(f"**{_('Stack')}**", width="content")
+        st.markdown(f"**{_('Stack of layers')}**", width="content")
         for place, key in enumerate(options.stack):
             st.button(
-                label(with_chosen_settings(key)),
+                f"{place + 1} · {label(with_chosen_settings(key))}",
                 icon=":material/close:",
                 key=f"reach.layer.{place}",
                 on_click=partial(_drop, place),
@@ -38,7 +38,7 @@ def compose() -> None:
         lazy_popover(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
         repeated = _("The layers of the stack are repeated until there are this many layers.")
         with st.container(horizontal=True, vertical_alignment="center", width="content"):
-            st.markdown(_("Layers"), help=repeated, width="content")
+            st.markdown(_("Number of layers"), help=repeated, width="content")
             MasksOptions.stack_depth.draw()
 
 

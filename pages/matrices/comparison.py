@@ -19,7 +19,7 @@ from app.words.labels import label, readable
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.inputs.labels import number_repeats
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import caption, details, joined_tokens, without
+from pages.matrices.words import caption, details, joined_tokens, scope_note
 
 BOARD = "matrices.board"
 
@@ -122,7 +122,12 @@ def show(found: Found) -> None:
         diverging=difference,
         ceiling=found.most_of_reference,
         above_ceiling=_("above softmax's maximum (up to {most})"),
-        note=without(hidden),
+        note=scope_note(
+            n,
+            hidden,
+            rivals=any(attention.word != REFERENCE for attention in found.matrices),
+            every_head=found.view.head is None,
+        ),
         unit=found.unit,
     )
 

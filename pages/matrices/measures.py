@@ -37,6 +37,7 @@ MEASURES = {
         step=0.1,
         digits=2,
         tolerance=0.3,
+        in_table=True,
     ),
     "effective_rank": VariantMeasure(
         N_("effective rank of the matrix of {name}"),
@@ -54,6 +55,7 @@ MEASURES = {
         step=0.05,
         digits=2,
         tolerance=0.1,
+        in_table=True,
     ),
     "misplaced": VariantMeasure(
         N_(

@@ -32,11 +32,11 @@ class MatricesOptions(Options):
     """The options that a link to this page carries in addition to the input and the variants."""
 
     view = choice(
-        {"weights": N_("weights"), "difference": N_("difference")}, N_("Show"), layout={"label_visibility": "collapsed"}
+        {"weights": N_("Weights"), "difference": N_("Difference")}, N_("Show"), layout={"label_visibility": "collapsed"}
     )
-    scale: Control[Literal["shared", "panel"]] = choice({"shared": N_("shared"), "panel": N_("per panel")}, N_("Scale"))
+    scale: Control[Literal["shared", "panel"]] = choice({"shared": N_("Shared"), "panel": N_("Per panel")}, N_("Scale"))
     tone: Control[Literal["linear", "sqrt", "log"]] = choice(
-        {"linear": N_("linear"), "sqrt": N_("square root"), "log": N_("log")}, N_("Colour"), default="sqrt"
+        {"linear": N_("Linear"), "sqrt": N_("Square root"), "log": N_("Log")}, N_("Colour"), default="sqrt"
     )
     row: Control[int | None] = link_only_option(_row, N_("Pinned query"), link=PINNED)
     # The pinned query is shown as one strip of text per variant. Only this variant's strip shows the whole text.
@@ -60,12 +60,12 @@ class MatricesOptions(Options):
     )
     head_order = choice(
         {
-            "layer": N_("layer"),
-            "induction": N_("induction"),
-            "previous": N_("previous token"),
-            "sink": N_("first-token sink"),
-            "entropy": N_("lowest entropy"),
-            "distance": N_("most local"),
+            "layer": N_("Layer"),
+            "induction": N_("Induction"),
+            "previous": N_("Previous token"),
+            "sink": N_("First-token sink"),
+            "entropy": N_("Lowest entropy"),
+            "distance": N_("Most local"),
         },
         N_("Sort heads by"),
     )

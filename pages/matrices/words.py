@@ -173,7 +173,7 @@ def _shown(error: float) -> float:
 
 
 def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
-    """Return the two lines under a panel's title: its errors, and the entropy or what it is compared with.
+    """Return the lines under a panel's title: its output error, and what it is compared with if that is not clear.
 
     Args:
         attention: the variant.
@@ -183,19 +183,14 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
     numbers = found.passport
     if not math.isfinite(numbers.row_sum_max):
         return _("Some weights are not finite. Use smaller queries and keys.")
-    entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy)
     if attention.word == REFERENCE:
-        return f"{_('reference')}\n{entropy}"
-    errors = _(
-        "output error {output:.0%} · matrix error {matrix:.0%}",
-        output=found.output_error,
-        matrix=numbers.relative_error,
-    )
+        return _("reference")
+    error = _("output error {output:.0%}", output=found.output_error)
     if difference:
-        return f"{errors}\n{_('difference from {reference}', reference=reference_name(attention))}"
+        return f"{error}\n{_('difference from {reference}', reference=reference_name(attention))}"
     if attention.variant.reference is not None:
-        return f"{errors}\n{_('reference {reference}', reference=reference_name(attention))}"
-    return f"{errors}\n{entropy}"
+        return f"{error}\n{_('reference {reference}', reference=reference_name(attention))}"
+    return error
 
 
 def details(attention: Attention, found: Compared, *, hidden: str) -> str:
@@ -241,6 +236,26 @@ def without(hidden: str) -> str:
     if not hidden:
         return ""
     return _("All numbers are computed without {tokens}, except for the output error.", tokens=hidden)
+
+
+def scope_note(n: int, hidden: str, *, rivals: bool, every_head: bool) -> str:
+    """Return which tokens and heads the output error and the matrices on the board include.
+
+    Args:
+        n: tokens of the input.
+        hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
+        rivals: whether the board shows an output error, which softmax does not have.
+        every_head: whether the matrices are averages over all heads.
+    """
+    error = (
+        _(
+            "Output error: distance from the reference's output, divided by its size, over all {n} tokens and heads.",
+            n=n,
+        )
+        if every_head
+        else _("Output error: distance from the reference's output, divided by its size, over all {n} tokens.", n=n)
+    )
+    return paragraph(error if rivals else "", _("The matrices leave out {tokens}.", tokens=hidden) if hidden else "")
 
 
 def attends_to(most: Sequence[Share], labels: Sequence[str]) -> str:

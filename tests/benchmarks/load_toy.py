@@ -64,7 +64,7 @@ def broken():
 
 
 def forms():
-    mounting.mount("")
+    mounting.mount("", "")
     lazy_popover("More", lambda: st.toggle("In a form", key="inside"), key="toy.form")
     st.button("Local", key="variants.chip.local", on_click=lambda: state.update(chip=not state.get("chip")))
     if state.get("chip"):

@@ -69,4 +69,4 @@ if case == "heads":
         on_choose=lambda choice: state.update(chosen=choice),
     )
     st.text(f"chosen {state.chosen}")
-mounting.mount("")  # This runs after the boards, which then wait for it.
+mounting.mount("", "")  # This runs after the boards, which then wait for it.

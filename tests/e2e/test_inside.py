@@ -3,7 +3,7 @@
 import re
 
 import numpy as np
-from browser import BOARD, arrays, board, point_at, query, saved, settle, visit, words
+from browser import BOARD, FORGET, arrays, board, point_at, query, saved, settle, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -35,12 +35,12 @@ def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server)
     assert panels(page) == ["Landmarks"]
     assert query(page) == "variants=softmax"
 
-    open_step(page, "2 · Three factors")
+    open_step(page, "1 · Three factors")
     settle(page)
-    expect(page.locator(f"{BOARD} figure")).to_have_count(4)
-    assert panels(page) == ["Left L", "Middle M", "Right R", "Result A = L V R"]
+    expect(page.locator(f"{BOARD} figure")).to_have_count(5)
+    assert panels(page) == ["L", "× V", "× R", "= A", "≈ softmax"]
     assert query(page) == "variants=softmax&step=2"
-    marks = page.locator(f"{BOARD} figure .title").evaluate_all(
+    marks = page.locator(f"{BOARD} figure .title.marked").evaluate_all(
         "(titles) => titles.map((each) => getComputedStyle(each, '::before').backgroundColor)"
     )
     symbols = page.locator("[data-testid=stMain] .katex .mord[style*=color]")
@@ -59,6 +59,17 @@ def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server)
     assert query(page) == "variants=softmax&inside=landmark"
     expect(page.get_by_text("Each query attends to the landmarks of the keys")).to_be_visible()
     expect(page.get_by_role("radio", name="1 · Left factor")).to_be_checked()
+
+
+def test_the_factors_and_their_result_are_entirely_visible_on_a_projector(newly_opened, server):
+    page = newly_opened
+    page.add_init_script(FORGET)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    inside(page, server)
+    boxes = [page.locator(f"{BOARD} figure").nth(i).bounding_box() for i in range(5)]
+    assert len({box["y"] for box in boxes}) == 1
+    assert max(box["y"] + box["height"] for box in boxes) <= 720
+    expect(page.get_by_text("The product A has an error of")).to_be_in_viewport()
 
 
 def test_a_knob_changes_what_is_shown_and_the_parts_come_along(page, server):
@@ -95,13 +106,13 @@ def test_what_is_pointed_at_is_lit_wherever_it_stands(page, server):
     _landmark, token = board(page).first.get_attribute("data-cell").split(",")
     expect(page.locator("[data-token][data-lit]")).to_have_attribute("data-token", token)
 
-    open_step(page, "2 · Three factors")
-    expect(page.locator(f"{BOARD} figure")).to_have_count(4)
+    open_step(page, "1 · Three factors")
+    expect(page.locator(f"{BOARD} figure")).to_have_count(5)
     settle(page)
     point_at(page.locator(f"{BOARD} .plot").first, 0.6, 0.5)
-    expect(lit).to_have_count(3)
+    expect(lit).to_have_count(4)
     row, column = board(page).first.get_attribute("data-cell").split(",")
-    told = [f"row {column}, column {column}", f"row {column}", f"row {row}"]
+    told = [f"row {column}, column {column}", f"row {column}", f"row {row}", f"row {row}"]
     assert lit.evaluate_all("(found) => found.map((each) => each.dataset.lit)") == told
 
 

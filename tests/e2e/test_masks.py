@@ -169,7 +169,7 @@ def test_hashed_order_shows_its_chunks(page, server):
     expect(board(page, "masks.order")).to_have_count(1)
     plot = board(page, "masks.order").locator(".plot canvas").first
     before = drawn(plot)
-    switch(page, "original")
+    switch(page, "Original")
     assert drawn(plot) != before
     assert "hash_order=original" in query(page)
 

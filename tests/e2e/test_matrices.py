@@ -130,7 +130,7 @@ def test_picking_a_head_by_its_picture(page, server):
 def test_what_share_hands_out_is_the_address(page, server):
     matrices(page, server, SMALL)
     for view in ("difference", "weights"):
-        switch(page, view)
+        switch(page, view.capitalize())
         assert ("view=difference" in words(page)) == (view == "difference")
         page.get_by_role("button", name="Share").click()
         expect(page.get_by_test_id("stPopoverBody").get_by_test_id("stCode")).to_have_text(page.url)
@@ -278,7 +278,7 @@ def test_a_link_opens_the_same_state_in_another_browser(page, server, elsewhere)
     link = SMALL + "&variants=softmax&variants=local~window~3&causal=1&row=4&tone=log&view=difference"
     matrices(page, server, link)
     expect(chip(page, "Local · window 3")).to_be_visible()
-    switch(page, "weights")
+    switch(page, "Weights")
     matrices(elsewhere, server, "?" + query(page))
     expect(elsewhere.get_by_text("20 tokens").first).to_be_visible()
     expect(chip(elsewhere, "Local · window 3")).to_be_visible()

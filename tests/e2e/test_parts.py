@@ -11,11 +11,11 @@ from benchmarks.load.tab import Tab
 PANEL = 1
 """The first number in the path of every element in the left panel."""
 MOVES = [
-    ("matrices", "view", ["difference"], False),
+    ("matrices", "view", ["Difference"], False),
     ("masks", "masks_part", ["Numbers"], False),
     ("masks", "picture", ["SVG"], True),  # The panel's link to another page contains this option.
     # Runs of this page may be long, so a changed widget interrupts them.
-    ("inside", "step", ["2 · Three factors"], True),
+    ("inside", "step", ["1 · Three factors"], True),
 ]
 
 

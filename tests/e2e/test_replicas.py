@@ -69,7 +69,7 @@ def kinds(pair):
 def test_a_visitor_goes_on_where_he_was_when_his_replica_dies(pair, page):
     _, address, log = pair
     visit(page, f"{address}/matrices?input=synthetic&n=24&heads=1&variants=softmax&variants=local")
-    switch(page, "difference")
+    switch(page, "Difference")
     before = words(page)
     replicas, ended = kinds(pair)["replica"], log.read_text().count("was restarted")
     assert len(replicas) == 2
@@ -84,7 +84,7 @@ def test_a_visitor_goes_on_where_he_was_when_his_replica_dies(pair, page):
     expect(page.locator(BOARD)).to_be_visible()
     # The first change is lost: a new session starts from the address.
     for view in ("weights", "difference", "weights"):
-        switch(page, view)
+        switch(page, view.capitalize())
     expect(page).not_to_have_url(re.compile("view="))
     assert words(page) == before - {"view=difference"}
 

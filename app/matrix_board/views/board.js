@@ -15,7 +15,8 @@ import { cellText, Readout } from "./readout.js";
 import { Views } from "./zoom.js";
 
 const GAP = 20;
-const FOUR_SIDE = 196; // four panels stay in one line down to this size, as three and one cannot be compared
+const LINE_SIDE = 196; // four or five panels stay in one line down to this size, as three and one cannot be compared
+const HIGH = 0.45; // the part of the window's height that a panel may have, so that the text above it stays in view
 const LEAST_SIDE = 224; // below this a panel is too small to read, so fewer share a line
 const FRAME_TIME = 700; // milliseconds for each frame of an animation
 const PEEK = 36; // the visible part of the next panel on a narrow screen, where panels are swiped
@@ -82,7 +83,7 @@ export class Board {
       this.readout.tip,
       this.readout.live,
     );
-    this.root.style.visibility = "hidden"; // until the panels have their places
+    this.root.style.cssText = "visibility: hidden; height: 0"; // until the panels have their places
     host.append(this.root);
     this.hands = new Hands(this);
     this.ears = new AbortController();
@@ -182,7 +183,7 @@ export class Board {
     this.buttons.replaceChildren(
       ...[
         ["reset", "⤢", words.reset],
-        ["in", "+", words.zoom_in],
+        ["in", words.zoom_in, words.zoom_in],
         ...(settings.last_frame > 1 ? [["play", `▶\ufe0e ${words.play}`, words.play]] : []),
         ["png", "PNG", words.download],
         ["svg", "SVG", words.download],
@@ -249,14 +250,15 @@ export class Board {
     const count = this.panels.length;
     const room = this.root.clientWidth;
     const fitting = (/** @type {number} */ side) => Math.floor((room + GAP) / (side + GAP));
-    const most = Math.min(count, count > 8 ? 6 : 4);
-    this.columns = most === 4 && fitting(FOUR_SIDE) >= 4 ? 4 : clamp(fitting(LEAST_SIDE), 1, most);
-    this.side = Math.floor(Math.min(this.settings.panel_size, (room - GAP * (this.columns - 1)) / this.columns));
+    const most = Math.min(count, count > 8 ? 6 : count === 5 ? 5 : 4);
+    this.columns = most >= 4 && fitting(LINE_SIDE) >= most ? most : clamp(fitting(LEAST_SIDE), 1, most);
+    const high = Math.min(this.settings.panel_size, Math.max(innerHeight * HIGH, LEAST_SIDE));
+    this.side = Math.floor(Math.min(high, (room - GAP * (this.columns - 1)) / this.columns));
     const swiped = this.columns === 1 && count > 1;
     if (swiped) this.side = Math.min(this.settings.panel_size, room - PEEK);
     this.grid.classList.toggle("swiped", swiped);
     this.grid.style.gridTemplateColumns = `repeat(${swiped ? count : this.columns}, ${this.side}px)`;
-    this.root.style.visibility = "";
+    this.root.style.cssText = "";
   }
 
   paint() {

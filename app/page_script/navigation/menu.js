@@ -2,14 +2,14 @@
 
 import { APP_HEADER, EXPAND_SIDEBAR, MENU, MENU_SECTIONS } from "../selectors.js";
 
-/** @typedef {{ section: string, input: string, menu: string }} MenuWords */
+/** @typedef {{ section: string, page: string, input: string, menu: string }} MenuWords */
 
 /** @type {MenuWords} */
 let menuWords;
 
 /**
  * Mark and label with these words, also when Streamlit draws the menu again.
- * @param {MenuWords} words the current section, and the button's names next to the menu and in place of it
+ * @param {MenuWords} words the current section and page, and the button's names next to the menu and in place of it
  */
 export function markMenu(words) {
   const first = !menuWords;
@@ -20,8 +20,11 @@ export function markMenu(words) {
 }
 
 function nameMenu() {
-  for (const each of document.querySelectorAll(MENU_SECTIONS)) {
+  /** @type {NodeListOf<HTMLElement>} */
+  const sections = document.querySelectorAll(MENU_SECTIONS);
+  for (const each of sections) {
     each.setAttribute("aria-current", String(each.textContent === menuWords.section));
+    each.style.setProperty("--page", JSON.stringify(` · ${menuWords.page}`));
   }
   const name = document.querySelector(MENU) ? menuWords.input : menuWords.menu; // on a narrow screen the menu is in the panel
   const button = /** @type {HTMLElement | null} */ (document.querySelector(EXPAND_SIDEBAR));

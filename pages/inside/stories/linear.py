@@ -29,17 +29,17 @@ LENGTHS = tuple(2**i for i in range(3, 15))
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Build the steps: map, features, kernel, sum, normalization, comparison with the reference."""
+    """Build the steps: sum, map, features, kernel, normalization, comparison with the reference."""
     ending = _(
         "The median row has an effective number of keys of {own:.0f}. For softmax, it is {exact:.0f}.",
         own=np.median(perplexity(seen.weights)),
         exact=np.median(perplexity(seen.reference)),
     )
     return (
+        _sum_first(seen),
         _map(seen),
         _features(seen),
         _kernel(seen),
-        _sum_first(seen),
         _divided(seen),
         compare_with_reference(seen, ending),
     )
@@ -180,11 +180,13 @@ def _sum_first(seen: Seen) -> Step:
     cheaper = next(m for m in range(1, 64 * size) if adds(seen.attention, m) < adds(softmax, m))
 
     def draw(key: str) -> None:
+        above = st.container()
+        st.markdown("**" + _("Output of the query") + "**")
         query = InsideOptions.query.draw_with_options(
-            otherwise=seen.last_word, key=f"{key}.query", width=240, **tokens(seen.labels)
+            otherwise=seen.last_word, key=f"{key}.query", width=240, label_visibility="collapsed", **tokens(seen.labels)
         )
         found = sum_for(seen.qkv, seen.attention, query, head=seen.head, causal=seen.causal)
-        left, right = st.columns(2)
+        left, right = above.columns(2)
         with left:
             st.markdown("**" + _("State") + "**")
             which = _("sum over all {n} keys", n=n)
@@ -199,7 +201,7 @@ def _sum_first(seen: Seen) -> Step:
             pictures.lines(
                 [Curve(name, LENGTHS, [adds(of, m) for m in LENGTHS], colour=i) for i, (name, of) in enumerate(both)],
                 key=key,
-                height=420,
+                height=360,
                 x_title=_("tokens n"),
                 y_title=_("multiply-adds"),
                 log_x=True,
@@ -208,14 +210,13 @@ def _sum_first(seen: Seen) -> Step:
                 x_ticks=LENGTHS[::2],
                 alt=_("Lines: multiply-adds of both orders against the number of tokens"),
             )
-        st.markdown("**" + _("Output of the query") + "**")
         _draw_reading(found, key)
 
     return Step(
         title=_("Sum first"),
         mechanism=_(
-            "The products of key features and values are summed once. Each query reads this sum instead of "
-            "the individual keys."
+            "The products of key features and values are summed once, in one matrix, the state. Each query reads this "
+            "state instead of the individual keys."
         ),
         formula=r"\left(\varphi(Q)\,\varphi(K)^\top\right) V = \varphi(Q) "
         + symbol(0, r"\left(\varphi(K)^\top V\right)"),

@@ -13,12 +13,12 @@ from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step
 
 NEAR = 0.1
-"""Target error of the weights in the second step."""
+"""Target error of the weights in the first step."""
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Build the steps: singular values, error by rank, cache size, comparison with the reference."""
-    return _sizes(seen), _ranks(seen), _cache(seen), compare_with_reference(seen, _(seen.attention.variant.note))
+    """Build the steps: error by rank, singular values, cache size, comparison with the reference."""
+    return _ranks(seen), _sizes(seen), _cache(seen), compare_with_reference(seen, _(seen.attention.variant.note))
 
 
 def kept_share(sizes: np.ndarray, rank: int) -> float:

@@ -12,7 +12,7 @@ from app.figures.lines.curves import guide
 from app.jobs import dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph
-from attention_core.analysis.low_rank.factors import product
+from attention_core.analysis.low_rank.factors import product, relative_error_of, uniform
 from attention_core.analysis.masks import membership
 from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
@@ -21,7 +21,7 @@ from pages.inside import pictures
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step, later
-from pages.inside.tokens import painted
+from pages.inside.tokens import alternating, painted
 
 EQUAL = 1.02
 """Errors within this ratio count as equal."""
@@ -32,7 +32,7 @@ LEFT, MIDDLE, RIGHT, RESULT = range(4)
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Build the steps: landmarks, factors, inverse, comparison with the reference."""
+    """Build the steps: factors, landmarks, inverse, comparison with the reference."""
     rows = seen.weights.sum(-1)
     ending = _(
         "Negative entries account for {negative:.1%} of the total absolute weight. The row sums range "
@@ -41,7 +41,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
         low=rows.min(),
         high=rows.max(),
     )
-    return _landmarks(seen), _factors(seen), _inverse(seen), compare_with_reference(seen, ending)
+    return _factors(seen), _landmarks(seen), _inverse(seen), compare_with_reference(seen, ending)
 
 
 def _shares(seen: Seen) -> dict[str, np.ndarray]:
@@ -86,7 +86,7 @@ def _landmarks(seen: Seen) -> Step:
             title, owners, members = _("Landmarks") if means else titles[name], of.argmax(0).tolist(), _labels(seen, of)
             notes = [members[owner] for owner in owners]
             text, matrix = st.columns(2, gap="medium")
-            text.html(painted(seen.qkv.tokens, owners, notes=notes, tags=owners))
+            text.html(painted(seen.qkv.tokens, alternating(owners), notes=notes, tags=owners))
             with matrix:
                 shares = pictures.panel(title, of, members, seen.labels, row=_("landmark"), column=_("token"))
                 pictures.board(f"{key}.shares.{name}", shares, unit=_("share of the token"), tone="linear")
@@ -152,14 +152,15 @@ def _landmark_findings(seen: Seen, found: dict[str, np.ndarray], *, means: bool)
 
 
 def _factors(seen: Seen) -> Step:
-    left, middle, right = (seen.parts[name] for name in ("left", "middle", "right"))
+    left, middle, right, inverse = (seen.parts[name] for name in ("left", "middle", "right", "inverse"))
     n, m = left.shape
     text = _(
-        "The three factors contain {own:,} weights. The full matrix contains {full:,}. On average, a query "
-        "landmark gives {self:.0%} of its weight to the key landmark with the same number.",
+        "The product A has an error of **{error:.0%}** compared with softmax. Equal weights for all visible keys would "
+        "give {zero:.0%}. The three factors contain {own:,} numbers. The full matrix contains {full:,}.",
+        error=relative_error_of(seen.weights, seen.reference),
+        zero=relative_error_of(uniform(seen.visible), seen.reference),
         own=left.size + middle.size + right.size,
         full=n * n,
-        self=np.diagonal(middle).mean(),
     )
     if m < n <= 2 * m:
         text = paragraph(text, _("With this many landmarks, the factors together are no smaller than the full matrix."))
@@ -169,39 +170,28 @@ def _factors(seen: Seen) -> Step:
         pictures.board(
             f"{key}.factors",
             pictures.panel(
-                _("Left L"),
-                left,
-                seen.labels,
-                keys,
-                column=landmark,
-                caption=_("all queries, key landmarks"),
-                mark=LEFT,
+                "L", left, seen.labels, keys, column=landmark, caption=_("all queries on landmarks"), mark=LEFT
             ),
-            _among(_("Middle M"), middle, queries, keys, _("query landmarks, key landmarks"), mark=MIDDLE),
+            _among("× V", inverse, keys, queries, _("inverse among landmarks"), mark=MIDDLE),
             pictures.panel(
-                _("Right R"),
-                right,
-                queries,
-                seen.labels,
-                row=landmark,
-                caption=_("query landmarks, all keys"),
-                mark=RIGHT,
+                "× R", right, queries, seen.labels, row=landmark, caption=_("landmarks on all keys"), mark=RIGHT
             ),
-            pictures.pairs(seen, _("Result A = L V R"), seen.weights, _("V: the inverse of M"), mark=RESULT),
+            pictures.pairs(seen, "= A", seen.weights, _("the product of the three"), mark=RESULT),
+            pictures.pairs(seen, _("≈ softmax"), seen.reference, _("the matrix to approximate")),
             scale="panel",
         )
 
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "Softmax gives three factors. In each factor, the queries, the keys or both are landmarks. The "
-            "inverse V of the middle factor joins the two outer factors."
+            "Queries attend to landmarks (L), and landmarks attend to keys (R). The inverse V of the landmarks' "
+            "weights on each other joins L and R."
         ),
-        formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, V {symbol(RIGHT, 'R')},\quad "
+        formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'V')} {symbol(RIGHT, 'R')},\quad "
         rf"{symbol(LEFT, 'L')} = S\!\left(\tfrac{{Q \tilde K^\top}}{{\sqrt d}}\right),\quad "
-        rf"{symbol(MIDDLE, 'M')} = S\!\left(\tfrac{{\tilde Q \tilde K^\top}}{{\sqrt d}}\right),\quad "
+        rf"{symbol(MIDDLE, 'V')} \approx S\!\left(\tfrac{{\tilde Q \tilde K^\top}}{{\sqrt d}}\right)^{{-1}},\quad "
         rf"{symbol(RIGHT, 'R')} = S\!\left(\tfrac{{\tilde Q K^\top}}{{\sqrt d}}\right)",
-        shapes={"L": left.shape, "M": middle.shape, "R": right.shape},
+        shapes={"L": left.shape, "V": middle.shape, "R": right.shape},
         findings=text,
         draw=draw,
     )

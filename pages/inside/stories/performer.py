@@ -34,11 +34,11 @@ NEAR_ALL = 0.8
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Build the steps: directions, features, estimate, more features, comparison with the reference."""
+    """Build the steps: estimate, directions, features, more features, comparison with the reference."""
     return (
+        _estimate(seen),
         _directions(seen),
         _features(seen),
-        _estimate(seen),
         _more_features(seen),
         compare_with_reference(seen, _logits(seen)),
     )
@@ -169,7 +169,7 @@ def _estimate(seen: Seen) -> Step:
             key=key,
             x_title=_("true similarity, relative to the largest in its row"),
             y_title=_("estimated similarity, on the same scale"),
-            height=460,
+            height=360,
             alt=_("Points: the estimated similarity of each pair against the true one"),
         )
         if (estimate <= 0).any():
@@ -181,9 +181,15 @@ def _estimate(seen: Seen) -> Step:
 
     return Step(
         title=_("Estimate"),
-        mechanism=_("The dot product of the features estimates the exponential of softmax.")
+        mechanism=_(
+            "Each query and key is turned into random features. The dot product of the features estimates the "
+            "exponential of softmax."
+        )
         if kind != "relu"
-        else _("The dot product of the features estimates a kernel of ReLU units, not the exponential of softmax."),
+        else _(
+            "Each query and key is turned into random features. The dot product of the features estimates a kernel of "
+            "ReLU units, not the exponential of softmax."
+        ),
         formula=mean_formula(kind, norms),
         shapes={r"\varphi(Q)\,\varphi(K)^\top": seen.weights.shape},
         findings=paragraph(

@@ -19,7 +19,7 @@ from pages.inside.options import InsideOptions
 from pages.inside.pictures import symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step, later
-from pages.inside.tokens import painted
+from pages.inside.tokens import alternating, painted
 
 NAMED = 5
 """Tokens of a bucket that are named."""
@@ -28,12 +28,12 @@ WORST = 8
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
-    """Build the steps: hash, sort, cut, missed pairs, comparison with the reference."""
+    """Build the steps: chunks, hash, sort, missed pairs, comparison with the reference."""
     number = InsideOptions.hash_round.restrict_to(range(len(seen.parts["buckets"])))
     return (
+        _cut(seen, number),
         _hash(seen, number),
         _sort(seen, number),
-        _cut(seen, number),
         _missed(seen),
         compare_with_reference(
             seen,
@@ -60,10 +60,16 @@ def _hash(seen: Seen, number: int) -> Step:
     def draw(key: str) -> None:
         _pick_round(seen)
         notes = [_("token {i}: bucket {bucket}", i=i, bucket=bucket) for i, bucket in enumerate(buckets)]
-        st.html(painted(seen.qkv.tokens, _colours(seen, number), notes=notes, tags=buckets.tolist()))
-        st.caption(_("A small number marks a token's bucket where the bucket changes. Tokens per bucket:"))
+        largest = [0 if bucket == sizes.argmax() else -1 for bucket in range(len(sizes))]
+        st.html(painted(seen.qkv.tokens, [largest[b] for b in buckets], notes=notes, tags=buckets.tolist()))
+        st.caption(
+            _(
+                "A small number marks a token's bucket where the bucket changes. The largest bucket is coloured. "
+                "Tokens per bucket:"
+            )
+        )
         legend = [_("bucket {bucket}: {count}", bucket=bucket, count=sizes[bucket]) for bucket in filled]
-        st.html(painted(legend, range(len(filled)), notes=legend, places=()))
+        st.html(painted(legend, [largest[b] for b in filled], notes=legend, places=()))
 
     words = filled_sentence(number + 1, n, len(filled), [seen.labels[i] for i in fullest])
     return Step(
@@ -102,12 +108,6 @@ def some(tokens: Sequence[str]) -> str:
     return _("{names} and {more} more", names=names, more=more) if more > 0 else names
 
 
-def _colours(seen: Seen, number: int) -> list[int]:
-    """Return the colour index of each token's bucket; non-empty buckets take the colours in order."""
-    colours: list[int] = np.unique(seen.parts["buckets"][number], return_inverse=True)[1].tolist()
-    return colours
-
-
 def _borders(seen: Seen, number: int) -> list[int]:
     """Return the positions in the sorted order at which a chunk begins."""
     chunks = seen.parts["chunks"][number][seen.parts["order"][number]]
@@ -122,7 +122,6 @@ def _sort(seen: Seen, number: int) -> Step:
     farthest = np.abs(place - np.arange(n)).argmax()
     alike = np.diff(seen.parts["buckets"][number][order]) == 0
     apart = np.where(alike, np.diff(order), 0)
-    colours = _colours(seen, number)
 
     def draw(key: str) -> None:
         _pick_round(seen)
@@ -147,7 +146,7 @@ def _sort(seen: Seen, number: int) -> Step:
         st.html(
             painted(
                 [seen.labels[i] for i in order],
-                [colours[i] for i in order],
+                alternating([buckets[i] for i in order]),
                 notes=notes,
                 tags=[buckets[i] for i in order],
                 places=order.tolist(),
@@ -217,7 +216,6 @@ def _cut(seen: Seen, number: int) -> Step:
     possible = n * (n - 1) // (2 if seen.causal else 1)
 
     def draw(key: str) -> None:
-        _pick_round(seen)
         kinds = Kinds([found.parts])
         codes = hide_future(kinds.codes(found.parts), causal=seen.causal)
         sorted_labels = [seen.labels[i] for i in found.order]
@@ -241,12 +239,17 @@ def _cut(seen: Seen, number: int) -> Step:
             unit=_("Allowed by"),
             file_name="chunks",
         )
+        _pick_round(seen)
 
     return Step(
-        mechanism=_("A token attends to its own chunk and to the previous chunk.")
-        if not seen.causal
-        else _(
-            "A token attends to earlier tokens of its bucket if they are in the same chunk or in the previous chunk."
+        mechanism=paragraph(
+            _("A hash puts similar tokens into the same bucket. Tokens are sorted by bucket and cut into chunks."),
+            _("A token attends to its own chunk and to the previous chunk.")
+            if not seen.causal
+            else _(
+                "A token attends to earlier tokens of its bucket if they are in the same chunk or in the previous "
+                "chunk."
+            ),
         ),
         formula=r"P_i = \{\, j \ne i : c(i) - c(j) \in \{0, 1\} \,\}"
         + (r" \cap \{ j < i \} \cap \{ b(j) = b(i) \}" if seen.causal else ""),

@@ -20,7 +20,12 @@ from app.ui.lazy import OPENED
 from app.words.labels import family_line, family_title
 
 ROW = '<div class="variant">'
-OPENING = {"entropy": {"h_base": ["64"]}, "error": {"against": ["cost"]}, "causal": {"c_view": ["overview"]}}
+OPENING = {
+    "entropy": {"h_base": ["64"]},
+    "error": {"against": ["cost"]},
+    "causal": {"c_view": ["overview"]},
+    "inside": {"step": ["0"]},
+}
 """Options whose value on a first visit differs from their value in an address without them."""
 
 
@@ -88,7 +93,7 @@ def test_links_on_home_keep_the_input():
             page, query = way(link)
             assert query == carried | OPENING.get(page, {})
     for page, query, _ in ways(*rows(at)["BigBird"]):
-        own = {"variants": ["softmax", "bigbird"]} if page == "matrices" else {"inside": ["bigbird"]}
+        own = {"variants": ["softmax", "bigbird"]} if page == "matrices" else {"inside": ["bigbird"], "step": ["0"]}
         assert query == carried | own
 
 
@@ -109,7 +114,7 @@ def test_a_row_is_about_its_variant(home, key, causal):
     assert costs == f'<p class="costs">time {variant.complexity} · causal: {causal}</p>'
     compare, *apart = ways(further)
     assert compare == ("matrices", {"variants": list(dict.fromkeys(["softmax", key]))}, "Compare it with softmax")
-    expected = ("inside", {"inside": [key]}, "Take it apart")
+    expected = ("inside", {"inside": [key], "step": ["0"]}, "Take it apart")
     assert apart == [expected] * bool(variant.anatomy)
 
 

@@ -4,7 +4,7 @@ import io
 import re
 
 import pytest
-from driver import open_page, spoken
+from driver import open_page, spoken, visit
 
 import attention_core as ac
 from app.words.i18n import escape_markdown
@@ -31,7 +31,7 @@ def steps(at):
 
 def sizes(at):
     """Return the tooltip with the sizes of the arrays of the current step."""
-    [words] = [m.help for m in at.main.markdown if m.help.startswith("Sizes")]
+    [words] = [formula.help for formula in at.main.latex if formula.help.startswith("Sizes")]
     return words
 
 
@@ -50,7 +50,8 @@ def test_another_variant_begins_at_its_first_step():
     at = at.selectbox(key="inside.variant").set_value("linear").run()
     assert not at.exception
     assert at.session_state["inside"].key == "linear"
-    assert at.session_state["step"] == 1
+    assert at.session_state["step"] == link_numbers("linear", 1)[0]
+    assert steps(at)[0] == "1 · Sum first"
     assert at.query_params["inside"] == "linear"
 
 
@@ -83,9 +84,12 @@ FORMER = {
     "funnel": {1: "Pooled queries", 2: "Shared rows", 5: "Comparison"},
     "gla": {1: "Gates", 3: "Decayed products", 4: "Comparison"},
     "landmark": {1: "Left factor", 2: "Right factor", 4: "Comparison"},
+    "linear": {1: "Feature map", 2: "Features", 3: "Kernel", 4: "Sum first", 5: "Normaliser", 6: "Comparison"},
+    "mla": {1: "Singular values", 2: "Rank", 3: "Cache", 4: "Comparison"},
     "nsa": {1: "Block means", 2: "Compressed branch", 3: "Comparison"},
     "nystrom": {1: "Landmarks", 2: "Three factors", 3: "The inverse", 5: "Comparison"},
     "path": {1: "Directions", 2: "Corrections", 3: "Without projections", 4: "Comparison"},
+    "performer": {1: "Directions", 2: "Features", 3: "Estimate", 4: "Number of features", 5: "Comparison"},
     "power_bert": {1: "Attention received", 5: "Comparison"},
     "pyramid": {1: "Pools", 2: "Weights on pools", 5: "Comparison"},
     "reformer": {1: "Hash", 2: "Sort", 3: "Chunks", 5: "Missed pairs", 7: "Comparison"},
@@ -93,7 +97,7 @@ FORMER = {
     "scalar_decay": {1: "Gates", 3: "Decayed products", 4: "Comparison"},
     "softmax_gdn": {1: "Write strength", 2: "Comparison"},
 }
-"""The titles of steps by their number in links, for the stories that have lost or gained steps."""
+"""The titles of steps by their number in links, for the stories whose steps have changed."""
 GONE = [("emanet", 2), ("emanet", 4), ("reformer", 4), ("reformer", 6), ("nystrom", 4), ("relu2", 7), ("funnel", 8)]
 
 
@@ -108,17 +112,37 @@ def test_an_old_link_opens_the_step_that_it_opened(key):
 
 
 @pytest.mark.parametrize(("key", "number"), GONE)
-def test_a_link_to_a_step_that_is_gone_opens_the_first_with_a_notice(key, number):
+def test_a_link_to_a_step_that_is_gone_opens_another_with_a_notice(key, number):
     at = open_inside(inside=[key], step=[str(number)])
     assert (at.session_state["step"], list(at.warning)) == (1, [])
-    assert "This link refers to a step that does not exist. The first step is shown." in told(at)
+    assert "This link refers to a step that does not exist. Another step is shown." in told(at)
 
 
 @pytest.mark.parametrize("key", discover())
-def test_every_step_has_a_number_of_its_own_and_the_first_has_1(key):
-    count = len(steps(open_inside(inside=[key])))
-    numbers = link_numbers(key, count)
-    assert (numbers[0], len(set(numbers))) == (1, count)
+def test_every_step_has_a_number_of_its_own_and_one_has_1(key):
+    at = open_inside(inside=[key])
+    assert at.session_state["step"] == 1, "an address without a step opens the step that it always opened"
+    numbers = link_numbers(key, len(steps(at)))
+    assert 1 in numbers
+    assert len(set(numbers)) == len(steps(at))
+
+
+@pytest.mark.parametrize("key", ["nystrom", "linear", "deltanet"])
+def test_step_0_is_the_first_tab_and_a_click_elsewhere_leaves_it(key):
+    at = open_inside(inside=[key], step=["0"])
+    numbers = link_numbers(key, len(steps(at)))
+    first = at.main.latex[0].value
+    assert open_inside(inside=[key], step=[str(numbers[0])]).main.latex[0].value == first
+    at = at.segmented_control(key="step").set_value(numbers[1]).run()
+    assert (at.session_state["step"], at.main.latex[0].value == first) == (numbers[1], False)
+    at = at.segmented_control(key="step").set_value(numbers[0]).run()
+    assert (at.session_state["step"], at.main.latex[0].value == first) == (numbers[0], True)
+
+
+def test_an_empty_address_opens_the_factors_of_nystrom():
+    at = visit("inside")
+    assert at.segmented_control(key="step").options[0] == "1 · Three factors"
+    assert "L = [106, 32]" in sizes(at)
 
 
 @pytest.mark.parametrize(

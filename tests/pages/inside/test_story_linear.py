@@ -14,7 +14,7 @@ from pages.inside.stories.linear import kernel_sentence
 
 
 def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
-    at = open_step(ac.get("linear", feature_map="relu"), 1)
+    at = open_step(ac.get("linear", feature_map="relu"), 2)
     figure = charts(at)[-1]
     dashes = {
         t["name"]: t["line"]["dash"]
@@ -34,7 +34,7 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_kernel_is_drawn_beside_the_exponential(causal):
-    at = open_step(ac.get("linear"), 3, causal=causal)
+    at = open_step(ac.get("linear"), 4, causal=causal)
     q, k, _ = head()
     allowed = torch.ones(24, 24, dtype=torch.bool).tril() if causal else torch.ones(24, 24, dtype=torch.bool)
     own, full = (ac.get(key).weights(q, k, causal=causal)[allowed] for key in ("linear", "softmax"))
@@ -47,7 +47,7 @@ def test_the_kernel_is_drawn_beside_the_exponential(causal):
 
 @pytest.mark.parametrize("n", [3, 24])
 def test_the_cheaper_order_is_counted(n):
-    at = open_step(ac.get("linear"), 4, n=n)
+    at = open_step(ac.get("linear"), 1, n=n)
     own, exact, cheaper = said(at, r"takes ([\d,]+) multiply-adds and .* takes ([\d,]+)\. .* texts of (\d+)")
     # Softmax: 2 n² d. Linear: φ(k)ᵀv and φ(q) times it, n d² each, and the normalizer's sum and product, n d each.
     assert exact == 2 * n * n * 8
@@ -62,9 +62,9 @@ def test_a_query_reads_its_output_from_the_sum(feature_map, causal):
     attention = ac.get("linear", feature_map=feature_map)
     q, k, v = head()
     outputs = attention.attend(q, k, v, causal=causal)
-    at = open_step(attention, 4, causal=causal)
+    at = open_step(attention, 1, causal=causal)
     for query in (23, 5):
-        at.selectbox(key="inside.linear.4.query").set_value(query).run()
+        at.selectbox(key="inside.linear.1.query").set_value(query).run()
         assert curves(at)["φ(q)ᵀ S / φ(q)ᵀ z"][1] == pytest.approx(outputs[query].tolist(), rel=1e-4, abs=1e-6)
     if feature_map == "elu+1":
         sums = (torch.nn.functional.elu(k[: 6 if causal else None]) + 1).sum(0)
@@ -108,13 +108,13 @@ def test_one_vector_divides_every_row_or_the_next(causal):
 
 
 def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
-    plain, causal = (linear.steps(seen(ac.get("linear"), causal=way))[3].findings for way in (False, True))
+    plain, causal = (linear.steps(seen(ac.get("linear"), causal=way))[0].findings for way in (False, True))
     state = "With the causal mask, the sum is updated token by token, so it is a recurrent state."
     assert causal.endswith(f". {state}")
     assert state not in plain
     given = seen(ac.get("linear"))
     wide = replace(given.qkv, v=torch.ones(2, 24, 3))
-    told = linear.steps(replace(given, qkv=wide))[3].findings
+    told = linear.steps(replace(given, qkv=wide))[0].findings
     assert told.endswith("The counts assume that a value has 8 entries, like a key.")
     assert "The counts" not in plain
 
@@ -122,7 +122,7 @@ def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
 def test_features_that_are_zero_and_their_angle_are_counted():
     q, k, _ = head()
     q, k = q.relu(), k.relu()
-    told = linear.steps(seen(ac.get("linear", feature_map="relu")))[1].findings
+    told = linear.steps(seen(ac.get("linear", feature_map="relu")))[2].findings
     zero, cosine = figures(told, r"([\d.]+)% of the features are zero.* is ([\d.]+)\. It")
     assert zero == pytest.approx(100 * float((torch.cat([q, k]) == 0).double().mean()), abs=0.51)
     angles = torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).mT

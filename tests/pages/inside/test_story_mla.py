@@ -12,7 +12,7 @@ from pages.inside.stories.mla import cache_sentence, kept_share, rank_sentence
 def test_the_story_tells_the_singular_values_of_all_heads():
     qkv = source().load()
     keys, values = (np.concatenate(list(x.double().numpy()), -1) for x in (qkv.k, qkv.v))
-    at = open_step(ac.get("mla", rank=4))
+    at = open_step(ac.get("mla", rank=4), 2)
     rank, of_keys, of_values = said(
         at, r"The (\d+) largest singular values contain \*\*([\d.]+)%\*\* .* and ([\d.]+)% of .* of the values"
     )
@@ -26,10 +26,10 @@ def test_the_story_tells_the_singular_values_of_all_heads():
 
 def test_the_error_of_a_rank_is_this_heads_and_the_full_one_loses_nothing():
     steps = mla.steps(seen(ac.get("mla", rank=16)))
-    assert steps[1].findings.startswith("At the full rank of 16, nothing is lost.")
+    assert steps[0].findings.startswith("At the full rank of 16, nothing is lost.")
     given = seen(ac.get("mla", rank=3))
     off = np.linalg.norm(given.weights - given.reference) / np.linalg.norm(given.reference)
-    assert f"At rank 3 (full rank: 16), the error of this head is **{off:.1%}**." in mla.steps(given)[1].findings
+    assert f"At rank 3 (full rank: 16), the error of this head is **{off:.1%}**." in mla.steps(given)[0].findings
 
 
 def test_the_smallest_rank_measured_that_would_do_is_named():

@@ -16,7 +16,7 @@ from pages.inside.stories.performer import bias_sentence, estimate_sentence, fal
 
 @pytest.mark.parametrize("row_norms", ["chi", "fixed"])
 def test_orthogonal_and_independent_directions_are_compared(row_norms):
-    at = open_step(ac.get("performer", row_norms=row_norms), 1)
+    at = open_step(ac.get("performer", row_norms=row_norms), 2)
     straight, free = said(at, r"is ([\d.]+) for orthogonal directions and ([\d.]+) for independent directions")
     assert straight == 0
     # The mean |cosine| of two random directions in eight dimensions is Γ(4) / (√π Γ(4.5)).
@@ -32,12 +32,12 @@ def test_orthogonal_and_independent_directions_are_compared(row_norms):
 
 
 def test_a_single_feature_bears_the_whole_row():
-    [bearing, features] = said(open_step(ac.get("performer", features=1), 2), r"depends on ([\d.]+) of its (\d+) feat")
+    [bearing, features] = said(open_step(ac.get("performer", features=1), 3), r"depends on ([\d.]+) of its (\d+) feat")
     assert (bearing, features) == (1, 1)
 
 
 def test_the_estimate_is_drawn_against_the_truth():
-    at = open_step(ac.get("performer", features=32), 3)
+    at = open_step(ac.get("performer", features=32), 1)
     q, k, _ = head()
     kernel = (q @ k.mT / 8**0.5).exp()
     kernel = (kernel / kernel.amax(-1, keepdim=True)).flatten().sort().values
@@ -95,7 +95,7 @@ def test_estimates_that_are_far_too_small_are_explained(sharpness, rare):
     q, k, _ = head(sharpness=sharpness)
     sizes = ((q[:, None] + k[None]).square().sum(-1) / 8**0.5).flatten()
     assert (float(sizes.median()) > math.log(1024)) == rare
-    at = open_step(ac.get("performer", features=8), 3, sharpness=sharpness)
+    at = open_step(ac.get("performer", features=8), 1, sharpness=sharpness)
     assert "heavy-tailed" in spoken(at) or not rare
     at = open_step(ac.get("performer", features=8), 4, again=at, sharpness=sharpness)
     ends = curves(at)["positive, orthogonal"][1]

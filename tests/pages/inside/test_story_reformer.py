@@ -23,7 +23,7 @@ def hashed(**changes):
 
 def test_the_hash_and_its_order_follow_the_round_picked():
     parts, _ = hashed()
-    at = open_step(REFORMER, 1)
+    at = open_step(REFORMER, 2)
     for number in (0, 2):
         at.selectbox(key="hash_round").set_value(number).run()
         assert at.session_state["hash_round"] == number
@@ -33,7 +33,7 @@ def test_the_hash_and_its_order_follow_the_round_picked():
         )
         assert told == (number + 1, 24, len(set(buckets)), np.bincount(buckets).max())
     assert "2" in at.query_params["hash_round"]
-    at = open_step(REFORMER, 2, again=at)
+    at = open_step(REFORMER, 3, again=at)
     assert at.selectbox(key="hash_round").value == 2
     shown = re.findall(r'title="token (\d+): bucket (\d+)', drawn_words(at))
     order = parts["order"][2]
@@ -46,7 +46,7 @@ def test_the_hash_and_its_order_follow_the_round_picked():
 def test_rounds_and_what_they_miss_are_counted():
     parts, seen = hashed(sharpness=8.0)
     two = ~np.eye(24, dtype=bool)
-    at = open_step(REFORMER, 3, sharpness=8.0)
+    at = open_step(REFORMER, 1, sharpness=8.0)
     assert said(at, r"All rounds together allow ([\d.]+)%") == (round(100 * (seen & two).sum() / (24 * 23), 1),)
     at = open_step(REFORMER, 4, again=at, sharpness=8.0)
     outside = np.where(seen | ~two, 0, parts["all_pairs"])
@@ -59,7 +59,7 @@ def test_rounds_and_what_they_miss_are_counted():
 
 
 def test_a_single_round_has_no_picker():
-    at = open_step(ac.get("reformer", rounds=1), 1)
+    at = open_step(ac.get("reformer", rounds=1), 2)
     assert not [box for box in at.selectbox if box.key == "hash_round"]
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pages.inside.tokens import painted, strip
+from pages.inside.tokens import alternating, painted, strip
 
 
 def test_a_row_of_many_boxes_has_no_edges_that_would_push_it_off_a_narrow_screen():
@@ -30,6 +30,12 @@ def test_tokens_know_their_places_and_other_words_have_none():
     assert places() == (["0", "1", "2"], ["3"])
     assert places(places=[2, 0, 1]) == (["2", "0", "1"], ["3"])
     assert places(places=()) == ([], [])
+
+
+def test_every_second_run_of_tokens_with_one_owner_is_coloured():
+    assert alternating([4, 4, 1, 1, 1, 4]) == [0, 0, -1, -1, -1, 0]
+    text = painted(["a", "b"], alternating([3, 7]), notes=["", ""])
+    assert [("background" in token) for token in text.split("<span")[1:]] == [True, False]
 
 
 def test_words_in_pictures_are_never_markup():

@@ -178,16 +178,16 @@ def test_what_is_said_of_the_patterns_is_the_cores():
     at = open_masks(variants=variants, causal=True, head=0)
     assert atrous < local
     assert (
-        f"Sparsest: **{label(variants[2])}**, {atrous / 300:.1%} of pairs. "
-        f"Variants that never connect all pairs by themselves: **{label(variants[2])}**."
+        f"**{label(variants[2])}** allows the fewest query–key pairs: {atrous / 300:.1%}. "
+        f"A stack of only **{label(variants[2])}** layers never connects all pairs."
     ) in spoken(at)
     panels = board(at, "masks.board")[1]
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": (label(variants[1]), f"{local / 300:.1%} of pairs ({local:,})"),
         "atrous": (label(variants[2]), f"{atrous / 300:.1%} of pairs ({atrous:,})"),
     }
-    assert "Softmax: all pairs, not drawn." in spoken(at, "caption")
-    assert "not drawn" not in spoken(open_masks(variants=chosen("local")), "caption")
+    assert "Not drawn, because all pairs are allowed: Softmax." in spoken(at, "caption")
+    assert "Not drawn" not in spoken(open_masks(variants=chosen("local")), "caption")
 
 
 def test_heads_that_differ_are_told_apart_only_where_all_are_looked_at():

@@ -47,7 +47,9 @@ def test_heads_that_differ_are_told_apart_where_all_are_looked_at(every_head, an
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_sparsest_pattern_is_named(order):
     given = {"local": pattern(300.0, diameter=5), "atrous": pattern(200.0, diameter=3), "sparse": pattern(400.0)}
-    assert seen(drawn(**dict(list(given.items())[::order]))) == f"Sparsest: **{name('atrous')}**, 20.0% of pairs."
+    assert seen(drawn(**dict(list(given.items())[::order]))) == (
+        f"**{name('atrous')}** allows the fewest query–key pairs: 20.0%."
+    )
 
 
 def test_a_pattern_alone_is_not_called_the_sparsest():
@@ -56,10 +58,12 @@ def test_a_pattern_alone_is_not_called_the_sparsest():
 
 def test_patterns_that_never_connect_all_pairs_are_named():
     one = seen(drawn(local=pattern(1.0), sink=pattern(2.0), atrous=pattern(9.0, diameter=None)))
-    assert one.endswith(f"Variants that never connect all pairs by themselves: **{name('atrous')}**.")
+    assert one.endswith(f" A stack of only **{name('atrous')}** layers never connects all pairs.")
     both = seen(drawn(local=pattern(1.0, diameter=None), atrous=pattern(9.0, diameter=None)))
-    assert both.endswith(f"Variants that never connect all pairs by themselves: **{name('local')}, {name('atrous')}**.")
-    assert "Never" not in seen(drawn(local=pattern(1.0, diameter=1)))
+    assert both.endswith(
+        f" Stacks of only one of these variants never connect all pairs: **{name('local')}, {name('atrous')}**."
+    )
+    assert "never" not in seen(drawn(local=pattern(1.0, diameter=1)))
 
 
 def test_one_token_has_no_pattern_and_two_have():

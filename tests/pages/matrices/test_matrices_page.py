@@ -139,7 +139,7 @@ def test_hidden_special_tokens_are_not_counted_where_they_are_not_drawn():
         return next(c.value for c in at.caption if "12 heads" in c.value)
 
     note = settings(open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)))["words"]["note"]
-    assert note == "All numbers are computed without [CLS] and [SEP], except for the output error."
+    assert note == "The matrices leave out [CLS] and [SEP]."
     assert count(special=True) == "6 tokens · 12 heads × 32 dims"
     assert count(special=False) == ("4 tokens shown · 2 special tokens hidden, rows rescaled · 12 heads × 32 dims")
     assert count(special=False, page="masks") == "6 tokens · 12 heads × 32 dims"
@@ -211,7 +211,7 @@ def test_the_table_names_what_can_be_causal_its_time_and_hidden_tokens_only_wher
     table = at.dataframe[0].value.set_index("variant")
     assert table["causal"].tolist() == ["yes", "yes", "no"]
     assert table["time"].tolist() == [a.variant.complexity for a in (PLAIN, LOCAL, ac.get("linformer"))]
-    assert settings(at)["words"]["note"] == ""
+    assert settings(at)["words"]["note"].endswith("divided by its size, over all 12 tokens.")
     assert ac.variant("reformer").note not in spoken(at, "caption")
 
 
@@ -367,7 +367,7 @@ def test_all_heads_stand_with_their_scores_in_the_order_asked_for_and_one_is_cho
     assert read_number(score) == pytest.approx(scores[0], rel=0.05)
     assert f"**Layer {first[0]}, head {first[1]}** ranks first" in spoken(at)
     [entropy] = table.loc[(table["layer"] == 2) & (table["head"] == 3), "entropy (nats)"]
-    assert board(at, "matrices.board")[1]["softmax"][0]["caption"] == f"reference\nentropy {entropy:.2f} nats"
+    assert board(at, "matrices.board")[1]["softmax"][0]["details"].startswith(f"Entropy {entropy:.2f} nats")
     told = settings(visit("matrices", given), "heads.large")
     assert not told["in_order"]
     assert {note for _layer, _head, note, *_ in told["names"]} == {""}, "the grid's rows and columns say it"

@@ -25,6 +25,7 @@ from pages.matrices.words import (
     joined_tokens,
     leading,
     overall,
+    scope_note,
     without,
 )
 
@@ -140,22 +141,18 @@ def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
     assert "equally weighted keys" in in_one_sentence(ac.get("softmax"), found(ac.get("softmax")))
 
 
-ENTROPY = "entropy 1.50 nats"
-ERRORS = "output error 25% · matrix error 33%"
-
-
 @pytest.mark.parametrize(
     ("key", "difference", "words"),
     [
-        ("softmax", False, f"reference\n{ENTROPY}"),
-        ("softmax", True, f"reference\n{ENTROPY}"),
-        ("local", False, f"{ERRORS}\n{ENTROPY}"),
-        ("local", True, f"{ERRORS}\ndifference from softmax"),
-        ("reformer", False, f"{ERRORS}\nreference shared-QK softmax"),
-        ("reformer", True, f"{ERRORS}\ndifference from shared-QK softmax"),
+        ("softmax", False, "reference"),
+        ("softmax", True, "reference"),
+        ("local", False, "output error 25%"),
+        ("local", True, "output error 25%\ndifference from softmax"),
+        ("reformer", False, "output error 25%\nreference shared-QK softmax"),
+        ("reformer", True, "output error 25%\ndifference from shared-QK softmax"),
     ],
 )
-def test_a_panels_caption_has_its_errors_its_reference_and_its_entropy(key, difference, words):
+def test_a_panels_caption_has_its_output_error_and_its_reference(key, difference, words):
     assert caption(*measured(key, relative_error=1 / 3, entropy=1.5, **WHOLE), difference=difference) == words
 
 
@@ -168,6 +165,15 @@ def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_
     assert details(*numbers, hidden=joined_tokens([])) == plain
     assert without("") == ""
     assert (joined_tokens(["a"]), joined_tokens(["a", "b", "c"])) == ("a", "a, b and c")
+
+
+@pytest.mark.parametrize("hidden", ["", "[CLS] and [SEP]"])
+def test_the_note_names_the_tokens_and_heads_of_the_output_error_and_of_the_matrices(hidden):
+    rest = f"The matrices leave out {hidden}." if hidden else ""
+    error = "Output error: distance from the reference's output, divided by its size, over all 9 tokens"
+    assert scope_note(9, hidden, rivals=False, every_head=False) == rest
+    assert scope_note(9, hidden, rivals=True, every_head=False) == f"{error}. {rest}".strip()
+    assert scope_note(9, hidden, rivals=True, every_head=True) == f"{error} and heads. {rest}".strip()
 
 
 def test_the_details_of_softmax_have_no_error():
