@@ -112,8 +112,8 @@ def numbers(rows: Sequence[ShareRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linear attention sums all tokens without decay, so early tokens lose their weight to later ones faster "
-    "than in softmax. A decay changes which tokens have the most weight.",
+    statement="As a text grows, linear attention takes weight from early tokens faster than softmax does, and a "
+    "decay changes which tokens have the most weight.",
     source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
     experiment="This input is read from left to right. At growing lengths, the share of weight that the newest "
@@ -140,19 +140,38 @@ CLAIM = Claim(
     "softmax. At the end, the share is {early}% without decay and {softmax}% with softmax. If the decay is added, "
     "{kept}% of the quarter of the tokens with the most weight stay the same.",
     quantities=(
-        Quantity("fall", "power of 1/n with which the weight on the first 4 tokens falls, without decay"),
-        Quantity("softmax_fall", "power of 1/n with which the weight on the first 4 tokens falls, with softmax"),
+        Quantity(
+            "fall", "power of 1/n with which linear attention's weight on the first 4 of n tokens falls, without decay"
+        ),
+        Quantity("softmax_fall", "power of 1/n with which softmax's weight on the first 4 of n tokens falls"),
         Quantity(
             "kept",
-            "share of the quarter of the tokens with the most weight that stays the same if the decay is added",
+            "share of the quarter of the tokens with the most weight that stays the same if a decay is added to "
+            "linear attention",
             "%",
         ),
-        Quantity("early", "share of the newest quarter's weight on the first 4 tokens, without decay", "%"),
-        Quantity("softmax", "share of the newest quarter's weight on the first 4 tokens, with softmax", "%"),
-        Quantity("even", "share of the newest quarter's weight on the first 4 tokens, if all weights were equal", "%"),
-        Quantity("late", "share of the newest quarter's weight on the last 4 tokens, without decay", "%"),
-        Quantity("decayed_early", "share of the newest quarter's weight on the first 4 tokens, with decay", "%"),
-        Quantity("decayed_late", "share of the newest quarter's weight on the last 4 tokens, with decay", "%"),
+        Quantity(
+            "early", "share of weight that the newest quarter of the tokens gives to the first 4, without decay", "%"
+        ),
+        Quantity(
+            "softmax", "share of weight that the newest quarter of the tokens gives to the first 4, with softmax", "%"
+        ),
+        Quantity(
+            "even",
+            "share of weight that the newest quarter of the tokens gives to the first 4, with equal weights",
+            "%",
+        ),
+        Quantity(
+            "late", "share of weight that the newest quarter of the tokens gives to the last 4, without decay", "%"
+        ),
+        Quantity(
+            "decayed_early",
+            "share of weight that the newest quarter of the tokens gives to the first 4, with decay",
+            "%",
+        ),
+        Quantity(
+            "decayed_late", "share of weight that the newest quarter of the tokens gives to the last 4, with decay", "%"
+        ),
     ),
     figure=Figure(
         x="n", y="share", by="of", x_title="number of tokens read", y_title="share of the weight (%)", log="xy"

@@ -146,8 +146,8 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Attention over pools of tokens passes information from future tokens to earlier outputs, and a causal "
-    "mask applied afterwards does not prevent it.",
+    statement="If an attention variant combines tokens into pools, future tokens change earlier outputs, and a "
+    "causal mask applied afterwards does not prevent it.",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
     experiment="A pool combines several tokens, for example into their mean. A variant leaks if a change of a token "
@@ -214,10 +214,15 @@ CLAIM = Claim(
         Quantity("most", "number of queries without any key under the mask on unfinished pools, largest over variants"),
         Quantity("n", "number of queries"),
         Quantity("moved", "number of variants without pools that leak with the mask on future weights"),
-        Quantity("others", "number of variants without pools"),
+        Quantity("others", "number of tested variants without pools"),
     ),
     figure=Figure(
-        x="variant", y="back", by="mask", x_title="variant", y_title="farthest leak (tokens back)", kind="bars"
+        x="variant",
+        y="back",
+        by="mask",
+        x_title="variant",
+        y_title="farthest earlier output that changes (tokens back)",
+        kind="bars",
     ),
     needs=4,
     theorem="A pool depends on all of its tokens. If only the weights are masked, the pool still contains later "

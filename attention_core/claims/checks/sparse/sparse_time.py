@@ -105,7 +105,7 @@ def numbers(rows: Sequence[TimeRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Local and sparse attention compute less than full attention but are slower. Only atrous attention is "
+    statement="Local and sparse attention compute less than full attention but take longer, only atrous attention is "
     "faster, and masking the full matrix saves no time.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
