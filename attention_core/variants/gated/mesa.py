@@ -228,9 +228,10 @@ VARIANT = Variant(
     further=(
         Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
     ),
-    note="Queries and keys are scaled to length 1. DeltaNet takes only one step towards the state that Mesa computes. "
-    "In trained models, the gates, the write strengths and one ridge penalty λ per component are learned. There, the "
-    "linear system of each query is solved approximately, by a few conjugate-gradient steps. Here, λ is one number, "
-    "the gate follows a fixed rule, and each system is solved exactly. With decay, the time grows as n d³, for n "
-    "tokens and head size d. Without a causal mask, every query reads the final state.",
+    note="Queries and keys are scaled to length 1. DeltaNet takes only one step towards the state that Mesa "
+    "computes. In trained models, one ridge penalty λ per component, the weight of each token's error and its decay "
+    "(gate) are learned. There, the linear system of each query is solved approximately, by a few conjugate-gradient "
+    "steps. Here, λ is one number, the gate follows a fixed rule, and each system is solved exactly. With decay, the "
+    "time grows as n d³, for n tokens and head size d. Without a causal mask, every query reads the state after the "
+    "last token.",
 )

@@ -127,8 +127,8 @@ VARIANT = Variant(
     params=FlashMixedParams,
     rows_sum_to_one=False,
     signed=True,
-    note="Rows are not normalised. In the formula, c is the number of tokens per chunk, and n_i is the number of "
-    "tokens that query i can attend to. With a causal mask, the linear part covers only the chunks before the query's "
-    "own chunk.",
+    note="The weights of a row are not divided by their sum. In the formula, c is the number of tokens per chunk (a "
+    "segment of the text), and n_i is the number of tokens that query i can attend to. With a causal mask, the "
+    "linear part covers only the chunks before the query's own chunk.",
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
 )
