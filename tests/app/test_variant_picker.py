@@ -10,7 +10,7 @@ from attention_core.limits import current
 
 
 def test_what_is_left_out_says_why_and_until_when():
-    assert left_out("A *b* cannot.") == r":material/block: A \*b\* cannot. It is left out while causal is on."
+    assert left_out("A *b* cannot.") == r":material/block: A \*b\* cannot. This variant is left out while the causal mask is on."
 
 
 def said(**state):

@@ -60,10 +60,10 @@ VARIANT = fast_weights.variant(
     "value that the state returns for its key towards its own value. In Kimi Linear, β and the gates α, the decay "
     "factors of the state, are learned, and queries and keys first pass through a short convolution. Here, there is "
     "no convolution. The gates follow a fixed rule, by default α = σ(k)^(1/root), where σ is the sigmoid and root is "
-    'a setting. With keys "unit", β is the setting strength. With keys "exact", q̂ and k̂ are the query q and '
-    "the key k divided by d^(1/4), where d is the head size. Then β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the "
-    "setting strength. Without a causal mask, all tokens change the state first, in order. Then every query reads "
-    "the final state.",
+    'a setting. With keys "unit", queries and keys have length 1, and β is the setting strength. With keys '
+    '"exact", they are divided by d^(1/4) for head size d, and a key k̂ has β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η '
+    "is the setting strength. This β keeps the state stable for keys of any length. Without a causal mask, all "
+    "tokens change the state first, in order. Then every query reads the final state.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
         SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),

@@ -208,8 +208,9 @@ VARIANT = Variant(
             title="Solved queries",
             symbol=r"\hat q",
             formula=r"\hat q_i = (H + \lambda I)^{-1} q_i,\qquad H = \sum_l \Gamma_l\, k_l k_l^\top",
-            mechanism="The state maps the keys so far to their values by least squares with a ridge penalty. This "
-            "is equivalent to solving a linear system for each query.",
+            mechanism="The state is the matrix that maps the keys so far to their values with the smallest sum of "
+            "squared errors, plus a penalty on its size. To apply this matrix to a query, it is enough to solve one "
+            "linear system for the query.",
             rows="query",
             columns="entry",
         ),
@@ -219,7 +220,7 @@ VARIANT = Variant(
             symbol="G",
             formula=r"G_{ij} = \Gamma_{ij}\, q_i^\top k_j",
             mechanism="In linear attention, the weight of a pair is the dot product of the key and the original "
-            "query, times the decay. Mesa replaces the query by the solution of the linear system.",
+            "query, times the decay. Mesa replaces the query by the solution of a linear system.",
         ),
     ),
     source=Paper(

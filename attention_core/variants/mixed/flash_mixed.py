@@ -31,8 +31,8 @@ class FlashMixedParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number of tokens per chunk. Attention is quadratic within a chunk and linear across chunks. Larger "
-        "chunks cost more.",
+        help="Number of tokens per chunk (a segment of the text). Within a chunk, all pairs of tokens are compared, "
+        "so larger chunks cost more.",
     )
 
 

@@ -51,21 +51,21 @@ class NsaParams(Params):
         low=0.0,
         high=1.0,
         step=0.05,
-        help="Gate of the branch that attends to block means: the constant factor of its output.",
+        help="Gate of the branch that attends to block means: the constant by which its output is multiplied.",
     )
     gate_selected: float = param(
         0.5,
         low=0.0,
         high=1.0,
         step=0.05,
-        help="Gate of the branch that attends to selected blocks: the constant factor of its output.",
+        help="Gate of the branch that attends to selected blocks: the constant by which its output is multiplied.",
     )
     gate_window: float = param(
         0.5,
         low=0.0,
         high=1.0,
         step=0.05,
-        help="Gate of the branch that attends to the window: the constant factor of its output.",
+        help="Gate of the branch that attends to the window: the constant by which its output is multiplied.",
     )
 
 

@@ -103,7 +103,8 @@ CLAIM = Claim(
     ),
     figure=Figure(x="strength", y="left", by="after", x_title="update strength β", y_title="growth factor", log="y"),
     needs=4,
-    theorem="An update multiplies the component of the state along its key by 1 − β and leaves all other components "
-    "unchanged. Up to β = 2, no component grows. Beyond 2, every update multiplies volumes by β − 1, which is more "
-    "than 1, so the state must grow in at least one direction.",
+    theorem="The state is the matrix of stored values. An update of strength β multiplies its component along the "
+    "token's key by 1 − β and leaves all other components unchanged. Up to β = 2, no component grows. Beyond 2, "
+    "every update multiplies volumes by β − 1, which is more than 1, so the state must grow in at least one "
+    "direction.",
 )

@@ -109,6 +109,7 @@ CLAIM = Claim(
         y_title="largest difference between matrix entries",
         log="x",
     ),
-    theorem="The delta rule with strength 1 multiplies its state by I − k kᵀ before it stores the value of key k. For "
-    "w = k, PaTH multiplies by the same factors. DeltaNet obtains their product by inverting the triangular system.",
+    theorem="The delta rule with strength 1 multiplies its matrix of stored values by I − k kᵀ before it stores the "
+    "value of key k. If each token's direction is its key, PaTH multiplies by the same factors. DeltaNet obtains "
+    "their product by inverting a triangular matrix.",
 )

@@ -75,8 +75,8 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="The error of Nyström attention is the relative difference of its matrix from softmax's matrix. Every token "
-    "is a landmark, and the inverse is exact. The claim holds if this error is at most {equal} in every head. It "
-    "holds partly if the error is at most {near} in every head.",
+    "is its own landmark, so no tokens are averaged, and the inverse is exact. The claim holds if this error is at "
+    "most {equal} in every head. It holds partly if the error is at most {near} in every head.",
     bounds={"equal": 1e-6, "near": 1e-2},
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
     finding="With all {tokens} tokens as landmarks, the exact inverse gives an error of {error} in the head with the "
@@ -88,7 +88,7 @@ CLAIM = Claim(
         Quantity("error", "error of Nyström attention with the exact inverse, largest over heads", digits=2),
         Quantity("condition", "largest condition number of the matrix to invert, over heads", digits=2),
         Quantity("iterated", "error of Nyström attention with the inverse from six iterations, median over heads"),
-        Quantity("tokens", "number of tokens, which are all landmarks", "tokens"),
+        Quantity("tokens", "number of tokens, each its own landmark", "tokens"),
         FUTURE,
     ),
     figure=Figure(

@@ -98,7 +98,7 @@ CLAIM = Claim(
     "{uniform} for uniform attention (equal weights).",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("wins", "share of heads where Nyström's error is smaller than Performer's", "%"),
+        Quantity("wins", "share of heads where Nyström attention has a smaller error than Performer", "%"),
         Quantity("nystrom", "error of Nyström attention, median over heads"),
         Quantity("performer", "error of Performer, median over heads"),
         Quantity("uniform", "error of uniform attention (equal weights), median over heads"),

@@ -157,11 +157,12 @@ CLAIM = Claim(
     "The mask on unfinished pools hides every pool from all positions before the pool's last token.",
     measure=measure,
     numbers=numbers,
-    rule="A variant leaks if a change of the last token changes an earlier output. The first mask sets weights on "
-    "future tokens to zero. The second mask hides every pool until the pool's last token. Three conditions: (1) Every "
-    "pooled variant leaks with the first mask. (2) Every pooled variant leaks with the second mask. (3) No variant "
-    "without pools leaks with the first mask. The claim holds if all three conditions are met. It holds partly if at "
-    "least {partly} pooled variants leak with the first mask.",
+    rule="A pooled variant combines groups of tokens into pools. A variant leaks if a change of the last token "
+    "changes an earlier output. The first mask sets weights on future tokens to zero. The second mask hides every "
+    "pool until the pool's last token. Three conditions: (1) Every pooled variant leaks with the first mask. (2) "
+    "Every pooled variant leaks with the second mask. (3) No variant without pools leaks with the first mask. The "
+    "claim holds if all three conditions are met. It holds partly if at least {partly} pooled variants leak with the "
+    "first mask.",
     bounds={"partly": 3},
     verdict=Rule(
         requires=Condition("leaking", ">=", "partly"),

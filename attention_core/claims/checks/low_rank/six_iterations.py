@@ -93,8 +93,8 @@ CLAIM = Claim(
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity("residual", "residual of the inverse after six iterations (0: exact inverse), median over heads"),
-        Quantity("error", "error of Nyström attention's matrix after six iterations, median over heads"),
-        Quantity("later", "error of Nyström attention's matrix after twelve iterations, median over heads"),
+        Quantity("error", "error of Nyström attention with six iterations of the inverse, median over heads"),
+        Quantity("later", "error of Nyström attention with twelve iterations of the inverse, median over heads"),
         Quantity("tokens", "length of this input", "tokens"),
         FUTURE,
     ),

@@ -23,7 +23,9 @@ CLAIM = correlation_claim(
     "tokens that SmolLM2 reads, repeated once.",
     quantities=(
         Quantity("rho", "rank correlation between a replacement's output error and the loss of copying"),
-        Quantity("tau", "Kendall's τ between a replacement's output error and the loss of copying"),
+        Quantity(
+            "tau", "Kendall's τ (another rank correlation) between a replacement's output error and the loss of copying"
+        ),
         Quantity("n", "number of replacements for softmax"),
     ),
     figure=Figure(

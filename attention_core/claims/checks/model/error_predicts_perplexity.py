@@ -20,7 +20,10 @@ CLAIM = correlation_claim(
     "measured on {tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity("rho", "rank correlation between a replacement's output error and the model's perplexity"),
-        Quantity("tau", "Kendall's τ between a replacement's output error and the model's perplexity"),
+        Quantity(
+            "tau",
+            "Kendall's τ (another rank correlation) between a replacement's output error and the model's perplexity",
+        ),
         Quantity("n", "number of replacements for softmax"),
     ),
     figure=Figure(

@@ -126,7 +126,9 @@ CLAIM = Claim(
         Quantity("window", "perplexity without sinks ÷ perplexity of rereading"),
         Quantity("whole", "perplexity with four sinks ÷ perplexity of the unchanged model"),
         Quantity("gain", "reduction in perplexity from using eight sinks instead of four", "%"),
-        Quantity("margin", "difference between this reduction and the limit in the rule", "percentage points"),
+        Quantity(
+            "margin", "difference between the reduction by eight sinks and the limit in the rule", "percentage points"
+        ),
         Quantity("lost", "share of the model's gain from copying that is lost with four sinks", "%"),
         TOKENS,
     ),

@@ -140,7 +140,7 @@ CLAIM = Claim(
             applies=lambda numbers: numbers["own"] < numbers["longest"],
         ),
         Case(
-            finding="This is the length of this input, because no longer input could be timed.",
+            finding="The longest timed length is the length of this input, because no longer input could be timed.",
             applies=lambda numbers: numbers["own"] == numbers["longest"],
         ),
         Case(
