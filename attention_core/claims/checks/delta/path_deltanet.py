@@ -68,9 +68,10 @@ CLAIM = Claim(
         "https://arxiv.org/abs/2505.16381",
     ),
     place=Place("matrices", variants=("softmax", "deltanet", "path~along~keys")),
-    experiment="PaTH's matrix before its softmax is computed token by token in float64, with unit-length queries and "
-    "keys. It is compared with DeltaNet's matrix, the delta rule's solution of a triangular system. Three choices of "
-    "the directions w are measured: (1) the keys k, (2) turned keys, with halves swapped and one half negated, and (3) "
+    experiment="In PaTH attention, each token has a direction w, which it removes from all earlier keys. PaTH's "
+    "matrix before its softmax is computed token by token in float64, with unit-length queries and keys. It is "
+    "compared with DeltaNet's matrix, the delta rule's solution of a triangular system. Three choices of the "
+    "directions w are measured: (1) the keys k, (2) turned keys, with halves swapped and one half negated, and (3) "
     "one direction for all tokens.",
     measure=measure,
     numbers=numbers,

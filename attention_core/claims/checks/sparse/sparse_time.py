@@ -161,7 +161,7 @@ CLAIM = Claim(
         Quantity("own", "length of this input", "tokens"),
         Quantity("held", "time of full attention with an explicit score matrix ÷ time with the fused kernel"),
         Quantity("masked", "time of full attention with the masked score matrix ÷ time with the unmasked matrix"),
-        Quantity("matrix", "longest length timed with the explicit score matrix", "tokens"),
+        Quantity("matrix", "longest length at which full attention with an explicit score matrix was timed", "tokens"),
     ),
     figure=Figure(
         x="n", y="ratio", by="variant", x_title="tokens n", y_title="time ÷ fused full attention's time", log="xy"
