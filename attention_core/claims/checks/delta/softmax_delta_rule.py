@@ -92,9 +92,10 @@ CLAIM = Claim(
     "one is met.",
     bounds={"most": 75, "near": NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
-    finding="In the median head, the delta rule with steps of 1/t at token t has an error of {free}. The error is "
-    "{first} for the first-order series of softmax and {mean} for the mean of the values. The delta rule's error is "
-    "at most 0.5 in {near}% of the heads, and smaller than the other two errors in {closer}% of the heads.",
+    finding="In the median head, the delta rule with steps of 1/t at token t has an error of {free} relative to "
+    "softmax's matrix. The error is {first} for the first-order series of softmax and {mean} for the mean of the "
+    "values. The delta rule's error is at most 0.5 in {near}% of the heads, and smaller than the other two errors in "
+    "{closer}% of the heads.",
     notes=(
         Case(
             finding="The delta rule updates a matrix of stored values, which {unstable}% of the steps of 1/t make "

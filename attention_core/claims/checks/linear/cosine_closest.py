@@ -97,8 +97,8 @@ CLAIM = Claim(
     ),
     finding="The kernel 1 + cos has the smallest error of six kernels in {heads}% of the heads. If 1 + cos is "
     "compared with one other kernel at a time, 1 + cos has the smaller error in {duels}% of the comparisons. In the "
-    "median head, the error is {cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform "
-    "attention (equal weights).",
+    "median head, the error relative to softmax's matrix is {cosine} for 1 + cos, {best} for the best other kernel "
+    "and {uniform} for uniform attention (equal weights).",
     quantities=(
         Quantity(
             "heads",

@@ -52,9 +52,9 @@ CLAIM = Claim(
     bounds={"most": 75},
     verdict=parts(Condition("iterated_wins", ">=", "most"), Condition("exact_wins", ">=", "most")),
     finding="Without an inverse, Nyström attention with {landmarks} landmarks (averaged tokens) has an error of "
-    "{double} in the median head. With the inverse from six iterations, the error is {iterated}, and smaller than "
-    "without an inverse in {iterated_wins}% of the heads. With the exact inverse, the error is {exact}, and smaller "
-    "than without an inverse in {exact_wins}% of the heads.",
+    "{double} relative to softmax's matrix, in the median head. With the inverse from six iterations, the error is "
+    "{iterated}, and smaller than without an inverse in {iterated_wins}% of the heads. With the exact inverse, the "
+    "error is {exact}, and smaller than without an inverse in {exact_wins}% of the heads.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(

@@ -93,15 +93,17 @@ CLAIM = Claim(
         holds=all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),
         partly=Condition("floor", "<=", "small"),
     ),
-    finding="With {rank} averaged keys at {longest} tokens, Linformer has an error of {error}. Uniform attention "
-    "(equal weights) has an error of {uniform}, and the best matrix of the same rank has an error of {floor}. From "
-    "{shortest} tokens on, Linformer's error grows as n to the power {exponent}, where n is the number of tokens.",
+    finding="With {rank} averaged keys at {longest} tokens, Linformer has an error of {error} relative to softmax's "
+    "matrix. Uniform attention (equal weights) has an error of {uniform}, and the best matrix of the same rank has "
+    "an error of {floor}. From {shortest} tokens on, Linformer's error grows as n to the power {exponent}, where n "
+    "is the number of tokens.",
     cases=(
         Case(
-            finding="With {rank} averaged keys at {longest} tokens, Linformer has an error of {error}. This is no "
-            "clear gain over uniform attention (equal weights), which has an error of {uniform}. The best matrix of "
-            "the same rank has an error of {floor}. Linformer's large error cannot grow much more. Its growth from "
-            "{shortest} tokens on, n to the power {exponent} for n tokens, therefore means little.",
+            finding="With {rank} averaged keys at {longest} tokens, Linformer has an error of {error} relative to "
+            "softmax's matrix. This is no clear gain over uniform attention (equal weights), which has an error of "
+            "{uniform}. The best matrix of the same rank has an error of {floor}. Linformer's large error cannot "
+            "grow much more. Its growth from {shortest} tokens on, n to the power {exponent} for n tokens, therefore "
+            "means little.",
             applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
         ),
     ),

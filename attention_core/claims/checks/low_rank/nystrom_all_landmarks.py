@@ -79,10 +79,10 @@ CLAIM = Claim(
     "most {equal} in every head. It holds partly if the error is at most {near} in every head.",
     bounds={"equal": 1e-6, "near": 1e-2},
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
-    finding="With all {tokens} tokens as landmarks, the exact inverse gives an error of {error} in the head with the "
-    "largest error. The inverse from six iterations gives an error of {iterated} in the median head. The matrix to "
-    "invert has a condition number of up to {condition}, so its inverse can amplify rounding errors by up to this "
-    "factor.",
+    finding="With all {tokens} tokens as landmarks, the exact inverse gives an error of {error} relative to "
+    "softmax's matrix, in the head with the largest error. The inverse from six iterations gives an error of "
+    "{iterated} in the median head. The matrix to invert has a condition number of up to {condition}, so its inverse "
+    "can amplify rounding errors by up to this factor.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity("error", "error of Nyström attention with the exact inverse, largest over heads", digits=2),

@@ -94,8 +94,8 @@ CLAIM = Claim(
         holds=all_of(Condition("wins", ">=", "most"), Condition("nystrom", "<=", Measured("uniform", "useful"))),
     ),
     finding="Nyström attention has a smaller error than Performer in {wins}% of the heads. In the median head, the "
-    "error is {nystrom} for Nyström attention, {performer} for Performer with {features} random features, and "
-    "{uniform} for uniform attention (equal weights).",
+    "error relative to softmax's matrix is {nystrom} for Nyström attention, {performer} for Performer with "
+    "{features} random features, and {uniform} for uniform attention (equal weights).",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity("wins", "share of heads where Nyström attention has a smaller error than Performer", "%"),

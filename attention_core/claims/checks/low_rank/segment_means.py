@@ -59,8 +59,8 @@ CLAIM = Claim(
     ),
     finding="The landmarks of Nyström attention are means of neighbouring tokens (segment means) or k-means centres. "
     "In the median head, the error with segment means is {ratio}× the error with k-means centres, and in three "
-    "quarters of the heads at most {most}×. In the median head, the error is {segments} with segment means and "
-    "{clusters} with k-means centres. K-means needs {times}× as many multiply-adds.",
+    "quarters of the heads at most {most}×. In the median head, the error relative to softmax's matrix is {segments} "
+    "with segment means and {clusters} with k-means centres. K-means needs {times}× as many multiply-adds.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity("ratio", "Nyström error with segment means ÷ Nyström error with k-means centres, median over heads"),

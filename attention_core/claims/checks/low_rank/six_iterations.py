@@ -88,8 +88,8 @@ CLAIM = Claim(
         ),
     ),
     finding="After six iterations, the approximate inverse has a residual of {residual} in the median head, where 0 "
-    "means an exact inverse. Nyström attention's matrix has an error of {error} after six iterations and {later} "
-    "after twelve.",
+    "means an exact inverse. Nyström attention's matrix has an error of {error} relative to softmax's matrix after "
+    "six iterations, and {later} after twelve.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity("residual", "residual of the inverse after six iterations (0: exact inverse), median over heads"),

@@ -77,9 +77,9 @@ CLAIM = Claim(
     bounds={"closer": 75},
     verdict=parts(Condition("own", "<", Measured("exponential")), Condition("closer", ">=", "closer")),
     finding="Two second-order Taylor expansions are compared: (A) of the whole softmax function and (B) of only its "
-    "exponential. A has a smaller error than B in {closer}% of {heads} heads. In the median head, the error is {own}% "
-    "for A and {exponential}% for B. If the mean key is subtracted from all keys, the error of B in the median head "
-    "is {centred}%.",
+    "exponential. A has a smaller error than B in {closer}% of {heads} heads. In the median head, the error relative "
+    "to softmax's matrix is {own}% for A and {exponential}% for B. If the mean key is subtracted from all keys, the "
+    "error of B in the median head is {centred}%.",
     quantities=(
         Quantity("closer", "share of heads where the Taylor expansion of the whole softmax has the smaller error", "%"),
         Quantity("own", "error of the Taylor expansion of the whole softmax, median over heads", "%"),
