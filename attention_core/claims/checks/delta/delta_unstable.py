@@ -87,18 +87,18 @@ CLAIM = Claim(
     "{far} at the end.",
     quantities=(
         Quantity(
-            "beyond", "largest growth of the initial state at update strength β = 2.1, as a factor, smallest over heads"
+            "beyond", "growth factor of the matrix of stored values at update strength β = 2.1, smallest over heads"
         ),
         Quantity(
             "within",
-            "largest growth of the initial state for update strengths β up to 2, as a factor, largest over heads",
+            "growth factor of the matrix of stored values for update strengths β up to 2, largest over heads",
             bound=True,
         ),
-        Quantity("far", "largest growth of the initial state at update strength β = 3, as a factor, median over heads"),
+        Quantity("far", "growth factor of the matrix of stored values at update strength β = 3, median over heads"),
         Quantity(
             "half",
-            "largest growth of the initial state at update strength β = 3 after half of the text, as a "
-            "factor, median over heads",
+            "growth factor of the matrix of stored values at update strength β = 3 after half of the text, median "
+            "over heads",
         ),
     ),
     figure=Figure(x="strength", y="left", by="after", x_title="update strength β", y_title="growth factor", log="y"),

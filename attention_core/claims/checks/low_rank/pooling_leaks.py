@@ -200,19 +200,28 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("leaking", "number of pooled variants that leak with the mask on future weights"),
-        Quantity("left", "number of pooled variants that leak with the mask on unfinished pools"),
+        Quantity(
+            "leaking", "number of pooled variants with earlier outputs that change (a leak), with future weights masked"
+        ),
+        Quantity("left", "number of pooled variants that leak with every pool hidden until its last token"),
         Quantity("pooled", "number of pooled variants"),
-        Quantity("back", "largest distance that a leak reaches back with the mask on future weights", "tokens"),
+        Quantity(
+            "back", "largest distance to an earlier output that changes (a leak), with future weights masked", "tokens"
+        ),
         Quantity(
             "inverted",
-            "largest distance that a leak of Nyström attention reaches back with the mask on unfinished pools",
+            "largest distance that a leak of Nyström attention reaches back with every pool hidden until its last "
+            "token",
             "tokens",
         ),
         Quantity(
-            "fewest", "number of queries without any key under the mask on unfinished pools, smallest over variants"
+            "fewest",
+            "number of queries without any key if every pool is hidden until its last token, smallest over variants",
         ),
-        Quantity("most", "number of queries without any key under the mask on unfinished pools, largest over variants"),
+        Quantity(
+            "most",
+            "number of queries without any key if every pool is hidden until its last token, largest over variants",
+        ),
         Quantity("n", "number of queries"),
         Quantity("moved", "number of variants without pools that leak with the mask on future weights"),
         Quantity("others", "number of tested variants without pools"),

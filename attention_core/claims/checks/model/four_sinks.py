@@ -103,8 +103,9 @@ CLAIM = Claim(
         partly=any_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
     ),
     finding="On {tokens} tokens that SmolLM2 reads, a window without sinks has {window}× the perplexity of rereading "
-    "the last 36 tokens for every prediction. A window with four sinks has {four}× the perplexity of rereading, and "
-    "{whole}× that of the unchanged model. With four sinks, the model loses {lost}% of its gain from copying.",
+    "the last 36 tokens for every prediction. A window with four sinks (the first four tokens) has {four}× the "
+    "perplexity of rereading, and {whole}× that of the unchanged model. With four sinks, the model loses {lost}% of "
+    "its gain from copying.",
     notes=(
         Case(
             finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage "
