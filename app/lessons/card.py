@@ -5,7 +5,7 @@ The card is drawn before the page and its answer after the page, because the pag
 
 import html
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from app.lessons.answer_text import answer_lines, choices
 from app.lessons.lesson import Lesson, Step, query, write
 from app.lessons.options import LessonOptions, write_lesson
 from app.lessons.screen import Screen
-from app.lessons.shipped import PICTURES, shipped
+from app.lessons.shipped import PICTURE, shipped
 from app.measures import Measure
 from app.state import url
 from app.ui import navigation
@@ -45,7 +45,7 @@ def show(page: str) -> Callable[[], None]:
         return lambda: None
     place = min(LessonOptions.lesson_step.restrict_to(range(1, len(lesson.steps) + 1)), len(lesson.steps))
     step, said = lesson.steps[place - 1], _ if lesson.key else str
-    key = f"lesson.{zlib.crc32(write(lesson).encode())}.{place}"
+    key = _keys(lesson)[place - 1]
     with st.container(border=True, key="lesson", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             answered = key in st.session_state.get(ANSWERED, {})
@@ -112,7 +112,6 @@ def _head(lesson: Lesson, place: int, said: Callable[[str], str], *, pending: bo
     """
     count, present = len(lesson.steps), LessonOptions.present.value
     kinds = ["lesson-head", *(["present"] if present else []), *(["pending"] if pending else [])]
-    pips = "".join(f'<i class="{"done" if i <= place else ""}"></i>' for i in range(1, count + 1))
     ways = [
         _way(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
         _way(lesson, place + 1, _("Next") + " →", "after") if place < count else "",
@@ -121,7 +120,7 @@ def _head(lesson: Lesson, place: int, said: Callable[[str], str], *, pending: bo
     return (
         f'<div class="{" ".join(kinds)}"><b>{html.escape(said(lesson.title))}</b>'
         f"<span>{html.escape(_('Step {place} of {count}', place=place, count=count))}</span>"
-        f'<span class="pips" aria-hidden="true">{pips}</span>{" ".join(filter(None, ways))}</div>'
+        f"{_pips(i < place for i in range(count))}{' '.join(filter(None, ways))}</div>"
     )
 
 
@@ -245,18 +244,41 @@ def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> li
 
 
 def contents() -> str:
-    """Return the included lessons as links in HTML, each with pictures, its question and its length."""
-    dark = st.context.theme.type == "dark"
+    """Return the included lessons as links in HTML: a picture, the question, and the steps and how many are done.
+
+    A link opens the first step that has no answer yet. The first lesson with such a step is marked as the next one.
+    """
+    dark, answered, following = st.context.theme.type == "dark", st.session_state.get(ANSWERED, {}), False
     links = []
-    for key, each in shipped().items():
-        there = html.escape(address(each, 1, present=LessonOptions.present.value))
-        pictures = "".join(f'<img alt="" src="{matrix_picture(name, dark=dark)}">' for name in PICTURES.get(key, ()))
-        words = f"<b>{html.escape(_(each.title))}</b> {html.escape(_(each.question))}"
+    for number, (key, each) in enumerate(shipped().items(), 1):
+        done = [step in answered for step in _keys(each)]
+        place = 1 if all(done) else done.index(False) + 1
+        there = html.escape(address(each, place, present=LessonOptions.present.value))
+        words = f"<b>{number}. {html.escape(_(each.title))}</b> {html.escape(_(each.question))}"
+        kind, following = ("" if following or all(done) else " next"), following or not all(done)
         links.append(
-            f'<a class="way" target="_self" href="{there}"><span class="pictures">{pictures}</span>'
-            f"<span>{words} <small>{html.escape(length(each))}</small></span></a>"
+            f'<a class="way{kind}" target="_self" href="{there}">'
+            f'<img alt="" src="{matrix_picture(PICTURE.get(key, "softmax"), dark=dark)}">'
+            f"<span>{words} <small>{_pips(done)} {html.escape(progress(each, sum(done)))}</small></span></a>"
         )
     return f'<nav class="lessons" aria-label="{html.escape(_("Lessons"))}">{"".join(links)}</nav>'
+
+
+def _keys(lesson: Lesson) -> list[str]:
+    """Return the session's key of each step."""
+    name = zlib.crc32(write(lesson).encode())
+    return [f"lesson.{name}.{place}" for place in range(1, len(lesson.steps) + 1)]
+
+
+def _pips(done: Iterable[bool]) -> str:
+    """Return a dot for each step in HTML, filled if the step is done."""
+    dots = "".join(f'<i class="{"done" if each else ""}"></i>' for each in done)
+    return f'<span class="pips" aria-hidden="true">{dots}</span>'
+
+
+def progress(lesson: Lesson, done: int) -> str:
+    """Return how many steps of a lesson are done, or its length before the first answer."""
+    return _("{done} of {count} steps done", done=done, count=len(lesson.steps)) if done else length(lesson)
 
 
 def length(lesson: Lesson) -> str:

@@ -7,16 +7,16 @@ from app.lessons import lesson
 from app.lessons.lesson import Lesson
 
 FOLDER = Path(__file__).parent / "shipped"
-PICTURES = {
-    "flat": ("softmax", "linear"),
-    "window_and_sink": ("local", "sink"),
-    "local_then_atrous": ("local", "atrous"),
-    "nystrom_performer": ("nystrom", "performer"),
-    "pooling": ("linformer", "pooled"),
-    "log_n": ("softmax", "softmax_log_n"),
-    "stand_in": ("sink", "topk"),
+PICTURE = {
+    "flat": "softmax",
+    "window_and_sink": "local",
+    "local_then_atrous": "atrous",
+    "nystrom_performer": "landmark",
+    "pooling": "funnel",
+    "log_n": "softmax_log_n",
+    "stand_in": "topk",
 }
-"""The variants whose matrices are shown next to the question of a lesson."""
+"""The variant whose matrix is shown next to the question of a lesson. No picture shows an answer."""
 ORDER = ("flat", "window_and_sink", "local_then_atrous", "nystrom_performer", "pooling", "log_n", "stand_in")
 
 

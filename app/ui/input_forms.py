@@ -83,7 +83,8 @@ def _uploaded(now: SharedOptions) -> Source | None:
     data = cached.uploads().known(upload.digest)
     if data is None:
         text = N_(
-            "{file} was removed, because files of all visitors may use {most:.0f} MiB in total. Upload the file again."
+            "{file} was removed, because the files of all visitors together may use at most {most:.0f} MiB. Upload "
+            "the file again."
         )
         raise InputError(text, file=upload.name, most=current().uploads_bytes / 2**20)
     return replace(upload, data=data, positions=now.positions)

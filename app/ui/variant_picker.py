@@ -66,7 +66,8 @@ def _close() -> None:
 
 def left_out(reason: str) -> str:
     """Return the message for a variant that is left out because it cannot be causal, as Markdown."""
-    return f":material/block: {paragraph(escape_markdown(reason), _('It is left out while causal is on.'))}"
+    until = _("This variant is left out while the causal mask is on.")
+    return f":material/block: {paragraph(escape_markdown(reason), until)}"
 
 
 def with_causal_form() -> list[ac.Attention]:

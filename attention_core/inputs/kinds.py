@@ -150,40 +150,43 @@ KINDS = (
     SyntheticKind(
         "locally_correlated",
         N_("Locally correlated"),
-        N_("Neighbouring tokens are similar, as in text and images. Tests how much a local window loses."),
+        N_("Neighbouring tokens are similar, as in text and images. This kind tests how much a local window loses."),
         _locally_correlated,
     ),
     SyntheticKind(
         "clustered",
         N_("Clustered"),
-        N_("Eight groups of similar tokens, scattered over the sequence. Tests landmarks and hashing."),
+        N_("Eight groups of similar tokens, scattered over the sequence. This kind tests landmarks and hashing."),
         _clustered,
     ),
     SyntheticKind(
         "block_topics",
         N_("Block topics"),
-        N_("Eight consecutive segments, each with its own topic. Tests block patterns."),
+        N_("Eight consecutive segments, each with its own topic. This kind tests block patterns."),
         _block_topics,
     ),
     SyntheticKind(
-        "periodic", N_("Periodic"), N_("Tokens repeat every 16 positions. Tests strided patterns."), _periodic
+        "periodic",
+        N_("Periodic"),
+        N_("Tokens repeat every 16 positions. This kind tests patterns with regular distances between keys."),
+        _periodic,
     ),
     SyntheticKind(
         "needle",
         N_("Needle"),
-        N_("One key is relevant to every query, and all other keys are noise. Tests retrieval."),
+        N_("One key is relevant to every query, and all other keys are noise. This kind tests retrieval."),
         _needle,
     ),
     SyntheticKind(
         "low_rank",
         N_("Low rank"),
-        N_("Queries and keys vary in only four dimensions. Tests low-rank and feature-based variants."),
+        N_("Queries and keys vary in only four dimensions. This kind tests low-rank and feature-based variants."),
         _low_rank,
     ),
     SyntheticKind(
         "heavy_tail",
         N_("Heavy tail"),
-        N_("A few queries and keys are much larger than the others, as in trained models. Tests outliers."),
+        N_("A few queries and keys are much larger than the others, as in trained models. This kind tests outliers."),
         _heavy_tail,
     ),
     SyntheticKind(

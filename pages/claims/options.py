@@ -9,7 +9,7 @@ from pages.claims.words import CHIPS
 
 SHORT = {
     Verdict.HOLDS: N_("holds"),
-    Verdict.PARTLY: N_("partly"),
+    Verdict.PARTLY: N_("holds partly"),
     Verdict.FAILS: N_("does not hold"),
     Verdict.UNTESTABLE: N_("not testable"),
 }
@@ -19,7 +19,8 @@ VERDICTS = {"holds": Verdict.HOLDS, "partly": Verdict.PARTLY, "fails": Verdict.F
 
 
 def _verdicts() -> dict[str, str]:
-    return {"all": _("All")} | {word: f"{CHIPS[each][0]} {_(SHORT[each])}" for word, each in VERDICTS.items()}
+    named = {word: (*CHIPS[each], _(SHORT[each])) for word, each in VERDICTS.items()}
+    return {"all": _("All")} | {word: f":{colour}[{icon}] {name}" for word, (icon, colour, name) in named.items()}
 
 
 class ClaimsOptions(Options):

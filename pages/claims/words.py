@@ -10,15 +10,15 @@ from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, 
 from attention_core.formatting import format_readable, number
 from attention_core.variant import Paper
 
-Colour = Literal["green", "orange", "gray", "blue"]
+Colour = Literal["green", "orange", "red", "blue", "gray"]
 
 CHIPS: dict[Verdict, tuple[str, Colour]] = {
     Verdict.HOLDS: (":material/check_circle:", "green"),
     Verdict.PARTLY: (":material/contrast:", "orange"),
-    Verdict.FAILS: (":material/cancel:", "gray"),
+    Verdict.FAILS: (":material/cancel:", "red"),
     Verdict.UNTESTABLE: (":material/help:", "blue"),
 }
-"""Icon and colour of each verdict. No verdict looks like an alarm, because "fails" is not an error."""
+"""Icon and colour of each verdict."""
 
 
 def badge(verdict: Verdict) -> str:
@@ -56,10 +56,10 @@ def margin(outcome: Outcome) -> str:
         "bound": bound + unit(quantity),
     }
     if beyond == 0:
-        return _("{label}: exactly at the bound {bound}", **values)
+        return _("{label}: exactly at the rule's threshold of {bound}", **values)
     if beyond > 0:
-        return _("{label}: {margin} above the bound {bound}", **values)
-    return _("{label}: {margin} below the bound {bound}", **values)
+        return _("{label}: {margin} above the rule's threshold of {bound}", **values)
+    return _("{label}: {margin} below the rule's threshold of {bound}", **values)
 
 
 def short_verdict(claim: Claim, verdict: Verdict | None) -> str:
@@ -142,22 +142,19 @@ def theorem(claim: Claim) -> str:
 
 
 def overall(outcomes: Sequence[Outcome]) -> str:
-    """Return the number of claims per verdict, in a sentence or two."""
-    count, unchecked = Counter(outcome.verdict for outcome in outcomes), len(all_claims()) - len(outcomes)
-    untestable = count[Verdict.UNTESTABLE]
-    return paragraph(
-        _(
-            "**{holds}** of **{all}** testable claims hold, **{partly}** hold partly and **{fails}** do not hold.",
-            all=len(outcomes) - untestable,
-            holds=count[Verdict.HOLDS],
-            partly=count[Verdict.PARTLY],
-            fails=count[Verdict.FAILS],
-        )
-        if len(outcomes) > untestable
-        else "",
-        _("Not testable on this input: **{n}**.", n=untestable) if untestable else "",
-        _("Not checked: {n}.", n=unchecked) if unchecked else "",
-    )
+    """Return the number of claims per verdict and of those not checked yet, in a sentence."""
+    every, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
+    holds, partly, fails, untestable = (count[verdict] for verdict in Verdict)
+    unchecked = every - len(outcomes)
+    parts = [
+        _n("**{n}** holds", "**{n}** hold", n=holds),
+        _n("**{n}** holds partly", "**{n}** hold partly", n=partly),
+        _n("**{n}** does not hold here", "**{n}** do not hold here", n=fails),
+        _n("**{n}** is not testable on this input", "**{n}** are not testable on this input", n=untestable),
+        _n("**{n}** is not checked yet", "**{n}** are not checked yet", n=unchecked),
+    ]
+    shown = [part for n, part in zip((holds, partly, fails, untestable, unchecked), parts, strict=True) if n]
+    return _("{every} claims: {counts}.", every=every, counts=", ".join(shown))
 
 
 def no_alarm(outcomes: Sequence[Outcome]) -> str:

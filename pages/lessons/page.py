@@ -14,6 +14,7 @@ from pages.lessons.options import LessonsOptions
 
 def top() -> None:
     """Draw the list of the included lessons."""
+    st.markdown(_("In each step, predict a result before you see it. Later lessons use terms from earlier lessons."))
     st.html(card.contents())
 
 

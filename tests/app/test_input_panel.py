@@ -67,7 +67,8 @@ def test_a_file_stands_where_all_visitors_files_do_and_one_that_made_room_is_ask
     assert not at.exception
     [error] = at.error
     assert error.value == (
-        "m?ine.npz was removed, because files of all visitors may use 1024 MiB in total. Upload the file again."
+        "m?ine.npz was removed, because the files of all visitors together may use at most 1024 MiB. Upload the file "
+        "again."
     )
 
 

@@ -1,5 +1,6 @@
 """Tests of lessons: revealed numbers match their page, guesses are judged, and lesson files are read or refused."""
 
+import html
 import math
 import re
 from dataclasses import replace
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import attention_core as ac
 from app.lessons import answer, answer_text
-from app.lessons.card import address, length
+from app.lessons.card import ANSWERED, address, length, progress
 from app.lessons.lesson import LINK_LESSON, MOST_BYTES, MOST_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
 from app.lessons.screen import Screen
 from app.lessons.shipped import ORDER, shipped
@@ -247,6 +248,30 @@ def test_a_choice_is_made_before_it_is_checked():
     choice = next(p for p in at.pills if p.key.startswith("lesson."))
     at = press(choice.set_value(3).run(), ".check")
     assert "Correct: Performer." in card(at)
+
+
+def test_the_list_of_lessons_shows_what_is_done_and_continues_there():
+    flat, window, *_others = shipped().values()
+    at = open_page("lessons")
+    [before] = [each.proto.body for each in at.get("html") if "lessons" in each.proto.body]
+    assert before.count("way next") == 1
+    assert before.index("way next") < before.index("1. Linear attention") < before.index("2. Local windows")
+    assert "done" not in before
+    answered = press(begun("window_and_sink"), ".show").session_state[ANSWERED]
+    answered = {**answered, **press(begun("flat"), ".show").session_state[ANSWERED]}
+    answered |= {key.removesuffix(".1") + f".{place}": None for key in list(answered) for place in (2, 4)}
+    at = open_page("lessons", **{ANSWERED: answered})
+    [after] = [each.proto.body for each in at.get("html") if "lessons" in each.proto.body]
+    assert after.count('class="done"') == 6
+    assert [progress(flat, done) for done in (0, 1, 4)] == [length(flat), "1 of 4 steps done", "4 of 4 steps done"]
+    assert after.count("3 of 4 steps done") == 2
+    assert html.escape(address(flat, 3, present=False)) in after
+    whole = {**answered, **{key.removesuffix(".1") + ".3": None for key in list(answered) if key.endswith(".1")}}
+    [end] = [
+        each.proto.body for each in open_page("lessons", **{ANSWERED: whole}).get("html") if "4 of 4" in each.proto.body
+    ]
+    assert html.escape(address(window, 1, present=False)) in end
+    assert end.index("2. Local windows") < end.index("way next") < end.index("3. Sparse layers")
 
 
 def test_a_lesson_goes_on_elsewhere_and_shows_the_way_back():

@@ -10,7 +10,8 @@ from attention_core.limits import current
 
 
 def test_what_is_left_out_says_why_and_until_when():
-    assert left_out("A *b* cannot.") == r":material/block: A \*b\* cannot. It is left out while causal is on."
+    until = "This variant is left out while the causal mask is on."
+    assert left_out("A *b* cannot.") == rf":material/block: A \*b\* cannot. {until}"
 
 
 def said(**state):

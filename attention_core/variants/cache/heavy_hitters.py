@@ -231,8 +231,8 @@ VARIANT = Variant(
         2023,
         "https://arxiv.org/abs/2306.14048",
     ),
-    note="The attention that a token receives is summed over all queries since it entered the cache. Early tokens are "
-    "attended to by more queries, so they accumulate more attention. Without a causal mask, every query attends to "
-    "the tokens in the final cache.",
+    note="The attention that a token receives is summed over all queries since the token entered the cache. Early "
+    "tokens are attended to by more queries, so they accumulate more attention. Without a causal mask, every query "
+    "attends to the tokens in the final cache.",
     special_cases=(SpecialCase("softmax", {"recent": TOKENS}), SpecialCase("softmax", {"heavy": TOKENS})),
 )

@@ -31,8 +31,8 @@ class MlaParams(Params):
         high=4096,
         scale="log",
         budget=True,
-        help="Length of each latent. A token has one latent for the keys of all heads and one for the values. At "
-        "the full rank of keys and values, the result is softmax attention.",
+        help="Length of each latent, the short vector that is cached. A token has one latent for the keys of all "
+        "heads and one for the values. At the full rank of keys and values, the result is softmax attention.",
     )
 
 

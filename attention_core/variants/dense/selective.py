@@ -82,7 +82,8 @@ VARIANT = Variant(
     cross_reason="earlier queries hide keys from later queries, so both must be tokens of one sequence.",
     couples_heads=True,
     source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
-    note="In this way, each token can mask keys for later tokens. A token never masks its own key or the first key of "
-    "the text. In trained models, the first head has learned which keys to mask. Here, it is an ordinary head. Even "
-    "without a causal mask, a key can be masked for a query only by earlier tokens.",
+    note="By reducing the logits of later queries, each token can mask keys for later tokens. A token never masks "
+    "its own key or the first key of the text. In trained models, the first head has learned which keys to mask. "
+    "Here, it is an ordinary head. Even without a causal mask, a key can be masked for a query only by earlier "
+    "tokens.",
 )

@@ -108,6 +108,6 @@ VARIANT = Variant(
         "Synthesizer: Rethinking Self-Attention in Transformer Models", 2020, "https://arxiv.org/abs/2005.00743"
     ),
     random=True,
-    note='The network of "dense" and the matrix of "random" are drawn at random here. In trained models, they are '
-    "learned.",
+    note='With "dense", a small network computes the logits. With "random", all inputs share one matrix of '
+    "logits. Here, the network and the matrix are drawn at random. In trained models, they are learned.",
 )

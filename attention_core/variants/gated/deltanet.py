@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gates=lambda p: "none",
     title="DeltaNet",
-    summary="Linear attention whose state, one matrix, stores for each token only the difference between its value "
-    "and the value already stored for its key.",
+    summary="One matrix, the state, stores all keys and values, and each token corrects the value that the state "
+    "returns for its key.",
     formula=r"A = (\hat Q \hat K^\top \odot M)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"M^-)\right)^{-1}\operatorname{diag}(\beta),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],\quad \hat q_i = "
     r"\frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -57,9 +57,11 @@ VARIANT = fast_weights.variant(
         L2_NORMALISATION,
         EXACT_FLOW,
     ),
-    note="In trained models, the strength β of each write is learned, and queries and keys first pass through a short "
-    'convolution. Here, β is not learned and there is no convolution. With keys "unit", β is the setting strength. '
-    'With keys "exact", q̂ and k̂ are the query q and the key k divided by d^(1/4), where d is the head size. Then β '
-    "= (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. Without a causal mask, all tokens are written to "
-    "the state first, in order. Then every query reads the final state.",
+    note="All keys and values are stored in one matrix, the state. The strength β sets how far a token moves the "
+    "value that the state returns for its key towards its own value. In trained models, β is learned, and queries "
+    "and keys first pass through a short convolution. Here, β is not learned and there is no convolution. With keys "
+    '"unit", queries and keys have length 1, and β is the setting strength. With keys "exact", they are divided '
+    "by d^(1/4) for head size d, and a key k̂ has β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. "
+    "This β keeps the state stable for keys of any length. Without a causal mask, all tokens change the state first, "
+    "in order. Then every query reads the final state.",
 )

@@ -41,7 +41,7 @@ VARIANT = fast_weights.variant(
     gates=each,
     title="Gated linear",
     summary="Linear attention whose state, the matrix of past keys and values, decays at each token, with a separate "
-    "gate (decay factor) per key component.",
+    "decay factor (gate) for each component of the keys.",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     trainable=(TRAINED_GATES,),
@@ -71,8 +71,10 @@ VARIANT = fast_weights.variant(
     source=Paper(
         "Gated Linear Attention Transformers with Hardware-Efficient Training", 2023, "https://arxiv.org/abs/2312.06635"
     ),
-    note='In GLA, a learned projection computes the gates α. Here, with the gate "keys", they are computed from the '
-    "token's own key k: α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. The other gates are equal in "
-    "all components, which gives scalar decay. Without a causal mask, every query reads the final state.",
+    note="A gate α is the factor by which a token multiplies the part of the state (the matrix of past keys and "
+    'values) for one key component. In GLA, a learned projection computes the gates. Here, with the gate "keys", '
+    "they are computed from the token's own key k: α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. "
+    "The other gates are equal in all components, which gives scalar decay. Without a causal mask, every query reads "
+    "the state after the last token.",
     special_cases=(SpecialCase("scalar_decay", {"gate": "constant"}, {"gate": "constant"}, ("decay",)),),
 )

@@ -45,8 +45,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gates=each,
     title="Kimi delta",
-    summary="DeltaNet whose state, the matrix of past keys and values, decays at each token, with a separate gate "
-    "(decay factor) per key component.",
+    summary="DeltaNet whose state, the matrix of past keys and values, decays at each token, with a separate decay "
+    "factor (gate) for each component of the keys.",
     formula=r"A = (\hat Q \hat K^\top)_\Gamma \left(I + \operatorname{diag}(\beta)\,(\hat K \hat "
     r"K^\top)_{\Gamma^-}\right)^{-1}\operatorname{diag}(\beta),\quad (X Y^\top)_{\Gamma, ij} = [j \le i] \sum_c "
     r"x_{ic}\, y_{jc} \prod_{l=j+1}^{i} \alpha_{lc},\; (X Y^\top)_{\Gamma^-, ij} = [j < i]\, (X Y^\top)_{\Gamma, "
@@ -57,12 +57,14 @@ VARIANT = fast_weights.variant(
         "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
     ),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="In Kimi Linear, gates α and write strengths β are learned, and queries and keys first pass through a short "
-    "convolution. Here, there is no convolution. The gates follow a fixed rule, by default α = σ(k)^(1/root), where σ "
-    'is the sigmoid and root is a setting. With keys "unit", β is the setting strength. With keys "exact", q̂ and k̂ '
-    "are the query q and the key k divided by d^(1/4), where d is the head size. Then β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², "
-    "where η is the setting strength. Without a causal mask, all tokens are written to the state first, in order. "
-    "Then every query reads the final state.",
+    note="All keys and values are stored in one matrix, the state. The strength β sets how far a token moves the "
+    "value that the state returns for its key towards its own value. In Kimi Linear, β and the gates α, the decay "
+    "factors of the state, are learned, and queries and keys first pass through a short convolution. Here, there is "
+    "no convolution. The gates follow a fixed rule, by default α = σ(k)^(1/root), where σ is the sigmoid and root is "
+    'a setting. With keys "unit", queries and keys have length 1, and β is the setting strength. With keys '
+    '"exact", they are divided by d^(1/4) for head size d, and a key k̂ has β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η '
+    "is the setting strength. This β keeps the state stable for keys of any length. Without a causal mask, all "
+    "tokens change the state first, in order. Then every query reads the final state.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
         SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),

@@ -215,8 +215,9 @@ VARIANT = Variant(
             title="Solved queries",
             symbol=r"\hat q",
             formula=r"\hat q_i = (H + \lambda I)^{-1} q_i,\qquad H = \sum_l \Gamma_l\, k_l k_l^\top",
-            mechanism="The state maps the keys so far to their values by least squares with a ridge penalty. This "
-            "is equivalent to solving a linear system for each query.",
+            mechanism="The state is the matrix that maps the keys so far to their values with the smallest sum of "
+            "squared errors, plus a penalty on its size. To apply this matrix to a query, it is enough to solve one "
+            "linear system for the query.",
             rows="query",
             columns="entry",
         ),
@@ -226,7 +227,7 @@ VARIANT = Variant(
             symbol="G",
             formula=r"G_{ij} = \Gamma_{ij}\, q_i^\top k_j",
             mechanism="In linear attention, the weight of a pair is the dot product of the key and the original "
-            "query, times the decay. Mesa replaces the query by the solution of the linear system.",
+            "query, times the decay. Mesa replaces the query by the solution of a linear system.",
         ),
     ),
     source=Paper(
@@ -235,9 +236,10 @@ VARIANT = Variant(
     further=(
         Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
     ),
-    note="Queries and keys are scaled to length 1. DeltaNet takes only one step towards the state that Mesa computes. "
-    "In trained models, the gates, the write strengths and one ridge penalty λ per component are learned. There, the "
-    "linear system of each query is solved approximately, by a few conjugate-gradient steps. Here, λ is one number, "
-    "the gate follows a fixed rule, and each system is solved exactly. With decay, the time grows as n d³, for n "
-    "tokens and head size d. Without a causal mask, every query reads the final state.",
+    note="Queries and keys are scaled to length 1. DeltaNet takes only one step towards the state that Mesa "
+    "computes. In trained models, one ridge penalty λ per component, the weight of each token's error and its decay "
+    "(gate) are learned. There, the linear system of each query is solved approximately, by a few conjugate-gradient "
+    "steps. Here, λ is one number, the gate follows a fixed rule, and each system is solved exactly. With decay, the "
+    "time grows as n d³, for n tokens and head size d. Without a causal mask, every query reads the state after the "
+    "last token.",
 )

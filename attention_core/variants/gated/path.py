@@ -24,17 +24,17 @@ class PathParams(Params):
     along: str = param(
         TURNED,
         choices=RULES,
-        help="Rule for the direction w, without training. keys: the token's own unit key, which gives DeltaNet at "
-        "strength 1; turned keys: this key with its halves swapped and one of them negated; fixed: the same vector "
-        "for all tokens, with equal components.",
+        help="Rule for the direction w of each token, without training. keys: the token's own unit key, which gives "
+        "DeltaNet at strength 1; turned keys: this key with its halves swapped and one of them negated; fixed: the "
+        "same vector for all tokens, with equal components.",
     )
     strength: float = param(
         1.0,
         low=0.0,
         high=2.0,
         step=0.05,
-        help="Strength β of the removal. At 0 nothing is removed. At 1 the component along w is removed, and at 2 "
-        "its sign is reversed.",
+        help="Strength β with which each token removes the component of earlier keys along its direction w. At 0 "
+        "nothing is removed. At 1 the component is removed, and at 2 its sign is reversed.",
     )
 
 
@@ -80,8 +80,8 @@ VARIANT = fast_weights.variant(
     gates=lambda p: "none",
     along=True,
     title="PaTH",
-    summary="From each key, every later token up to the query's own subtracts β times the key's component along that "
-    "token's direction w.",
+    summary="A query's dot product with a key, after each later token up to the query's own has multiplied the key's "
+    "component along that token's direction w by 1 − β.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -123,8 +123,8 @@ VARIANT = fast_weights.variant(
             title="Without projections",
             symbol="R",
             formula=r"R_{ij} = q_i^\top k_j",
-            mechanism="Without any projection, the weight of a pair would be the dot product of its query and its "
-            "original key.",
+            mechanism="Without any removed components, the weight of a pair would be the dot product of its query "
+            "and its original key.",
         ),
     ),
     source=Paper(
@@ -132,9 +132,10 @@ VARIANT = fast_weights.variant(
         2025,
         "https://arxiv.org/abs/2505.16381",
     ),
-    note="Queries and keys are scaled to length 1. In PaTH, w and β are learned, w passes through a short "
-    "convolution, and the products of queries and changed keys pass through softmax. Here, w follows a fixed rule, "
-    "and there is no convolution and no softmax. Without a causal mask, all tokens are processed first, in order. "
-    "Then every query reads the final state, the matrix that stores the changed keys and the values.",
+    note="Queries and keys are scaled to length 1. The strength β sets how much of a key's component along w is "
+    "removed: nothing at 0, all of it at 1. In PaTH, w and β are learned, w passes through a short convolution, and "
+    "the products of queries and changed keys pass through softmax. Here, w follows a fixed rule, and there is no "
+    "convolution and no softmax. Without a causal mask, every key is changed by all later tokens of the text, so all "
+    "queries use the same changed keys.",
     special_cases=(SpecialCase("deltanet", {"along": KEYS, "strength": 1.0}),),
 )

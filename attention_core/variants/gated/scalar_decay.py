@@ -23,8 +23,9 @@ class ScalarDecayParams(GateParams):
     write: str = param(
         "whole",
         choices=("whole", "rest"),
-        help="Factor of each value when it is added to the state. whole: 1; rest: 1 minus the gate, so the state does "
-        "not grow with the number of tokens.",
+        help="Factor by which each value is multiplied when it is added to the state, the matrix of past keys and "
+        "values. whole: 1; rest: 1 minus the gate (the state's decay factor), so the state does not grow with the "
+        "number of tokens.",
     )
 
 
@@ -97,7 +98,8 @@ VARIANT = fast_weights.variant(
             "https://arxiv.org/abs/2312.06635",
         ),
     ),
-    note="In Mamba-2, the gate is learned and the inputs first pass through a short convolution. In Lightning "
-    "attention, each head has its own constant gate. Here, the gate follows the same fixed rule in all heads, "
-    "without training. Without a causal mask, every query reads the final state.",
+    note="A gate is the factor by which a token multiplies the state, the matrix of past keys and values. In "
+    "Mamba-2, the gate is learned and the inputs first pass through a short convolution. In Lightning attention, "
+    "each head has its own constant gate. Here, the gate follows the same fixed rule in all heads, without training. "
+    "Without a causal mask, every query reads the state after the last token.",
 )

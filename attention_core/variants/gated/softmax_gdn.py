@@ -172,8 +172,8 @@ def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Softmax as delta rule",
-    summary="First-order expansion of softmax attention, computed with a delta rule: the mean of the value vectors "
-    "plus a correction read from a decaying matrix, the state.",
+    summary="The mean of the values plus a correction read from a decaying matrix, the state, as in a first-order "
+    "expansion of softmax attention.",
     formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
     r"\beta_t c_t c_t^\top\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = \frac{k_t - \bar "
     r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",
@@ -189,8 +189,9 @@ VARIANT = Variant(
             symbol=r"\beta",
             formula=r"\beta_t = \min\left(\tfrac{1}{t},\; \frac{b}{\lVert c_t \rVert^2}\right),\qquad c_t = k_t - \bar "
             r"k_t",
-            mechanism="Token t updates the state with strength 1/t. The strength is smaller if the norm of the "
-            "token's centred key c is too large for a stable step.",
+            mechanism="Token t changes the state, the matrix of stored values, with strength 1/t. The strength is "
+            "smaller if the norm of the token's centred key c (the key minus the mean key) is too large for a stable "
+            "step.",
             rows="token",
         ),
         Intermediate(
@@ -198,8 +199,8 @@ VARIANT = Variant(
             title="Overlaps",
             symbol="E",
             formula=r"E_{ij} = \beta_i\, \Gamma_{ij}\, c_i^\top c_j,\quad j < i",
-            mechanism="Before a token's value is stored, the value already stored for its centred key is erased. Each "
-            "entry is the share of an earlier token's stored value that is erased.",
+            mechanism="Before a token's value is stored, the value already stored for its centred key (the key minus "
+            "the mean key) is erased. Each entry is the share of an earlier token's stored value that is erased.",
             rows="token",
             columns="earlier token",
         ),
@@ -208,15 +209,15 @@ VARIANT = Variant(
             title="Corrections",
             symbol="T",
             formula="T = (I + E)^{-1}",
-            mechanism="The inverse subtracts these shares from the value that each token stores. Earlier tokens' "
-            "values are corrected in the same way before their shares are computed.",
+            mechanism="The inverse subtracts the shares E of earlier values from the value that each token stores. "
+            "Earlier tokens' values are corrected in the same way before their shares are computed.",
             rows="token",
             columns="token",
         ),
     ),
     source=articles.SOFTMAX_TO_GDN,
-    note="The write strength β is not learned. At token t, it is 1/t. It is smaller if the key is so far from the "
-    "mean key that the cap would be exceeded. The attention matrix is the output with the identity matrix as values. "
-    "Without a causal mask, all tokens are written to the state first, in order. Then every query reads the final "
-    "state.",
+    note="The strength β with which a token changes the state, the matrix of stored values, is not learned. At token "
+    "t, it is 1/t, or less if the key is so far from the mean key that the cap would be exceeded. The attention "
+    "matrix is the output with the identity matrix as values. Without a causal mask, all tokens change the state "
+    "first, in order. Then every query reads the final state.",
 )

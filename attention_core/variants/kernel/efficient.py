@@ -120,7 +120,7 @@ VARIANT = Variant(
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,
-    note="With a causal mask, the softmax over positions covers only the positions up to the query, so it is "
-    "different for each query. The matrix is then no longer the product of two softmax matrices.",
+    note="With a causal mask, the softmax of the keys over positions covers only the positions up to the query, so "
+    "it is different for each query. The matrix is then no longer the product of two softmax matrices.",
     source=Paper("Efficient Attention: Attention with Linear Complexities", 2018, "https://arxiv.org/abs/1812.01243"),
 )

@@ -245,11 +245,11 @@ VARIANT = Variant(
     signed=True,
     random=True,
     decoder=Decoder(init_state, step),
-    note='The features are functions of random projections of queries and keys. With row norms "chi", their dot '
-    'products estimate the kernel without bias, but the normalised weights are biased. With row norms "fixed", the '
-    "dot products are biased for all features except relu. relu estimates a different kernel from that of softmax. "
-    "With trig, weights can be negative. They can also be very large if the dot products of a query nearly sum to "
-    "zero.",
+    note="The features are functions of random projections of queries and keys. Their dot products estimate a "
+    'kernel, which is softmax\'s exponential or a function that replaces it. With row norms "chi", the estimate is '
+    'unbiased, but the normalised weights are biased. With row norms "fixed", the dot products are biased for all '
+    "features except relu. relu estimates a different kernel from that of softmax. With trig, weights can be "
+    "negative. They can also be very large if the dot products of a query nearly sum to zero.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
     further=(articles.PERFORMER,),
 )

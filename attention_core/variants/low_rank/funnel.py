@@ -110,6 +110,7 @@ VARIANT = Variant(
             rows="pool",
         ),
     ),
-    note="The first token is a group of its own. In the other groups, all tokens have the same row of weights.",
+    note="The first token is a group of its own. All tokens of another group share one averaged query, so they have "
+    "the same row of weights.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

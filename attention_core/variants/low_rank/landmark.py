@@ -24,8 +24,8 @@ class LandmarkParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number m of query landmarks. There are equally many key landmarks. More landmarks give finer detail but "
-        "cost more. At most n are used, one per token.",
+        help="Number m of query landmarks, which are means of queries. There are equally many key landmarks. More "
+        "landmarks give finer detail but cost more. At most n are used, one per token.",
     )
     method: str = param(
         "segment_means",
@@ -95,11 +95,11 @@ VARIANT = Variant(
             title="Right factor",
             symbol="R",
             formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right),\qquad A = L R",
-            mechanism="Each landmark of the queries attends to all keys. The matrix is the product of the left and "
-            "the right factor, without an inverse.",
+            mechanism="Each landmark of the queries (a mean of queries) attends to all keys. The matrix is the "
+            "product of the left and the right factor, without an inverse.",
             rows="landmark",
         ),
     ),
-    note="With as many landmarks as tokens, the result is the softmax matrix multiplied by itself, not the softmax "
-    "matrix.",
+    note="With as many landmarks (averaged tokens) as tokens, the result is the softmax matrix multiplied by itself, "
+    "not the softmax matrix.",
 )

@@ -33,13 +33,14 @@ class PooledParams(Params):
         high=256,
         scale="log",
         budget=True,
-        help="Number of neighbouring tokens per pool. Larger pools are cheaper but coarser. 1 gives softmax attention.",
+        help="Number of neighbouring tokens that are combined into one pool. Larger pools are cheaper but coarser. 1 "
+        "gives softmax attention.",
     )
     pool: str = param(
         "mean",
         choices=("mean", "conv", "max"),
-        help="Pooling of the keys. mean: average; conv: average with more weight in the middle; max: maximum of each "
-        "component.",
+        help="How the keys of a pool are combined. mean: average; conv: average with more weight in the middle; max: "
+        "maximum of each component.",
     )
 
 
@@ -132,8 +133,8 @@ VARIANT = Variant(
     ),
     source=Paper("Generating Wikipedia by Summarizing Long Sequences", 2018, "https://arxiv.org/abs/1801.10198"),
     approximates="softmax",
-    note='The tokens of a pool get equal weights, except with "conv", where the middle of the pool gets more '
-    "weight. With a causal mask, a query attends to the pools before its own. In its own pool, it attends to the "
-    "individual tokens up to itself.",
+    note="A pool is a group of neighbouring tokens combined into one key and one value. The tokens of a pool get "
+    'equal weights, except with "conv", where the middle of the pool gets more weight. With a causal mask, a query '
+    "attends to the pools before its own. In its own pool, it attends to the individual tokens up to itself.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

@@ -100,7 +100,7 @@ VARIANT = Variant(
             title="Weights on pools",
             symbol="L",
             formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
-            mechanism="Each query attends to the averaged keys (pools) of all resolutions together.",
+            mechanism="Each query attends to the averaged keys (pools) of all segment lengths together.",
             columns="pool",
         ),
     ),

@@ -31,8 +31,8 @@ class FlashMixedParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number of tokens per chunk. Attention is quadratic within a chunk and linear across chunks. Larger "
-        "chunks cost more.",
+        help="Number of tokens per chunk (a segment of the text). Within a chunk, all pairs of tokens are compared, "
+        "so larger chunks cost more.",
     )
 
 
@@ -128,8 +128,8 @@ VARIANT = Variant(
     cross_reason="each query has the keys of its own block in full, so both must be tokens of one sequence.",
     rows_sum_to_one=False,
     signed=True,
-    note="Rows are not normalised. In the formula, c is the number of tokens per chunk, and n_i is the number of "
-    "tokens that query i can attend to. With a causal mask, the linear part covers only the chunks before the query's "
-    "own chunk.",
+    note="The weights of a row are not divided by their sum. In the formula, c is the number of tokens per chunk (a "
+    "segment of the text), and n_i is the number of tokens that query i can attend to. With a causal mask, the "
+    "linear part covers only the chunks before the query's own chunk.",
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
 )

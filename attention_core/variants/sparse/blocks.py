@@ -46,7 +46,13 @@ class BlocksParams(Params):
         "(Quest). random indexer: the largest q·k after a random projection (DSA trains the projection and selects "
         "tokens). true mass: the softmax weight of the whole block.",
     )
-    rank: int = param(4, low=1, high=64, scale="log", help="Number of dimensions of the random indexer's projection.")
+    rank: int = param(
+        4,
+        low=1,
+        high=64,
+        scale="log",
+        help="Number of dimensions onto which the random indexer projects queries and keys to score the blocks.",
+    )
     seed: int = param(0, low=0, high=9999, help="Random seed of the random indexer.")
 
 

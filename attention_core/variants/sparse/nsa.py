@@ -51,21 +51,21 @@ class NsaParams(Params):
         low=0.0,
         high=1.0,
         step=0.05,
-        help="Gate of the branch that attends to block means: the constant factor of its output.",
+        help="Gate of the branch that attends to block means: the constant by which its output is multiplied.",
     )
     gate_selected: float = param(
         0.5,
         low=0.0,
         high=1.0,
         step=0.05,
-        help="Gate of the branch that attends to selected blocks: the constant factor of its output.",
+        help="Gate of the branch that attends to selected blocks: the constant by which its output is multiplied.",
     )
     gate_window: float = param(
         0.5,
         low=0.0,
         high=1.0,
         step=0.05,
-        help="Gate of the branch that attends to the window: the constant factor of its output.",
+        help="Gate of the branch that attends to the window: the constant by which its output is multiplied.",
     )
 
 
@@ -223,7 +223,8 @@ VARIANT = Variant(
             title="Compressed branch",
             symbol="A^{(1)}",
             formula=r"A^{(1)}_{ij} = \frac{B_{i\,b(j)}}{|b(j)|}",
-            mechanism="The first branch spreads the weight of a block mean evenly over the tokens of the block.",
+            mechanism="The first branch attends to the means of blocks. The weight of a block mean is spread evenly "
+            "over the tokens of the block.",
         ),
         Intermediate(
             name="selected",
@@ -246,10 +247,11 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2502.11089",
     ),
-    note="In NSA, the gates and the block summaries are learned, each branch has its own keys and values, and the "
-    "first block is always selected. Here, gates are constants, summaries are means, and nothing is trained. The "
-    "weights of a row sum to the sum of the gates. With a causal mask, rows before the last token of the first block "
-    "lack the first branch, because no block is complete yet.",
+    note="A gate is the constant by which the output of one branch is multiplied. In NSA, the gates and the block "
+    "summaries are learned, each branch has its own keys and values, and the first block is always selected. Here, "
+    "gates are constants, summaries are means, and nothing is trained. The weights of a row sum to the sum of the "
+    "gates. With a causal mask, rows before the last token of the first block lack the branch over block means, "
+    "because no block is complete yet.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

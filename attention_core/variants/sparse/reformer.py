@@ -32,8 +32,9 @@ class ReformerParams(Params):
         low=2,
         high=512,
         scale="log",
-        help="Number of tokens per chunk of the sorted tokens, and approximate number of tokens with the same hash. "
-        "In one round, a query can attend to at most twice this number of tokens.",
+        help="The tokens are sorted by hash and cut into chunks. This is the number of tokens per chunk, and "
+        "approximately the number of tokens with the same hash. In one round, a query can attend to at most twice "
+        "this number of tokens.",
     )
     rounds: int = param(
         2,
@@ -207,6 +208,6 @@ VARIANT = Variant(
     note="The queries also serve as keys, and the given keys are ignored. Errors are therefore measured against "
     "shared-QK softmax. There, the logit of token i for another token j is q_i·q_j/|q_j|, where q_i is the query of "
     "token i. A token attends to itself only if there is no other token that it can attend to. Tokens with the same "
-    "hash form a bucket. With a causal mask, each bucket is split into chunks separately.",
+    "hash form a bucket. With a causal mask, each bucket is cut into chunks of tokens separately.",
     source=Paper("Reformer: The Efficient Transformer", 2020, "https://arxiv.org/abs/2001.04451"),
 )

@@ -60,8 +60,8 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="With update strength β and keys k, the delta rule is unstable if β‖k‖² exceeds 2, because its state "
-    "(the matrix that stores the values) then grows without bound. Up to 2, no part of the state grows.",
+    statement="The delta rule, which updates a matrix of stored values, is stable if the update strength times the "
+    "squared key length is at most 2, and unstable otherwise.",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a state, a matrix that is updated token by token. Each update "
@@ -70,10 +70,11 @@ CLAIM = Claim(
     "initial state is multiplied. It is computed after half of the text and after all of it.",
     measure=measure,
     numbers=numbers,
-    rule="The growth factor is the largest factor by which the whole text multiplies any component of an initial "
-    "state. Two conditions: (1) For every β up to 2, the growth factor is at most {most} in every head. (2) At β = "
-    "2.1, the growth factor is more than {most} in every head. The claim holds if both conditions are met. It holds "
-    "partly if only one is met.",
+    rule="The delta rule stores values in a matrix, the state. The growth factor is the largest factor by which the "
+    "updates of the whole text multiply any component of an initial state. Keys have length 1, and β is the strength "
+    "of each update. Two conditions: (1) For every β up to 2, the growth factor is at most {most} in every head. (2) "
+    "At β = 2.1, the growth factor is more than {most} in every head. The claim holds if both conditions are met. It "
+    "holds partly if only one is met.",
     bounds={"most": 1},
     # In the second condition, the negative tolerance demands more growth than a rounding error.
     verdict=parts(
@@ -85,14 +86,25 @@ CLAIM = Claim(
     "{beyond} in every head. At β = 3, the largest factor in the median head is {half} after half of the text and "
     "{far} at the end.",
     quantities=(
-        Quantity("beyond", "growth factor of the initial state at β = 2.1, smallest over heads"),
-        Quantity("within", "growth factor of the initial state for β up to 2, largest over heads", bound=True),
-        Quantity("far", "growth factor of the initial state at β = 3, median over heads"),
-        Quantity("half", "growth factor of the initial state at β = 3 after half of the text, median over heads"),
+        Quantity(
+            "beyond", "growth factor of the matrix of stored values at update strength β = 2.1, smallest over heads"
+        ),
+        Quantity(
+            "within",
+            "growth factor of the matrix of stored values for update strengths β up to 2, largest over heads",
+            bound=True,
+        ),
+        Quantity("far", "growth factor of the matrix of stored values at update strength β = 3, median over heads"),
+        Quantity(
+            "half",
+            "growth factor of the matrix of stored values at update strength β = 3 after half of the text, median "
+            "over heads",
+        ),
     ),
     figure=Figure(x="strength", y="left", by="after", x_title="update strength β", y_title="growth factor", log="y"),
     needs=4,
-    theorem="An update multiplies the component of the state along its key by 1 − β and leaves all other components "
-    "unchanged. Up to β = 2, no component grows. Beyond 2, every update multiplies volumes by β − 1, which is more "
-    "than 1, so the state must grow in at least one direction.",
+    theorem="The state is the matrix of stored values. An update of strength β multiplies its component along the "
+    "token's key by 1 − β and leaves all other components unchanged. Up to β = 2, no component grows. Beyond 2, "
+    "every update multiplies volumes by β − 1, which is more than 1, so the state must grow in at least one "
+    "direction.",
 )

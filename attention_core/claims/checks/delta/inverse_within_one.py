@@ -66,8 +66,8 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The delta rule corrects all values by one inverse matrix. With unit-length keys, every entry of this "
-    "inverse is between −1 and 1, regardless of the length of the text.",
+    statement="The matrix inverse with which the delta rule corrects values has only entries between −1 and 1 if all "
+    "keys have length 1, however long the text is.",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
     experiment="The delta rule corrects each value by what earlier keys have already stored. All corrections together "
@@ -76,8 +76,8 @@ CLAIM = Claim(
     "squared lengths average 1. The diagonal of the inverse is always 1, so the check ignores it.",
     measure=measure,
     numbers=numbers,
-    rule="The claim holds if, with unit-length keys, no entry of the inverse below its diagonal exceeds {most} in "
-    "absolute value in any head.",
+    rule="The delta rule corrects all values by the inverse of one triangular matrix. The claim holds if, with keys "
+    "of length 1, no entry below the diagonal of this inverse exceeds {most} in absolute value in any head.",
     bounds={"most": 1},
     verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
     finding="With unit-length keys, no entry below the diagonal of the delta rule's inverse matrix exceeds {unit} in "
@@ -85,20 +85,23 @@ CLAIM = Claim(
     "{beyond}% of the heads.",
     quantities=(
         Quantity(
-            "unit", "largest entry below the diagonal of the delta rule's inverse matrix, keys of length 1", bound=True
+            "unit", "largest entry of the delta rule's inverse matrix below the diagonal, keys of length 1", bound=True
         ),
         Quantity(
             "free",
-            "largest entry below the diagonal of the delta rule's inverse matrix, keys with their own "
-            "lengths, median over heads",
+            "largest entry of the delta rule's inverse matrix below the diagonal, keys with their own lengths, "
+            "median over heads",
         ),
-        Quantity(
-            "beyond", "share of heads where an entry of the inverse matrix exceeds 1, keys with their own lengths", "%"
-        ),
+        Quantity("beyond", "share of heads where an entry of the delta rule's inverse matrix exceeds 1", "%"),
         Quantity("n", "length of this input", "tokens"),
     ),
     figure=Figure(
-        x="n", y="largest", by="keys", x_title="tokens n", y_title="largest entry below the diagonal", log="xy"
+        x="n",
+        y="largest",
+        by="keys",
+        x_title="tokens n",
+        y_title="largest entry of the inverse below the diagonal",
+        log="xy",
     ),
     needs=4,
     theorem="Each entry below the diagonal is, up to its sign, the dot product of two keys, after updates I − k kᵀ are "

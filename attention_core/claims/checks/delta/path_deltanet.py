@@ -60,23 +60,24 @@ def numbers(rows: Sequence[PathRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Between a key and a later query, PaTH attention removes from the key its component along one direction "
-    "per token. If these directions are the keys themselves, PaTH's matrix before the softmax equals DeltaNet's "
-    "matrix.",
+    statement="PaTH attention, in which every token removes one direction from all earlier keys, has DeltaNet's "
+    "matrix before its softmax if each token's direction is its own key.",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
         "https://arxiv.org/abs/2505.16381",
     ),
     place=Place("matrices", variants=("softmax", "deltanet", "path~along~keys")),
-    experiment="PaTH's matrix before its softmax is computed token by token in float64, with unit-length queries and "
-    "keys. It is compared with DeltaNet's matrix, the delta rule's solution of a triangular system. Three choices of "
-    "the directions w are measured: (1) the keys k, (2) turned keys, with halves swapped and one half negated, and (3) "
+    experiment="In PaTH attention, each token has a direction w, which it removes from all earlier keys. PaTH's "
+    "matrix before its softmax is computed token by token in float64, with unit-length queries and keys. It is "
+    "compared with DeltaNet's matrix, the delta rule's solution of a triangular system. Three choices of the "
+    "directions w are measured: (1) the keys k, (2) turned keys, with halves swapped and one half negated, and (3) "
     "one direction for all tokens.",
     measure=measure,
     numbers=numbers,
-    rule="The claim holds if, with the keys k as directions w, no entry of PaTH's matrix differs from DeltaNet's entry "
-    "by more than {most} in any head.",
+    rule="In PaTH attention, every token removes one direction from all earlier keys. With each token's own key as "
+    "its direction, PaTH's matrix is compared with DeltaNet's matrix. The claim holds if their entries differ by at "
+    "most {most} in every head.",
     bounds={"most": FLOAT32_TOLERANCE},
     verdict=Rule(holds=Condition("same", "<=", "most")),
     finding="Over {n} tokens, with the keys as directions, the entries of PaTH's and DeltaNet's matrices differ by at "
@@ -85,25 +86,31 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "same",
-            "largest difference between an entry of PaTH's matrix and of DeltaNet's, keys as directions",
+            "largest difference between PaTH's and DeltaNet's matrix entries, keys as directions",
             digits=2,
             bound=True,
         ),
         Quantity(
             "turned",
-            "largest difference between an entry of PaTH's matrix and of DeltaNet's, turned keys as "
-            "directions, median over heads",
+            "largest difference between PaTH's and DeltaNet's matrix entries, turned keys as directions, median over "
+            "heads",
         ),
         Quantity(
             "fixed",
-            "largest difference between an entry of PaTH's matrix and of DeltaNet's, one direction for "
-            "all tokens, median over heads",
+            "largest difference between PaTH's and DeltaNet's matrix entries, one direction for all tokens, median "
+            "over heads",
         ),
         Quantity("n", "length of this input", "tokens"),
     ),
     figure=Figure(
-        x="n", y="difference", by="along", x_title="tokens n", y_title="largest difference of an entry", log="x"
+        x="n",
+        y="difference",
+        by="along",
+        x_title="tokens n",
+        y_title="largest difference between matrix entries",
+        log="x",
     ),
-    theorem="The delta rule with strength 1 multiplies its state by I − k kᵀ before it stores the value of key k. For "
-    "w = k, PaTH multiplies by the same factors. DeltaNet obtains their product by inverting the triangular system.",
+    theorem="The delta rule with strength 1 multiplies its matrix of stored values by I − k kᵀ before it stores the "
+    "value of key k. If each token's direction is its key, PaTH multiplies by the same factors. DeltaNet obtains "
+    "their product by inverting a triangular matrix.",
 )

@@ -74,30 +74,33 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Without training, softmax attention is close to a gated delta rule: the mean of the values so far plus "
-    "a correction read from a state. The state is a matrix that is multiplied by 1 − 1/t at token t.",
+    statement="Even without training, softmax attention is close to the mean of the values so far plus a correction "
+    "read from one decaying matrix of stored values.",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
-    experiment="In every head, three methods with a causal mask are compared with softmax attention: (1) the article's "
-    "delta rule, (2) the first-order series of softmax, and (3) the mean of the values. The delta rule is derived from "
-    "the series. It updates its state with a step of 1/t at token t. The error is the relative difference from "
-    "softmax's matrix, where 0 means equal. The app also shows steps that are capped to keep the state stable. Capped "
-    "steps do not affect the verdict.",
+    experiment="In every head, three methods with a causal mask are compared with softmax attention: (1) the "
+    "article's delta rule, (2) the first-order series of softmax, and (3) the mean of the values. The delta rule is "
+    "derived from the series. At token t, it multiplies its matrix of stored values by 1 − 1/t and then updates it "
+    "with a step of 1/t. The error is the relative difference from softmax's matrix, where 0 means equal. The app "
+    "also shows steps that are capped to keep the matrix stable. Capped steps do not affect the verdict.",
     measure=measure,
     numbers=numbers,
-    rule="Two conditions: (1) The delta rule with steps of 1/t has an error of at most {near} in at least {most}% of "
-    "the heads. (2) Its error is smaller than the error of the first-order series and the error of the mean of the "
-    "values in at least {most}% of the heads. The claim holds if both conditions are met. It holds partly if only one "
-    "is met.",
+    rule="The delta rule updates a matrix of stored values, here with a step of 1/t at token t. Its error is the "
+    "relative difference from softmax's matrix. Two conditions: (1) This error is at most {near} in at least {most}% "
+    "of the heads. (2) It is smaller than the error of softmax's first-order series and the error of the mean of the "
+    "values in at least {most}% of the heads. The claim holds if both conditions are met. It holds partly if only "
+    "one is met.",
     bounds={"most": 75, "near": NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
-    finding="In the median head, the delta rule with steps of 1/t has an error of {free}. The error is {first} for "
-    "the first-order series and {mean} for the mean of the values. The delta rule's error is at most 0.5 in {near}% "
-    "of the heads, and smaller than the other two errors in {closer}% of the heads.",
+    finding="In the median head, the delta rule with steps of 1/t at token t has an error of {free} relative to "
+    "softmax's matrix. The error is {first} for the first-order series of softmax and {mean} for the mean of the "
+    "values. The delta rule's error is at most 0.5 in {near}% of the heads, and smaller than the other two errors in "
+    "{closer}% of the heads.",
     notes=(
         Case(
-            finding="{unstable}% of the steps of 1/t are outside the range where the state is stable. With capped "
-            "steps, the error is {capped} in the median head, and at most 0.5 in {capped_near}% of the heads.",
+            finding="The delta rule updates a matrix of stored values, which {unstable}% of the steps of 1/t make "
+            "unstable. With capped steps, the error is {capped} in the median head, and at most 0.5 in "
+            "{capped_near}% of the heads.",
             applies=lambda numbers: numbers["unstable"] > 0,
         ),
     ),
@@ -105,18 +108,20 @@ CLAIM = Claim(
         Quantity("near", "share of heads where the error of the delta rule with steps of 1/t is at most 0.5", "%"),
         Quantity(
             "closer",
-            "share of heads where the delta rule's error is smaller than the errors of the first-order series and of "
-            "the mean of the values",
+            "share of heads where the delta rule's error is smaller than the errors of softmax's first-order series "
+            "and of the mean of the values",
             "%",
         ),
         Quantity("free", "error of the delta rule with steps of 1/t, median over heads"),
-        Quantity("first", "error of the first-order series, median over heads"),
+        Quantity("first", "error of softmax's first-order series, median over heads"),
         Quantity("mean", "error of the mean of the values, median over heads"),
         Quantity("capped", "error of the delta rule with capped steps, median over heads"),
         Quantity(
             "capped_near", "share of heads where the error of the delta rule with capped steps is at most 0.5", "%"
         ),
-        Quantity("unstable", "share of steps of 1/t outside the range where the state is stable", "%"),
+        Quantity(
+            "unstable", "share of the delta rule's steps of 1/t that make its matrix of stored values unstable", "%"
+        ),
     ),
     figure=Figure(x="form", y="error", by="form", x_title="method", y_title="relative error", kind="bars", log="y"),
     needs=8,

@@ -72,8 +72,8 @@ def numbers(rows: Sequence[KernelRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linear attention is closest to softmax with the kernel 1 + cos, the first-order expansion of softmax's "
-    "exponential.",
+    statement="Linear attention is closest to softmax if it replaces the exponential of the dot product q·k with 1 + "
+    "cos(q, k).",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
     experiment="Linear attention replaces softmax's exponential with another function of query and key, which is "
@@ -83,11 +83,12 @@ CLAIM = Claim(
     "means equal. The article's author later found that 1 + cos works poorly.",
     measure=measure,
     numbers=numbers,
-    rule="Two conditions: (1) In at least {heads}% of the heads, 1 + cos has the smallest error of the matrix among "
-    "the six kernels. (2) In the median head, the error of 1 + cos is smaller than the error of uniform attention, "
-    "which gives all keys equal weights. The claim holds if both conditions are met. It holds partly if the second "
-    "condition is met and 1 + cos has the smallest error in more than {chance}% of the heads. A kernel picked at "
-    "random would reach this share.",
+    rule="A kernel is a function of query and key that replaces softmax's exponential. Its error is the relative "
+    "difference of its matrix from softmax's matrix. Two conditions: (1) In at least {heads}% of the heads, 1 + cos "
+    "has the smallest error of six kernels. (2) In the median head, the error of 1 + cos is smaller than the error "
+    "of uniform attention, which gives all keys equal weights. The claim holds if both conditions are met. It holds "
+    "partly if the second condition is met and 1 + cos has the smallest error in more than {chance}% of the heads. A "
+    "kernel picked at random would reach this share.",
     bounds={"heads": 50, "chance": CHANCE},
     verdict=Rule(
         requires=Condition("cosine", "<", Measured("uniform")),
@@ -96,15 +97,17 @@ CLAIM = Claim(
     ),
     finding="The kernel 1 + cos has the smallest error of six kernels in {heads}% of the heads. If 1 + cos is "
     "compared with one other kernel at a time, 1 + cos has the smaller error in {duels}% of the comparisons. In the "
-    "median head, the error is {cosine} for 1 + cos, {best} for the best other kernel and {uniform} for uniform "
-    "attention (equal weights).",
+    "median head, the error relative to softmax's matrix is {cosine} for 1 + cos, {best} for the best other kernel "
+    "and {uniform} for uniform attention (equal weights).",
     quantities=(
-        Quantity("heads", "share of heads where the kernel 1 + cos has the smallest error of six kernels", "%"),
         Quantity(
-            "duels", "share of comparisons of 1 + cos with one other kernel where 1 + cos has the smaller error", "%"
+            "heads",
+            "share of heads where linear attention with 1 + cos(q, k) has the smallest error of six kernels",
+            "%",
         ),
-        Quantity("cosine", "error of the attention matrix with the kernel 1 + cos, median over heads"),
-        Quantity("best", "error of the attention matrix with the best other kernel, median over heads"),
+        Quantity("duels", "share of comparisons with one other kernel where 1 + cos(q, k) has the smaller error", "%"),
+        Quantity("cosine", "error of the attention matrix with 1 + cos(q, k), median over heads"),
+        Quantity("best", "error of the attention matrix with the best of the other five kernels, median over heads"),
         Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
     ),
     figure=Figure(

@@ -60,8 +60,8 @@ def numbers(rows: Sequence[SumRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A softmax over each query's features, times a softmax over the keys' positions, needs no division, "
-    "because every row of the product already sums to one.",
+    statement="If softmax is applied to queries and keys separately, linear attention needs no division, because "
+    "every row of weights already sums to one.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
     experiment="The double softmax is the product of these two softmaxes. A row sum is the sum of all weights of one "
@@ -70,9 +70,10 @@ CLAIM = Claim(
     "neighbouring tokens. A causal mask hides later tokens.",
     measure=measure,
     numbers=numbers,
-    rule="A row sum is the sum of all weights of one query. Two conditions: (1) Without a mask, every row sum of the "
-    "double softmax is within {exact} of one, with and without landmarks. (2) If this model is causal, every row sum "
-    "of the double softmax with a causal mask is also within {exact} of one. The claim holds if both conditions are "
+    rule="The double softmax multiplies a softmax over each query's features by a softmax over the keys' positions. "
+    "A row sum is the sum of all weights of one query. Two conditions: (1) Without a mask, every row sum of the "
+    "double softmax is within {exact} of one, with and without landmarks (averaged tokens). (2) If this model is "
+    "causal, every row sum with a causal mask is also within {exact} of one. The claim holds if both conditions are "
     "met. It holds partly if only the first is met.",
     bounds={"exact": 1e-4},
     verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),

@@ -112,8 +112,8 @@ def numbers(rows: Sequence[ShareRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linear attention sums all tokens without decay, so early tokens lose their weight to later ones faster "
-    "than in softmax. A decay changes which tokens have the most weight.",
+    statement="As a text grows, linear attention takes weight from early tokens faster than softmax does, and a "
+    "decay changes which tokens have the most weight.",
     source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
     experiment="This input is read from left to right. At growing lengths, the share of weight that the newest "
@@ -123,10 +123,11 @@ CLAIM = Claim(
     "with decay and without decay, and the two quarters are compared.",
     measure=measure,
     numbers=numbers,
-    rule="Let n be the number of tokens read. Two conditions in the median head: (1) Without decay, the weight on the "
-    "first 4 tokens falls as 1/n to a power of at least {fall}. This power also exceeds softmax's power by at least "
-    "{faster}. (2) Of the quarter of the tokens with the most weight, at most {kept}% stay the same if the decay is "
-    "added. The claim holds if both conditions are met. It holds partly if only one is met.",
+    rule="Linear attention is compared with softmax and with a decay, and n is the number of tokens read. Two "
+    "conditions in the median head: (1) Without decay, the weight on the first 4 tokens falls as 1/n to a power of "
+    "at least {fall}. This power also exceeds softmax's power by at least {faster}. (2) With a decay, at most "
+    "{kept}% of the tokens in the quarter with the most weight stay in this quarter. The claim holds if both "
+    "conditions are met. It holds partly if only one is met.",
     bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
     verdict=parts(
         all_of(
@@ -135,24 +136,40 @@ CLAIM = Claim(
         ),
         Condition("kept", "<=", "kept"),
     ),
-    finding="The newest quarter of the tokens gives the first 4 tokens a share of its weight. As the number of tokens "
-    "n grows, this share falls as 1/n to the power {fall} without decay, and to the power {softmax_fall} with "
-    "softmax. At the end, the share is {early}% without decay and {softmax}% with softmax. If the decay is added, "
-    "{kept}% of the quarter of the tokens with the most weight stay the same.",
+    finding="The newest quarter of the tokens gives the first 4 tokens a share of its weight. As the number of "
+    "tokens n grows, this share falls as 1/n to the power {fall} without decay, and to the power {softmax_fall} with "
+    "softmax. At the end, the share is {early}% without decay and {softmax}% with softmax. With a decay, {kept}% of "
+    "the tokens in the quarter with the most weight stay in this quarter.",
     quantities=(
-        Quantity("fall", "power of 1/n with which the weight on the first 4 tokens falls, without decay"),
-        Quantity("softmax_fall", "power of 1/n with which the weight on the first 4 tokens falls, with softmax"),
         Quantity(
-            "kept",
-            "share of the quarter of the tokens with the most weight that stays the same if the decay is added",
+            "fall", "power of 1/n with which linear attention's weight on the first 4 of n tokens falls, without decay"
+        ),
+        Quantity("softmax_fall", "power of 1/n with which softmax's weight on the first 4 of n tokens falls"),
+        Quantity(
+            "kept", "share of the tokens with the most weight (a quarter of all) that are the same with a decay", "%"
+        ),
+        Quantity(
+            "early", "share of weight that the newest quarter of the tokens gives to the first 4, without decay", "%"
+        ),
+        Quantity(
+            "softmax", "share of weight that the newest quarter of the tokens gives to the first 4, with softmax", "%"
+        ),
+        Quantity(
+            "even",
+            "share of weight that the newest quarter of the tokens gives to the first 4, with equal weights",
             "%",
         ),
-        Quantity("early", "share of the newest quarter's weight on the first 4 tokens, without decay", "%"),
-        Quantity("softmax", "share of the newest quarter's weight on the first 4 tokens, with softmax", "%"),
-        Quantity("even", "share of the newest quarter's weight on the first 4 tokens, if all weights were equal", "%"),
-        Quantity("late", "share of the newest quarter's weight on the last 4 tokens, without decay", "%"),
-        Quantity("decayed_early", "share of the newest quarter's weight on the first 4 tokens, with decay", "%"),
-        Quantity("decayed_late", "share of the newest quarter's weight on the last 4 tokens, with decay", "%"),
+        Quantity(
+            "late", "share of weight that the newest quarter of the tokens gives to the last 4, without decay", "%"
+        ),
+        Quantity(
+            "decayed_early",
+            "share of weight that the newest quarter of the tokens gives to the first 4, with decay",
+            "%",
+        ),
+        Quantity(
+            "decayed_late", "share of weight that the newest quarter of the tokens gives to the last 4, with decay", "%"
+        ),
     ),
     figure=Figure(
         x="n", y="share", by="of", x_title="number of tokens read", y_title="share of the weight (%)", log="xy"

@@ -30,8 +30,8 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Replacing softmax with a feature map lowers the cost of attention and makes it linear in the number of "
-    "tokens.",
+    statement="If functions of single queries and keys (feature maps) replace softmax, attention costs less, and its "
+    "cost is linear in the number of tokens.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
     experiment="Linear attention applies the feature map elu + 1 to queries and keys, so the products of keys and "
@@ -40,9 +40,10 @@ CLAIM = Claim(
     "numbers stored at one time.",
     measure=lambda inputs: cost_rows(inputs, ATTEND),
     numbers=numbers,
-    rule="Two conditions: (1) The work and the peak memory of linear attention grow no faster than n to the power "
-    "{linear}, where n is the number of tokens. (2) Full attention does more work than linear attention at the longest "
-    "length. The claim holds if both conditions are met. It holds partly if only the first is met.",
+    rule="Work is the number of multiply-adds, and n is the number of tokens. Two conditions: (1) The work and the "
+    "peak memory of linear attention grow no faster than n to the power {linear}. (2) Full attention does more work "
+    "than linear attention at the longest length. The claim holds if both conditions are met. It holds partly if "
+    "only the first is met.",
     bounds={"linear": 1.05},
     verdict=Rule(
         requires=all_of(Condition("work", "<=", "linear"), Condition("memory", "<=", "linear")),
@@ -52,10 +53,10 @@ CLAIM = Claim(
     "peak memory as n to the power {memory}. The work of full attention grows as n to the power {full}. At {longest} "
     "tokens, full attention does {saved}× the work of linear attention.",
     quantities=(
-        Quantity("work", "exponent of the growth of linear attention's work with length"),
-        Quantity("memory", "exponent of the growth of linear attention's peak memory with length"),
-        Quantity("full", "exponent of the growth of full attention's work with length"),
-        Quantity("saved", "work of full attention ÷ work of linear attention at the longest length"),
+        Quantity("work", "power of the length with which linear attention's multiply-adds grow"),
+        Quantity("memory", "power of the length with which linear attention's peak memory grows"),
+        Quantity("full", "power of the length with which full attention's multiply-adds grow"),
+        Quantity("saved", "multiply-adds of full attention ÷ multiply-adds of linear attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),
     ),
     figure=Figure(

@@ -48,8 +48,7 @@ def numbers(rows: Sequence[SparsityRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linear attention is less sparse than softmax: it spreads each row's weight over more keys, because "
-    "positive features separate keys less sharply.",
+    statement="Linear attention is less sparse than softmax: it spreads each query's weight more evenly over the keys.",
     source=articles.CONCENTRATE,
     place=Place("entropy", options={"h_measure": "sparsity"}, variants=("softmax", "linear", "hedgehog", "cosformer")),
     experiment="The evenness of a row of weights a is S = E[|a|] / √(E[a²]), where E is the mean over the keys that "
@@ -58,10 +57,10 @@ CLAIM = Claim(
     "three linear attentions: plain linear attention, Hedgehog and cosFormer.",
     measure=measure,
     numbers=numbers,
-    rule="S measures how evenly a row spreads its weight over the keys, and a smaller S means a sparser row. Two "
-    "conditions: (1) In at least {less}% of the heads, all three linear attentions have a larger S than softmax. (2) "
-    "In the median over heads, all three linear attentions have a larger S than softmax. The claim holds if both "
-    "conditions are met. It holds partly if only one is met.",
+    rule="S measures how evenly a query spreads its weight over the keys, and a smaller S means sparser attention. "
+    "Two conditions: (1) In at least {less}% of the heads, linear attention, Hedgehog and cosFormer all have a "
+    "larger S than softmax. (2) In the median over heads, all three have a larger S than softmax. The claim holds if "
+    "both conditions are met. It holds partly if only one is met.",
     bounds={"less": 90},
     verdict=parts(
         Condition("less", ">=", "less"), all_of(*(Condition(name.lower(), ">", Measured("softmax")) for name in LINEAR))
@@ -74,9 +73,11 @@ CLAIM = Claim(
         Quantity("linear", "median evenness S of linear attention's rows"),
         Quantity("hedgehog", "median evenness S of Hedgehog's rows"),
         Quantity("cosformer", "median evenness S of cosFormer's rows"),
-        Quantity("less", "share of heads where softmax's rows are the sparsest", "%"),
+        Quantity("less", "share of heads where softmax has sparser rows than three linear attentions", "%"),
         Quantity("heads", "number of heads"),
     ),
-    figure=Figure(x="head", y="sparsity", by="variant", x_title="head", y_title="evenness S, mean over the rows"),
+    figure=Figure(
+        x="head", y="sparsity", by="variant", x_title="head", y_title="evenness S of a head's rows (1: equal weights)"
+    ),
     needs=8,
 )

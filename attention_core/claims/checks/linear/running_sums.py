@@ -96,8 +96,8 @@ def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The gradient of causal linear attention needs only two running sums. Storing the state, the running "
-    "sum of keys times values, after every token would instead multiply the memory by the head size.",
+    statement="The gradient of causal linear attention needs only two running sums, and storing these sums after "
+    "every token would multiply the memory by the head size.",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,
@@ -111,10 +111,11 @@ CLAIM = Claim(
     "512 tokens.",
     measure=measure,
     numbers=numbers,
-    rule="Three conditions: (1) The gradients from the two ways differ by at most {same} of their largest entry. (2) "
-    "Storing all states needs more memory than running sums. (3) The ratio of these two memory sizes grows as the head "
-    "size to a power within {off} of one. The claim holds if all three conditions are met. It holds partly if only the "
-    "third is not met.",
+    rule="The gradients of linear attention are computed with running sums, and with the state (the sum so far) "
+    "stored after every token. Three conditions: (1) The gradients from the two ways differ by at most {same} of "
+    "their largest entry. (2) Storing all states needs more memory than running sums. (3) The ratio of these two "
+    "memory sizes grows as the head size to a power within {off} of one. The claim holds if all three conditions are "
+    "met. It holds partly if only the third is not met.",
     bounds={"same": 1e-6, "off": 0.2},
     verdict=Rule(
         requires=all_of(Condition("difference", "<=", "same"), Condition("times", ">", 1.0)),
@@ -137,11 +138,12 @@ CLAIM = Claim(
     quantities=(
         Quantity("times", "peak memory with all states stored ÷ peak memory with running sums"),
         Quantity("size", "size of this input's heads"),
-        Quantity("growth", "exponent of the growth of the memory ratio with the head size"),
+        Quantity("growth", "power of the head size with which this memory ratio grows"),
         Quantity("smallest", "smallest measured head size"),
         Quantity(
             "difference",
-            "largest difference between the gradients from the two ways ÷ largest gradient entry",
+            "largest difference between the gradients from running sums and from stored states ÷ largest gradient "
+            "entry",
             digits=2,
             bound=True,
         ),

@@ -93,8 +93,8 @@ def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Causal linear attention gives the same output token by token, in chunks or by cumulative sum. The "
-    "cumulative sum saves memory only once the number of tokens n exceeds d², for head size d.",
+    statement="Causal linear attention gives the same output token by token, in chunks or by cumulative sums, which "
+    "save memory only beyond d² tokens for head size d.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("causal", {"c_view": "algorithms"}),
     experiment="Causal linear attention with the features elu + 1 is computed on this input in four ways: token by "
@@ -103,9 +103,10 @@ CLAIM = Claim(
     "d², where d is the head size. If the input is too short for n to exceed d², only a part of each head is used.",
     measure=measure,
     numbers=numbers,
-    rule="Two conditions: (1) The outputs of the four ways differ by at most {same}, relative to the output. (2) For n "
-    "tokens and head size d, the cumulative sum needs less memory than the whole matrix at n = 2d², but not at n = "
-    "d²/2. The claim holds if both conditions are met. It holds partly if only the first is met.",
+    rule="Linear attention is computed token by token, in chunks, by cumulative sum, and with the whole matrix of "
+    "weights. Two conditions: (1) The outputs of these four ways differ by at most {same}, relative to the output. "
+    "(2) For n tokens and head size d, the cumulative sum needs less memory than the whole matrix at n = 2d², but "
+    "not at n = d²/2. The claim holds if both conditions are met. It holds partly if only the first is met.",
     bounds={"same": 1e-4},
     verdict=Rule(
         requires=Condition("difference", "<=", "same"),
@@ -116,7 +117,10 @@ CLAIM = Claim(
     "= 2d² ({long} tokens), it needs {above}×.",
     quantities=(
         Quantity(
-            "difference", "largest relative difference between the outputs of the four ways", digits=2, bound=True
+            "difference",
+            "largest relative difference between the outputs of four ways to compute linear attention",
+            digits=2,
+            bound=True,
         ),
         Quantity("below", "memory of the cumulative sum ÷ memory of the whole matrix, at n = d²/2"),
         Quantity("above", "memory of the cumulative sum ÷ memory of the whole matrix, at n = 2d²"),

@@ -33,8 +33,8 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Landmarks are means of neighbouring tokens. With one landmark for every four tokens, Nyström's inverse "
-    "matrix between the two softmaxes over landmarks brings their product closer to softmax.",
+    statement="Nyström attention, which approximates softmax through a few averaged tokens, is closer to softmax "
+    "with its matrix inverse than without it.",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom", "step": "3"}),
     experiment="Nyström attention summarises the tokens by m landmarks, which are means of neighbouring tokens. Its "
@@ -44,23 +44,28 @@ CLAIM = Claim(
     "shows one landmark for every eight tokens and for every two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
-    rule="Two conditions: (1) With the inverse from six iterations, as in the paper, the error is smaller than without "
-    "an inverse in at least {most}% of the heads. (2) With the exact inverse, as in the article, the error is smaller "
-    "than without an inverse in at least {most}% of the heads. The claim holds if both conditions are met. It holds "
-    "partly if only one is met.",
+    rule="The error of Nyström attention is the relative difference of its matrix from softmax's matrix, with one "
+    "landmark for every four tokens. Two conditions: (1) With the inverse from six iterations, as in the paper, the "
+    "error is smaller than without an inverse in at least {most}% of the heads. (2) With the exact inverse, as in "
+    "the article, the error is smaller than without an inverse in at least {most}% of the heads. The claim holds if "
+    "both conditions are met. It holds partly if only one is met.",
     bounds={"most": 75},
     verdict=parts(Condition("iterated_wins", ">=", "most"), Condition("exact_wins", ">=", "most")),
-    finding="Without an inverse, the product over {landmarks} landmarks has an error of {double} in the median head. "
-    "With the inverse from six iterations, the error is {iterated}, and smaller than without an inverse in "
-    "{iterated_wins}% of the heads. With the exact inverse, the error is {exact}, and smaller in {exact_wins}% of the "
-    "heads.",
+    finding="Without an inverse, Nyström attention with {landmarks} landmarks (averaged tokens) has an error of "
+    "{double} relative to softmax's matrix, in the median head. With the inverse from six iterations, the error is "
+    "{iterated}, and smaller than without an inverse in {iterated_wins}% of the heads. With the exact inverse, the "
+    "error is {exact}, and smaller than without an inverse in {exact_wins}% of the heads.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("iterated_wins", "share of heads where the inverse from six iterations reduces the error", "%"),
-        Quantity("exact_wins", "share of heads where the exact inverse reduces the error", "%"),
-        Quantity("double", "error without an inverse, median over heads"),
-        Quantity("iterated", "error with the inverse from six iterations, median over heads"),
-        Quantity("exact", "error with the exact inverse, median over heads"),
+        Quantity(
+            "iterated_wins",
+            "share of heads where the inverse from six iterations reduces Nyström attention's error",
+            "%",
+        ),
+        Quantity("exact_wins", "share of heads where the exact inverse reduces Nyström attention's error", "%"),
+        Quantity("double", "error of Nyström attention without an inverse, median over heads"),
+        Quantity("iterated", "error of Nyström attention with the inverse from six iterations, median over heads"),
+        Quantity("exact", "error of Nyström attention with the exact inverse, median over heads"),
         Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
         Quantity("landmarks", "number of landmarks (a quarter of the tokens)"),
         FUTURE,

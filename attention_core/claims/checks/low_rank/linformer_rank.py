@@ -73,7 +73,7 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linformer can keep the same rank, its number of averaged keys, for any number of tokens.",
+    statement="Linformer needs no more averaged keys for a long text than for a short one.",
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
     experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. There "
@@ -83,34 +83,37 @@ CLAIM = Claim(
     "means equal.",
     measure=measure,
     numbers=numbers,
-    rule="Two conditions: (1) Linformer's error grows no faster than n to the power {flat}, where n is the number of "
-    "tokens. (2) Linformer's error is at most {useful} at the longest length. The claim holds if both conditions are "
-    "met. Otherwise it holds partly if, at the longest length, the best matrix of the same rank has an error of at "
-    "most {small}. A better projection might then suffice.",
+    rule="Linformer's error is the relative difference of its matrix from softmax's matrix, with the same number of "
+    "averaged keys (rank) at every length. Two conditions: (1) This error grows no faster than n to the power "
+    "{flat}, where n is the number of tokens. (2) The error is at most {useful} at the longest length. The claim "
+    "holds if both conditions are met. Otherwise it holds partly if, at the longest length, the best matrix of the "
+    "same rank has an error of at most {small}. A better projection might then suffice.",
     bounds={"flat": 0.15, "useful": 0.5, "small": 0.1},
     verdict=Rule(
         holds=all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),
         partly=Condition("floor", "<=", "small"),
     ),
-    finding="With rank {rank} at {longest} tokens, Linformer has an error of {error}. Uniform attention (equal "
-    "weights) has an error of {uniform}, and the best matrix of the same rank has an error of {floor}. From {shortest} "
-    "tokens on, Linformer's error grows as n to the power {exponent}, where n is the number of tokens.",
+    finding="With {rank} averaged keys at {longest} tokens, Linformer has an error of {error} relative to softmax's "
+    "matrix. Uniform attention (equal weights) has an error of {uniform}, and the best matrix of the same rank has "
+    "an error of {floor}. From {shortest} tokens on, Linformer's error grows as n to the power {exponent}, where n "
+    "is the number of tokens.",
     cases=(
         Case(
-            finding="With rank {rank} at {longest} tokens, Linformer has an error of {error}. This is no clear gain "
-            "over uniform attention (equal weights), which has an error of {uniform}. The best matrix of the same rank "
-            "has an error of {floor}. Linformer's large error cannot grow much more. Its growth from {shortest} tokens "
-            "on, n to the power {exponent} for n tokens, therefore means little.",
+            finding="With {rank} averaged keys at {longest} tokens, Linformer has an error of {error} relative to "
+            "softmax's matrix. This is no clear gain over uniform attention (equal weights), which has an error of "
+            "{uniform}. The best matrix of the same rank has an error of {floor}. Linformer's large error cannot "
+            "grow much more. Its growth from {shortest} tokens on, n to the power {exponent} for n tokens, therefore "
+            "means little.",
             applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
         ),
     ),
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("exponent", "exponent of the growth of Linformer's error with length", digits=2),
+        Quantity("exponent", "power of the length with which Linformer's error grows", digits=2),
         Quantity("error", "error of Linformer at the longest length, median over heads"),
         Quantity("floor", "error of the best matrix of the same rank, median over heads"),
         Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
-        Quantity("rank", "rank of Linformer's matrix"),
+        Quantity("rank", "rank of Linformer's matrix (number of averaged keys)"),
         Quantity("shortest", "shortest measured length", "tokens"),
         Quantity("longest", "longest measured length", "tokens"),
         FUTURE,

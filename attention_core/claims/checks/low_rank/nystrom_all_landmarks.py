@@ -1,6 +1,5 @@
 """Claim: Nyström attention equals softmax if every token is a landmark."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -58,7 +57,7 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
     n = rows[0].n
     return {
         "error": max(values(rows, "error", inverse=EXACT, landmarks=n)),
-        "condition": math.log10(max(row.condition for row in rows)),
+        "condition": max(row.condition for row in rows),
         "iterated": median(values(rows, "error", inverse=ITERATED, landmarks=n)),
         "tokens": n,
         "future": rows[0].future,
@@ -66,7 +65,7 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="If every token is its own landmark and the inverse is exact, Nyström attention equals softmax.",
+    statement="Nyström attention equals softmax if it averages no tokens and computes its matrix inverse exactly.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
     experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens, and "
@@ -75,20 +74,21 @@ CLAIM = Claim(
     "The error is the relative difference from softmax's matrix, where 0 means equal.",
     measure=measure,
     numbers=numbers,
-    rule="The claim holds if the matrix with n landmarks and the exact inverse has an error of at most {equal} in "
-    "every head. It holds partly if this error is at most {near} in every head.",
+    rule="The error of Nyström attention is the relative difference of its matrix from softmax's matrix. Every token "
+    "is its own landmark, so no tokens are averaged, and the inverse is exact. The claim holds if this error is at "
+    "most {equal} in every head. It holds partly if the error is at most {near} in every head.",
     bounds={"equal": 1e-6, "near": 1e-2},
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
-    finding="With all {tokens} tokens as landmarks, the exact inverse gives an error of {error} in the head with the "
-    "largest error. The inverse from six iterations gives an error of {iterated} in the median head. The matrix to "
-    "invert has a condition number of up to 10 to the power {condition}. The larger this number, the more the inverse "
-    "amplifies rounding errors.",
+    finding="With all {tokens} tokens as landmarks, the exact inverse gives an error of {error} relative to "
+    "softmax's matrix, in the head with the largest error. The inverse from six iterations gives an error of "
+    "{iterated} in the median head. The matrix to invert has a condition number of up to {condition}, so its inverse "
+    "can amplify rounding errors by up to this factor.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("error", "error with the exact inverse, largest over heads", digits=2),
-        Quantity("condition", "condition number of the matrix to invert, as a power of ten", digits=2),
-        Quantity("iterated", "error with the inverse from six iterations, median over heads"),
-        Quantity("tokens", "number of tokens, which are all landmarks", "tokens"),
+        Quantity("error", "error of Nyström attention with the exact inverse, largest over heads", digits=2),
+        Quantity("condition", "largest condition number of the matrix to invert, over heads", digits=2),
+        Quantity("iterated", "error of Nyström attention with the inverse from six iterations, median over heads"),
+        Quantity("tokens", "number of tokens, each its own landmark", "tokens"),
         FUTURE,
     ),
     figure=Figure(

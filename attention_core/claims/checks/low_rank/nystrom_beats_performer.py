@@ -72,8 +72,8 @@ def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention with 64 landmarks is closer to softmax than Performer with several times as many "
-    "random features as the head size d.",
+    statement="Nyström attention with 64 landmarks (averaged tokens) is closer to softmax than Performer with "
+    "several times as many random features as the head size.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
     experiment="Two approximations are compared with softmax's matrix. Nyström attention summarises the tokens by 64 "
@@ -83,21 +83,22 @@ CLAIM = Claim(
     "from softmax's matrix, where 0 means equal.",
     measure=measure,
     numbers=numbers,
-    rule="Two conditions: (1) Nyström's error is smaller than Performer's error in at least {most}% of the heads. (2) "
-    "Nyström's error in the median head is at most {useful}× the error of uniform attention, which gives all keys "
-    "equal weights. The claim holds if both conditions are met. It holds partly if Nyström's error is smaller than "
-    "Performer's in at least {some}% of the heads.",
+    rule="An error is the relative difference of a matrix from softmax's matrix. Performer has four times as many "
+    "random features as the head size. Two conditions: (1) Nyström's error is smaller than Performer's error in at "
+    "least {most}% of the heads. (2) Nyström's error in the median head is at most {useful}× the error of uniform "
+    "attention, which gives all keys equal weights. The claim holds if both conditions are met. It holds partly if "
+    "Nyström's error is smaller than Performer's in at least {some}% of the heads.",
     bounds={"most": 75, "some": 50, "useful": 0.9},
     verdict=Rule(
         requires=Condition("wins", ">=", "some"),
         holds=all_of(Condition("wins", ">=", "most"), Condition("nystrom", "<=", Measured("uniform", "useful"))),
     ),
     finding="Nyström attention has a smaller error than Performer in {wins}% of the heads. In the median head, the "
-    "error is {nystrom} for Nyström attention, {performer} for Performer with {features} random features, and "
-    "{uniform} for uniform attention (equal weights).",
+    "error relative to softmax's matrix is {nystrom} for Nyström attention, {performer} for Performer with "
+    "{features} random features, and {uniform} for uniform attention (equal weights).",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("wins", "share of heads where Nyström's error is smaller than Performer's", "%"),
+        Quantity("wins", "share of heads where Nyström attention has a smaller error than Performer", "%"),
         Quantity("nystrom", "error of Nyström attention, median over heads"),
         Quantity("performer", "error of Performer, median over heads"),
         Quantity("uniform", "error of uniform attention (equal weights), median over heads"),

@@ -146,8 +146,8 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Attention over pools of tokens passes information from future tokens to earlier outputs, and a causal "
-    "mask applied afterwards does not prevent it.",
+    statement="If an attention variant combines tokens into pools, future tokens change earlier outputs, and a "
+    "causal mask applied afterwards does not prevent it.",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
     experiment="A pool combines several tokens, for example into their mean. A variant leaks if a change of a token "
@@ -157,11 +157,12 @@ CLAIM = Claim(
     "The mask on unfinished pools hides every pool from all positions before the pool's last token.",
     measure=measure,
     numbers=numbers,
-    rule="A variant leaks if a change of the last token changes an earlier output. The first mask sets weights on "
-    "future tokens to zero. The second mask hides every pool until the pool's last token. Three conditions: (1) Every "
-    "pooled variant leaks with the first mask. (2) Every pooled variant leaks with the second mask. (3) No variant "
-    "without pools leaks with the first mask. The claim holds if all three conditions are met. It holds partly if at "
-    "least {partly} pooled variants leak with the first mask.",
+    rule="A pooled variant combines groups of tokens into pools. A variant leaks if a change of the last token "
+    "changes an earlier output. The first mask sets weights on future tokens to zero. The second mask hides every "
+    "pool until the pool's last token. Three conditions: (1) Every pooled variant leaks with the first mask. (2) "
+    "Every pooled variant leaks with the second mask. (3) No variant without pools leaks with the first mask. The "
+    "claim holds if all three conditions are met. It holds partly if at least {partly} pooled variants leak with the "
+    "first mask.",
     bounds={"partly": 3},
     verdict=Rule(
         requires=Condition("leaking", ">=", "partly"),
@@ -199,25 +200,39 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("leaking", "number of pooled variants that leak with the mask on future weights"),
-        Quantity("left", "number of pooled variants that leak with the mask on unfinished pools"),
+        Quantity(
+            "leaking", "number of pooled variants with earlier outputs that change (a leak), with future weights masked"
+        ),
+        Quantity("left", "number of pooled variants that leak with every pool hidden until its last token"),
         Quantity("pooled", "number of pooled variants"),
-        Quantity("back", "largest distance that a leak reaches back with the mask on future weights", "tokens"),
+        Quantity(
+            "back", "largest distance to an earlier output that changes (a leak), with future weights masked", "tokens"
+        ),
         Quantity(
             "inverted",
-            "largest distance that a leak of Nyström attention reaches back with the mask on unfinished pools",
+            "largest distance that a leak of Nyström attention reaches back with every pool hidden until its last "
+            "token",
             "tokens",
         ),
         Quantity(
-            "fewest", "number of queries without any key under the mask on unfinished pools, smallest over variants"
+            "fewest",
+            "number of queries without any key if every pool is hidden until its last token, smallest over variants",
         ),
-        Quantity("most", "number of queries without any key under the mask on unfinished pools, largest over variants"),
+        Quantity(
+            "most",
+            "number of queries without any key if every pool is hidden until its last token, largest over variants",
+        ),
         Quantity("n", "number of queries"),
         Quantity("moved", "number of variants without pools that leak with the mask on future weights"),
-        Quantity("others", "number of variants without pools"),
+        Quantity("others", "number of tested variants without pools"),
     ),
     figure=Figure(
-        x="variant", y="back", by="mask", x_title="variant", y_title="farthest leak (tokens back)", kind="bars"
+        x="variant",
+        y="back",
+        by="mask",
+        x_title="variant",
+        y_title="farthest earlier output that changes (tokens back)",
+        kind="bars",
     ),
     needs=4,
     theorem="A pool depends on all of its tokens. If only the weights are masked, the pool still contains later "

@@ -36,8 +36,8 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="With one landmark for every four tokens, Nyström attention is about as accurate with means of "
-    "neighbouring tokens as with k-means centres, which cost more.",
+    statement="Nyström attention is about as accurate if its landmarks are means of neighbouring tokens as if they "
+    "are k-means centres, which cost more.",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),
     experiment="Nyström attention summarises the tokens by landmarks. Two kinds of landmarks are compared: segment "
@@ -46,26 +46,31 @@ CLAIM = Claim(
     "matrix, where 0 means equal. The figure also shows one landmark for every eight tokens and for every two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
-    rule="Two conditions: (1) In three quarters of the heads, the error with segment means is at most {near}× the "
-    "error with k-means centres. (2) The error with segment means in the median head is at most {useful}× the error of "
-    "uniform attention, which gives all keys equal weights. The claim holds if both conditions are met. Otherwise it "
-    "holds partly if the first condition is met in half of the heads.",
+    rule="Landmarks are a few tokens that represent all tokens, and an error is the relative difference from "
+    "softmax's matrix. Two conditions: (1) In three quarters of the heads, the error with means of neighbouring "
+    "tokens as landmarks is at most {near}× the error with k-means centres. (2) The error with means of neighbouring "
+    "tokens in the median head is at most {useful}× the error of uniform attention, which gives all keys equal "
+    "weights. The claim holds if both conditions are met. Otherwise it holds partly if the first condition is met in "
+    "half of the heads.",
     bounds={"near": 1.1, "useful": 0.9},
     verdict=Rule(
         requires=Condition("ratio", "<=", "near"),
         holds=all_of(Condition("most", "<=", "near"), Condition("segments", "<=", Measured("uniform", "useful"))),
     ),
-    finding="The error with segment means is {ratio}× the error with k-means centres in the median head, and at most "
-    "{most}× in three quarters of the heads. In the median head, the error is {segments} with segment means and "
-    "{clusters} with k-means centres. K-means needs {times}× as many multiply-adds.",
+    finding="The landmarks of Nyström attention are means of neighbouring tokens (segment means) or k-means centres. "
+    "In the median head, the error with segment means is {ratio}× the error with k-means centres, and in three "
+    "quarters of the heads at most {most}×. In the median head, the error relative to softmax's matrix is {segments} "
+    "with segment means and {clusters} with k-means centres. K-means needs {times}× as many multiply-adds.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("ratio", "error with segment means ÷ error with k-means, median over heads"),
-        Quantity("most", "error with segment means ÷ error with k-means, third quartile over heads"),
-        Quantity("segments", "error with segment means, median over heads"),
-        Quantity("clusters", "error with k-means centres, median over heads"),
+        Quantity("ratio", "Nyström error with segment means ÷ Nyström error with k-means centres, median over heads"),
+        Quantity(
+            "most", "Nyström error with segment means ÷ Nyström error with k-means centres, third quartile over heads"
+        ),
+        Quantity("segments", "error of Nyström attention with segment means, median over heads"),
+        Quantity("clusters", "error of Nyström attention with k-means centres, median over heads"),
         Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
-        Quantity("times", "multiply-adds with k-means ÷ multiply-adds with segment means"),
+        Quantity("times", "multiply-adds of Nyström attention with k-means centres ÷ with segment means"),
         Quantity("landmarks", "number of landmarks (a quarter of the tokens)"),
         FUTURE,
     ),

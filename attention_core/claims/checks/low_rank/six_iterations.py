@@ -59,7 +59,8 @@ def numbers(rows: Sequence[IterationRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Six iterations are enough to invert the landmark matrix of Nyström attention with 64 landmarks.",
+    statement="Six iterations are enough to invert the matrix in Nyström attention with 64 landmarks (averaged "
+    "tokens).",
     source=Paper(
         "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
         2021,
@@ -87,13 +88,13 @@ CLAIM = Claim(
         ),
     ),
     finding="After six iterations, the approximate inverse has a residual of {residual} in the median head, where 0 "
-    "means an exact inverse. The attention matrix has an error of {error} after six iterations and {later} after "
-    "twelve.",
+    "means an exact inverse. Nyström attention's matrix has an error of {error} relative to softmax's matrix after "
+    "six iterations, and {later} after twelve.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("residual", "residual of the landmark matrix's inverse after six iterations, median over heads"),
-        Quantity("error", "error of the attention matrix after six iterations, median over heads"),
-        Quantity("later", "error of the attention matrix after twelve iterations, median over heads"),
+        Quantity("residual", "residual of the inverse after six iterations (0: exact inverse), median over heads"),
+        Quantity("error", "error of Nyström attention with six iterations of the inverse, median over heads"),
+        Quantity("later", "error of Nyström attention with twelve iterations of the inverse, median over heads"),
         Quantity("tokens", "length of this input", "tokens"),
         FUTURE,
     ),

@@ -13,16 +13,19 @@ CLAIM = correlation_claim(
     "this gain that is lost with a replacement. The output error is the relative difference between the outputs of the "
     "replacement and of softmax on the unchanged model's queries, keys and values. It is averaged over heads and "
     "layers. The paper compares approximations by this error, but does not test copying.",
-    rule="A rank correlation of 1 means that two lists of numbers have the same order. The claim holds if the output "
-    "error and the loss of copying have a rank correlation of at least {holds}. It holds partly if this correlation is "
-    "at least {partly}.",
+    rule="Each replacement for softmax has two numbers: the relative error of its outputs, and the loss of copying. "
+    "The gain from copying is how much better the model predicts repeated tokens, and the loss is the lost share of "
+    "this gain. A rank correlation of 1 means that both numbers rank the replacements in the same order. The claim "
+    "holds if the rank correlation is at least {holds}. It holds partly if it is at least {partly}.",
     finding="Over {n} replacements, the rank correlation between the output error and the loss of copying is {rho}, "
-    "where 1 means the same order. Kendall's τ, another measure of order, is {tau}. The loss of copying is the share "
-    "of the gain from copying that is lost. Both the error and the loss are measured on 48 of the first {tokens} "
-    "tokens that SmolLM2 reads, repeated once.",
+    "where 1 means the same order. Kendall's τ, another measure of order, is {tau}. The gain from copying is how "
+    "much better the model predicts repeated tokens, and the loss is the lost share of this gain. Both the error and "
+    "the loss are measured on 48 of the first {tokens} tokens that SmolLM2 reads, repeated once.",
     quantities=(
-        Quantity("rho", "rank correlation between the output error and the loss of copying"),
-        Quantity("tau", "Kendall's τ between the output error and the loss of copying"),
+        Quantity("rho", "rank correlation between a replacement's output error and the loss of copying"),
+        Quantity(
+            "tau", "Kendall's τ (another rank correlation) between a replacement's output error and the loss of copying"
+        ),
         Quantity("n", "number of replacements for softmax"),
     ),
     figure=Figure(

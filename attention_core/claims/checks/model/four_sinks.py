@@ -79,8 +79,8 @@ def numbers(rows: Sequence[SinkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A language model fails with a sliding window alone. Four sinks, the first tokens kept in every window, "
-    "make it as good as rereading the window for every token, and more sinks add nothing.",
+    statement="A sliding window makes a language model fail unless every query can also attend to the first four "
+    "tokens (sinks), and more sinks add nothing.",
     source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     place=Place("model", {"m_view": "budget"}),
     experiment="SmolLM2-135M, without retraining, reads the first 128 tokens of the text. In all layers, each query "
@@ -103,8 +103,9 @@ CLAIM = Claim(
         partly=any_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
     ),
     finding="On {tokens} tokens that SmolLM2 reads, a window without sinks has {window}× the perplexity of rereading "
-    "the last 36 tokens for every prediction. A window with four sinks has {four}× the perplexity of rereading, and "
-    "{whole}× that of the unchanged model. With four sinks, the model loses {lost}% of its gain from copying.",
+    "the last 36 tokens for every prediction. A window with four sinks (the first four tokens) has {four}× the "
+    "perplexity of rereading, and {whole}× that of the unchanged model. With four sinks, the model loses {lost}% of "
+    "its gain from copying.",
     notes=(
         Case(
             finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage "
@@ -126,8 +127,10 @@ CLAIM = Claim(
         Quantity("window", "perplexity without sinks ÷ perplexity of rereading"),
         Quantity("whole", "perplexity with four sinks ÷ perplexity of the unchanged model"),
         Quantity("gain", "reduction in perplexity from using eight sinks instead of four", "%"),
-        Quantity("margin", "difference between this reduction and the condition's limit", "percentage points"),
-        Quantity("lost", "share of the gain from copying that is lost with four sinks", "%"),
+        Quantity(
+            "margin", "difference between the reduction by eight sinks and the limit in the rule", "percentage points"
+        ),
+        Quantity("lost", "share of the model's gain from copying that is lost with four sinks", "%"),
         TOKENS,
     ),
     figure=Figure(x="sinks", y="perplexity", by="reader", x_title="number of sinks", y_title="perplexity", log="y"),

@@ -67,8 +67,8 @@ def numbers(rows: Sequence[LayerRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Replacing softmax in one middle layer shows little about the replacement. Attention hardly matters "
-    "there, and even a replacement that ignores the keys does no harm.",
+    statement="Replacing softmax in one middle layer shows little about a replacement, because even one that ignores "
+    "the keys does no harm there.",
     source=Paper("What Matters in Transformers? Not All Attention is Needed", 2024, "https://arxiv.org/abs/2406.15786"),
     place=Place("model", {"m_view": "layers", "m_edge": "single"}),
     experiment="In SmolLM2-135M, without retraining, softmax is replaced by a window of 32 tokens, linear attention, "
@@ -78,9 +78,10 @@ CLAIM = Claim(
     "second half. The gain from copying is how much better the second half is predicted than the first.",
     measure=measure,
     numbers=numbers,
-    rule="Two conditions for the middle layer: (1) No replacement multiplies perplexity by more than {times}. (2) No "
-    "replacement loses more than {lost}% of the model's gain from copying. The claim holds if both conditions are met. "
-    "It holds partly if only one is met.",
+    rule="The gain from copying is how much better a model predicts tokens that it reads for the second time. Two "
+    "conditions for the middle layer: (1) No replacement multiplies perplexity by more than {times}. (2) No "
+    "replacement loses more than {lost}% of the model's gain from copying. The claim holds if both conditions are "
+    "met. It holds partly if only one is met.",
     bounds={"times": 1.1, "lost": 10},
     verdict=parts(Condition("worst", "<=", "times"), Condition("lost", "<=", "lost")),
     finding="On {tokens} tokens that SmolLM2 reads, the worst replacement in the middle layer multiplies perplexity "

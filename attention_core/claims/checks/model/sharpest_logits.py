@@ -66,7 +66,7 @@ CLAIM = Claim(
         Quantity("alive", "number of replacements that keep the largest logits and work"),
         Quantity("keepers", "number of replacements that keep the largest logits"),
         Quantity("spared", "number of replacements that do not keep the largest logits, but work"),
-        Quantity("others", "other replacements"),
+        Quantity("others", "number of replacements that do not keep the largest logits"),
         Quantity(
             "copying", "number of replacements that keep the largest logits and at least half of the gain from copying"
         ),
@@ -74,11 +74,16 @@ CLAIM = Claim(
             "others_copying",
             "number of replacements that do not keep the largest logits, but at least half of the gain from copying",
         ),
-        Quantity("rho", "rank correlation between the kept weight and the perplexity"),
+        Quantity("rho", "rank correlation between the kept weight and the model's perplexity"),
         TOKENS,
     ),
     figure=Figure(
-        x="kept", y="times", by="variant", x_title="kept weight (%)", y_title="perplexity ÷ unchanged model's", log="y"
+        x="kept",
+        y="times",
+        by="variant",
+        x_title="softmax's weight on the largest logit that is kept (%)",
+        y_title="perplexity ÷ unchanged model's",
+        log="y",
     ),
     needs=64,
     uses_decoder=True,

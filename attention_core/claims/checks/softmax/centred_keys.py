@@ -59,8 +59,8 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A second-order expansion of softmax itself is closer to softmax than a second-order expansion of only "
-    "its exponential.",
+    statement="A second-order Taylor expansion of the whole softmax is closer to softmax than one of only its "
+    "exponential.",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
     experiment="A second-order expansion replaces a function with a parabola. In every head, two expansions are "
@@ -70,24 +70,25 @@ CLAIM = Claim(
     "matrix, in per cent of that matrix.",
     measure=measure,
     numbers=numbers,
-    rule="Two conditions: (1) The expansion of softmax has a smaller error than the expansion of the exponential in at "
-    "least {closer}% of the heads. (2) The median error over heads is also smaller for the expansion of softmax. The "
-    "claim holds if both conditions are met. It holds partly if only one is met.",
+    rule="An expansion's error is the relative difference of its matrix from softmax's matrix. Two conditions: (1) "
+    "The Taylor expansion of the whole softmax has a smaller error than the expansion of only its exponential in at "
+    "least {closer}% of the heads. (2) The median error over heads is also smaller for the expansion of the whole "
+    "softmax. The claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"closer": 75},
     verdict=parts(Condition("own", "<", Measured("exponential")), Condition("closer", ">=", "closer")),
     finding="Two second-order Taylor expansions are compared: (A) of the whole softmax function and (B) of only its "
-    "exponential. A has a smaller error than B in {closer}% of {heads} heads. In the median head, the error is {own}% "
-    "for A and {exponential}% for B. If the mean key is subtracted from all keys, the error of B in the median head "
-    "is {centred}%.",
+    "exponential. A has a smaller error than B in {closer}% of {heads} heads. In the median head, the error relative "
+    "to softmax's matrix is {own}% for A and {exponential}% for B. If the mean key is subtracted from all keys, the "
+    "error of B in the median head is {centred}%.",
     quantities=(
+        Quantity("closer", "share of heads where the Taylor expansion of the whole softmax has the smaller error", "%"),
+        Quantity("own", "error of the Taylor expansion of the whole softmax, median over heads", "%"),
+        Quantity("exponential", "error of the Taylor expansion of only the exponential, median over heads", "%"),
         Quantity(
-            "closer",
-            "share of heads where the expansion of softmax has a smaller error than the expansion of the exponential",
+            "centred",
+            "error of the Taylor expansion of only the exponential, with the mean key subtracted, median over heads",
             "%",
         ),
-        Quantity("own", "error of the expansion of softmax, median over heads", "%"),
-        Quantity("exponential", "error of the expansion of the exponential, median over heads", "%"),
-        Quantity("centred", "error of the expansion of the exponential, mean key subtracted, median over heads", "%"),
         Quantity("heads", "number of heads"),
     ),
     figure=Figure(x="head", y="error", by="series", x_title="head", y_title="error of the matrix (%)", log="y"),

@@ -96,8 +96,8 @@ def flatter(end: str) -> Condition:
 
 
 CLAIM = Claim(
-    statement="Multiplying logits by log n keeps softmax's entropy steady for any number of tokens n. The factor does "
-    "not affect squared ReLU divided by its row sum.",
+    statement="Multiplying logits by log n keeps the entropy of softmax steady as the number of tokens n grows, but "
+    "has no effect on normalised squared ReLU.",
     source=articles.ENTROPY_INVARIANCE,
     place=Place("entropy", variants=("softmax", "relu2")),
     experiment="Entropy measures how widely a row spreads its weight: exp(entropy) is the effective number of keys. "
@@ -118,32 +118,28 @@ CLAIM = Claim(
         holds=all_of(steady(""), steady("_beyond")),
         partly=any_of(steady(""), steady("_beyond"), all_of(flatter(""), flatter("_beyond"))),
     ),
-    finding="Up to the base length, the effective number of keys grows as n to the power {plain} without the log n "
-    "factor and {scaled} with it. Beyond the base length, the powers are {plain_beyond} without the factor and "
-    "{scaled_beyond} with it. The factor changes softmax's entropy by up to {softmax} nats and squared ReLU's entropy "
-    "by up to {squared} nats.",
+    finding="The effective number of keys, exp(entropy), measures over how many keys a query spreads its weight. Up "
+    "to the base length, it grows as n to the power {plain} without the log n factor and {scaled} with it. Beyond "
+    "the base length, the powers are {plain_beyond} without the factor and {scaled_beyond} with it. The factor "
+    "changes softmax's entropy by up to {softmax} nats and squared ReLU's entropy by up to {squared} nats.",
     quantities=(
         Quantity(
             "scaled",
-            "exponent of the growth of the effective number of keys with n, up to the base length, "
-            "with the log n factor",
+            "power of n with which the effective number of keys grows up to the base length, with the log n factor",
         ),
         Quantity(
             "plain",
-            "exponent of the growth of the effective number of keys with n, up to the base length, "
-            "without the log n factor",
+            "power of n with which the effective number of keys grows up to the base length, without the log n factor",
         ),
         Quantity(
             "scaled_beyond",
-            "exponent of the growth of the effective number of keys with n, beyond the base "
-            "length, with the log n factor",
+            "power of n with which the effective number of keys grows beyond the base length, with the log n factor",
         ),
         Quantity(
             "plain_beyond",
-            "exponent of the growth of the effective number of keys with n, beyond the base "
-            "length, without the log n factor",
+            "power of n with which the effective number of keys grows beyond the base length, without the log n factor",
         ),
-        Quantity("base", "base length, at which the log n factor is 1", "tokens"),
+        Quantity("base", "base length: the number of tokens at which the log n factor is 1", "tokens"),
         Quantity("longest", "longest measured length", "tokens"),
         Quantity("softmax", "largest change of softmax's entropy by the log n factor", "nats"),
         Quantity("squared", "largest change of squared ReLU's entropy by the log n factor", "nats"),

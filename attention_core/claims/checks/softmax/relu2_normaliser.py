@@ -83,18 +83,21 @@ CLAIM = Claim(
     "averaged over queries by the geometric mean. In every head, a power law n^a is fitted to their growth.",
     measure=measure,
     numbers=numbers,
-    rule="Row sums grow as n to a power a, where n is the number of tokens. The claim holds if a is at most {clearly} "
-    "in the median head. It holds partly if a is at most {clearly} in at least {some}% of the heads.",
+    rule="With squared ReLU, the row sums (sums of a query's weights) grow as n to a power a, where n is the number "
+    "of tokens. The claim holds if a is at most {clearly} in the median head. It holds partly if a is at most "
+    "{clearly} in at least {some}% of the heads.",
     bounds={"clearly": SLOWER, "some": 25},
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
-    finding="Row sums grow as n to the power {exponent} in the median head, and to the power {lowest} in the head "
-    "with the slowest growth. In {slower}% of the heads, row sums grow clearly more slowly than n. The Entropy page "
-    "instead fits a power law to the median growth over heads. Its power is {curve}.",
+    finding="Squared ReLU's row sums grow as n to the power {exponent} in the median head, and to the power {lowest} "
+    "in the head with the slowest growth, for n tokens. In {slower}% of the heads, row sums grow clearly more slowly "
+    "than n. The Entropy page instead fits a power law to the median growth over heads. Its power is {curve}.",
     quantities=(
-        Quantity("exponent", "exponent of the growth of row sums with n, median over heads"),
-        Quantity("slower", "share of heads where row sums grow clearly more slowly than n", "%"),
-        Quantity("lowest", "exponent of the growth of row sums with n, smallest over heads"),
-        Quantity("curve", "exponent of the growth with n of the median row sum over heads"),
+        Quantity("exponent", "power of the length n with which squared ReLU's row sums grow, median over heads"),
+        Quantity(
+            "slower", "share of heads where squared ReLU's row sums grow clearly more slowly than the length n", "%"
+        ),
+        Quantity("lowest", "power of the length n with which squared ReLU's row sums grow, smallest over heads"),
+        Quantity("curve", "power of the length n with which the median row sum over heads grows"),
     ),
     figure=Figure(
         x="n", y="growth", by="growing", x_title="tokens n", y_title="growth since the shortest length (×)", log="xy"

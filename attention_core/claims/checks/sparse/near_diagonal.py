@@ -100,8 +100,7 @@ def numbers(rows: Sequence[WindowRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Trained attention is concentrated near the diagonal, that is, on keys close to the query. A local "
-    "window therefore loses little.",
+    statement="Trained attention is concentrated on keys close to the query, so a local window loses little.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
     place=Place("matrices", variants=("softmax", "local")),
     experiment="For growing distances w, the share of every head's attention on keys at most w tokens from the query "
@@ -110,10 +109,11 @@ CLAIM = Claim(
     "with the first token removed from the input, because trained models give it attention that they do not need.",
     measure=measure,
     numbers=numbers,
-    rule="Two conditions in the median head: (1) The share of attention within the window is at least {times}× the "
-    "share under uniform attention (equal weights). (2) The output of local attention has a relative error of at most "
-    "{error}%. Both conditions are tested on the whole input and with the first token removed from the input, which "
-    "gives four tests. The claim holds if all four tests are passed. It holds partly if at least one is passed.",
+    rule="The local window contains the keys up to about n/16 tokens from the query, for n tokens. Two conditions in "
+    "the median head: (1) The share of attention within the window is at least {times}× the share under uniform "
+    "attention (equal weights). (2) The output of local attention has a relative error of at most {error}%. Both "
+    "conditions are tested on the whole input and with the first token removed from the input, which gives four "
+    "tests. The claim holds if all four tests are passed. It holds partly if at least one is passed.",
     bounds={"times": 2, "error": 25},
     verdict=parts(
         Condition("mass", ">=", Measured("even", "times")),
@@ -126,17 +126,25 @@ CLAIM = Claim(
     "error of {error}%. The first token receives {first}% of the attention. If the first token is removed from the "
     "input, the share within the window is {mass_rest}%, and the output error is {error_rest}%.",
     quantities=(
-        Quantity("mass", "median share of attention within the window", "%"),
-        Quantity("even", "share of uniform attention (equal weights) within the window", "%"),
-        Quantity("error", "median output error of local attention", "%"),
-        Quantity("first", "median share of attention on the first token", "%"),
-        Quantity("mass_rest", "median share of attention within the window, first token removed from the input", "%"),
+        Quantity("mass", "share of attention on keys within the window, median over heads", "%"),
+        Quantity("even", "share of uniform attention (equal weights) on keys within the window", "%"),
+        Quantity("error", "output error of local attention with this window, median over heads", "%"),
+        Quantity("first", "share of attention on the first token, median over heads", "%"),
         Quantity(
-            "even_rest",
-            "share of uniform attention (equal weights) within the window, first token removed from the input",
+            "mass_rest",
+            "share of attention on keys within the window, first token removed from the input, median over heads",
             "%",
         ),
-        Quantity("error_rest", "median output error of local attention, first token removed from the input", "%"),
+        Quantity(
+            "even_rest",
+            "share of uniform attention (equal weights) on keys within the window, first token removed from the input",
+            "%",
+        ),
+        Quantity(
+            "error_rest",
+            "output error of local attention with this window, first token removed from the input, median over heads",
+            "%",
+        ),
         Quantity("window", "largest distance between a query and a key within the window", "tokens"),
     ),
     figure=Figure(

@@ -75,8 +75,8 @@ def numbers(rows: Sequence[BlocksRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="If each query attends to a few blocks of keys, second-order block scores find more of softmax's weight "
-    "than the mean key of each block does.",
+    statement="Blocks of keys that are chosen by the mean and the covariance of their keys contain more of softmax's "
+    "weight than blocks chosen by the mean alone.",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
     experiment="Each query q attends to its own block of 8 tokens and to the 2 other blocks with the highest scores. A "
@@ -86,20 +86,31 @@ CLAIM = Claim(
     "Quest's bound on the logits, and selection by the blocks' true weight.",
     measure=measure,
     numbers=numbers,
-    rule="The claim holds if second-order scores find more of softmax's weight than mean keys in at least {most}% of "
-    "the heads. It holds partly if the heads where they find more outnumber the heads where they find less.",
+    rule="Each query attends to its own block of keys and to the 2 other blocks with the highest scores. "
+    "Second-order scores use the mean and the covariance of a block's keys. The claim holds if second-order scores "
+    "find more of softmax's weight than mean keys alone in at least {most}% of the heads. It holds partly if the "
+    "heads where they find more outnumber the heads where they find less.",
     bounds={"most": 75},
     verdict=Rule(holds=Condition("wins", ">=", "most"), partly=Condition("wins", ">", Measured("loses"))),
-    finding="Second-order scores find more of softmax's weight than mean keys in {wins}% of the heads, and less in "
-    "{loses}%. In the median head, second-order scores find {second}% of the weight, and mean keys find {mean}%. "
-    "Quest's bound finds {bound}%. Selecting blocks by their true weight finds {best}%, the most that is possible.",
+    finding="Blocks selected by mean and covariance contain more of softmax's weight than blocks selected by the "
+    "mean key in {wins}% of the heads, and less in {loses}%. In the median head, mean and covariance find {second}% "
+    "of the weight, and the mean key finds {mean}%. Quest's upper bound on the logits finds {bound}%. Selecting "
+    "blocks by their true weight finds {best}%, the most that is possible.",
     quantities=(
-        Quantity("wins", "share of heads where second-order scores find more weight than mean keys", "%"),
-        Quantity("loses", "share of heads where second-order scores find less weight than mean keys", "%"),
-        Quantity("second", "median share of softmax's weight found by second-order scores", "%"),
-        Quantity("mean", "median share of softmax's weight found by mean keys", "%"),
-        Quantity("bound", "median share of softmax's weight found by Quest's bound", "%"),
-        Quantity("best", "median share of softmax's weight found by selecting blocks by their true weight", "%"),
+        Quantity(
+            "wins", "share of heads where mean and covariance find more of softmax's weight than the mean key", "%"
+        ),
+        Quantity(
+            "loses", "share of heads where mean and covariance find less of softmax's weight than the mean key", "%"
+        ),
+        Quantity("second", "softmax's weight in the blocks selected by mean and covariance, median over heads", "%"),
+        Quantity("mean", "softmax's weight in the blocks selected by the mean key, median over heads", "%"),
+        Quantity(
+            "bound",
+            "softmax's weight in the blocks selected by Quest's upper bound on the logits, median over heads",
+            "%",
+        ),
+        Quantity("best", "softmax's weight in the blocks selected by their true weight, median over heads", "%"),
     ),
     figure=Figure(
         x="chosen", y="mass", by="score", x_title="number of other blocks", y_title="softmax's weight found (%)"

@@ -40,8 +40,8 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Atrous attention, which allows every k-th key, costs 1/k of full attention. Local attention with a "
-    "window of k tokens has a cost that is linear in the number of tokens n.",
+    statement="Attention to every k-th key (atrous) costs 1/k of full attention, and attention to the k nearest keys "
+    "(local) has a cost linear in the number of tokens.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
     experiment="Cost is counted in multiply-adds at increasing lengths of this input, without a causal mask and with k "
@@ -59,9 +59,9 @@ CLAIM = Claim(
     finding="At {longest} tokens, full attention costs {saving}× as much as atrous attention and {cheaper}× as much as "
     "local attention. The cost of local attention grows as n to the power {local}, where n is the number of tokens.",
     quantities=(
-        Quantity("saving", "cost of full attention ÷ cost of atrous attention at the longest length"),
-        Quantity("local", "exponent of the growth of local attention's cost with length"),
-        Quantity("cheaper", "cost of full attention ÷ cost of local attention at the longest length"),
+        Quantity("saving", "multiply-adds of full attention ÷ multiply-adds of atrous attention at the longest length"),
+        Quantity("local", "power of the length with which local attention's cost grows"),
+        Quantity("cheaper", "multiply-adds of full attention ÷ multiply-adds of local attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),
     ),
     figure=Figure(

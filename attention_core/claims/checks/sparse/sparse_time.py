@@ -105,7 +105,7 @@ def numbers(rows: Sequence[TimeRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Local and sparse attention compute less than full attention but are slower. Only atrous attention is "
+    statement="Local and sparse attention compute less than full attention but take longer, only atrous attention is "
     "faster, and masking the full matrix saves no time.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
@@ -140,7 +140,7 @@ CLAIM = Claim(
             applies=lambda numbers: numbers["own"] < numbers["longest"],
         ),
         Case(
-            finding="This is the length of this input, because no longer input could be timed.",
+            finding="The longest timed length is the length of this input, because no longer input could be timed.",
             applies=lambda numbers: numbers["own"] == numbers["longest"],
         ),
         Case(
@@ -161,7 +161,7 @@ CLAIM = Claim(
         Quantity("own", "length of this input", "tokens"),
         Quantity("held", "time of full attention with an explicit score matrix ÷ time with the fused kernel"),
         Quantity("masked", "time of full attention with the masked score matrix ÷ time with the unmasked matrix"),
-        Quantity("matrix", "longest length timed with the explicit score matrix", "tokens"),
+        Quantity("matrix", "longest length at which full attention with an explicit score matrix was timed", "tokens"),
     ),
     figure=Figure(
         x="n", y="ratio", by="variant", x_title="tokens n", y_title="time ÷ fused full attention's time", log="xy"

@@ -71,8 +71,8 @@ def numbers(rows: Sequence[ReachRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A layer of local attention followed by a layer of atrous attention connects every token with every "
-    "other token, although each layer allows only a few pairs.",
+    statement="A layer of local attention (nearby keys) and a layer of atrous attention (regularly spaced keys) "
+    "together connect every token with every other token.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
     experiment="For n tokens, the atrous layer allows keys at distances that are multiples of a stride r of about √n. "
@@ -81,9 +81,9 @@ CLAIM = Claim(
     "through the layers.",
     measure=measure,
     numbers=numbers,
-    rule="Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "
-    "claim holds if the two layers connect {holds}% of all pairs of tokens. It holds partly if they connect at least "
-    "{partly}%.",
+    rule="Two tokens are connected if a path of weights above zero leads from one to the other through the layers. "
+    "The claim holds if the local layer and the atrous layer together connect {holds}% of all pairs of tokens. It "
+    "holds partly if they connect at least {partly}%.",
     bounds={"holds": 100, "partly": 90},
     verdict=Rule(holds=Condition("two", ">=", "holds"), partly=Condition("two", ">=", "partly")),
     finding="A local layer connects {one}% of all pairs of tokens. With an atrous layer after it, {two}% are "
@@ -94,7 +94,7 @@ CLAIM = Claim(
         Quantity("one", "share of token pairs connected by a local layer alone", "%"),
         Quantity("local", "share of token pairs connected by two local layers", "%"),
         Quantity("atrous", "share of token pairs connected by two atrous layers", "%"),
-        Quantity("keys", "number of weights computed by both layers ÷ number of weights of one full layer", "%"),
+        Quantity("keys", "number of weights that both layers compute, relative to one layer of full attention", "%"),
     ),
     figure=Figure(x="layers", y="share", by="stack", x_title="number of layers", y_title="pairs connected (%)"),
     needs=16,
