@@ -92,6 +92,7 @@ def run_immediately(
     effort: Callable[[Any], float] = lambda task: 1.0,
     refuse: Callable[[Any, str], None] | None = None,
     describe: Callable[[list[RowT]], str] | None = None,
+    row: DeltaGenerator | None = None,
     height: int = 0,
 ) -> list[RowT]:
     """Run an experiment's tasks in order as soon as the page opens, draw the rows found, and return them.
@@ -108,6 +109,7 @@ def run_immediately(
         refuse: draws why a task could not be run, as Markdown; by default below the chart.
         describe: returns a sentence about the rows found so far, as Markdown. It is drawn above the chart, next to the
             progress bar, so that the chart does not move when the bar goes away.
+        row: the container of the sentence, the progress bar and the button; by default a new one above the chart.
         height: height in pixels of what ``draw`` draws, which is reserved until the first rows are there.
 
     Returns:
@@ -118,7 +120,7 @@ def run_immediately(
     run: Run[RowT] | None = state.get(f"{key}.run")
     if run is None or run.request != question:
         run = state[f"{key}.run"] = Run(question)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with row or st.container(horizontal=True, vertical_alignment="center"):
         headline = st.container(key=f"headline.{key}").empty() if describe else st.empty()
         bar, button = st.empty(), st.empty()
     chart, complaint = st.empty(), st.empty()
