@@ -64,9 +64,12 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     st.markdown("## " + _("Memory of constant states"), anchors=False)
     st.caption(_("To the right of its marker, each state is smaller than the key-value cache."))
     _memory_chart(chosen, states, "causal.generation.bytes")
-    st.markdown("## " + _("Memory of smaller caches"), anchors=False)
-    st.caption(_("These caches grow more slowly than the key-value cache, or not at all."))
-    _memory_chart(chosen, caches, "causal.generation.caches")
+
+    def smaller() -> None:
+        st.caption(_("These caches grow more slowly than the key-value cache, or not at all."))
+        _memory_chart(chosen, caches, "causal.generation.caches")
+
+    lazy_expander(_("Memory of smaller caches"), smaller, key="causal.smaller")
     st.markdown("## " + _("Time per new token"), anchors=False)
     run_here(spec, st.container(horizontal=True, vertical_alignment="center"), draw)
     _method(chosen)

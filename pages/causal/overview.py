@@ -30,7 +30,7 @@ KIB = 2**10
 HEIGHT = 400
 ENDS = tuple(2**i for i in range(2, 15))
 """Numbers of tokens at which the chart has points."""
-KINDS = {"all": N_("all keys and values"), "some": N_("a few keys and values"), "state": N_("a state of fixed size")}
+KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
 """What a variant remembers, by kind, in the order of the table."""
 COLOURS = {"all": 0, "some": 1, "state": 2}
 """Colours of the kinds in the chart."""
@@ -158,13 +158,13 @@ def _bytes(row: MemoryRow) -> tuple[int, int]:
 
 
 def table(rows: Sequence[MemoryRow], refused: Sequence[ac.Attention]) -> list[dict[str, Any]]:
-    """Return a line per variant by what it remembers, the selected variants first; the last cannot generate text."""
+    """Return a line for softmax, and for each variant by what it remembers; the last cannot generate text."""
     selected = [attention.key for attention in SharedOptions.variants.value]
 
     def order(row: MemoryRow) -> tuple[int, ...]:
         key = ac.from_word(row.variant).key
         place = selected.index(key) if key in selected else len(selected)
-        return (list(KINDS).index(kind(row)), place, *_bytes(row))
+        return (row.variant != REFERENCE, list(KINDS).index(kind(row)), place, *_bytes(row))
 
     lines = [
         (ac.from_word(row.variant), _(KINDS[kind(row)]), in_words(row), cheaper(row)) for row in sorted(rows, key=order)
