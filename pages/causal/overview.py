@@ -24,6 +24,7 @@ from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
+from attention_core.formatting import memory
 from pages.causal.shared import show_lines, size_in_words, with_settings
 
 KIB = 2**10
@@ -123,20 +124,20 @@ def _chart(rows: Sequence[MemoryRow]) -> None:
     for name, title in KINDS.items():
         own = sorted((row for row in rows if kind(row) == name), key=_bytes)
         for size, same in groupby(own, key=_bytes):
-            names = ", ".join(label(ac.from_word(row.variant)) for row in same)
-            is_last = size == _bytes(own[-1])
+            names = [label(ac.from_word(row.variant)) for row in same]
+            is_last, held = size == _bytes(own[-1]), [size[1] + n * size[0] for n in ENDS]
             lines.append(
                 Curve(
-                    names,
+                    _n("{what}: {n} variant", "{what}: {n} variants", n=len(own), what=_(title))
+                    if is_last
+                    else ", ".join(names),
                     ENDS,
-                    [(size[1] + n * size[0]) / KIB for n in ENDS],
+                    [each / KIB for each in held],
                     colour=COLOURS[name],
                     marks=False,
                     group=name,
                     name_at_end=is_last or size[0] > 0,
-                    label=_n("{what}: {n} variant", "{what}: {n} variants", n=len(own), what=_(title))
-                    if is_last
-                    else "",
+                    notes=["<br>".join([memory(each), *names]) for each in held],
                 )
             )
     show_lines(

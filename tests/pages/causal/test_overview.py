@@ -36,8 +36,11 @@ def test_every_variant_has_a_row_by_what_it_remembers_and_a_reason_if_it_cannot_
 
 def test_the_chart_has_the_memory_of_every_variant(open_view):
     found = points(open_view("overview"), 0)
-    [softmax] = [line for name, line in found.items() if "Softmax" in name.split(", ")]
-    assert softmax[1024] == 1024 * 2 * (8 + 8) * 4 / 2**10
+    able = sum(not v.causal_reason for v in ac.all_variants())
+    kinds = {name.partition(": ")[0]: name for name in found if ": " in name}
+    assert set(kinds) == set(KINDS.values())
+    assert sum(int(name.split()[-2]) for name in kinds.values()) == able
+    assert found[kinds["all keys and values"]][1024] == 1024 * 2 * (8 + 8) * 4 / 2**10
     [linear] = [line for name, line in found.items() if "Linear" in name.split(", ")]
     assert set(linear.values()) == {2 * 8 * 9 * 4 / 2**10}
 
