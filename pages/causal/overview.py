@@ -32,7 +32,7 @@ HEIGHT = 400
 ENDS = tuple(2**i for i in range(2, 15))
 """Numbers of tokens at which the chart has points."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
-"""What a variant remembers, by kind, in the order of the table."""
+"""Kinds of memory of variants, in the order of the table."""
 COLOURS = {"all": 0, "some": 1, "state": 2}
 """Colours of the kinds in the chart."""
 
