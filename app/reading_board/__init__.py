@@ -1,4 +1,4 @@
-"""The browser component that shows a text with bars under each token: the token's loss under several models."""
+"""The browser component that shows a text and tints each token by the change of its loss."""
 
 from app.reading_board.reading import Reading, ReadingState, reading_board
 

@@ -1,11 +1,10 @@
-// A text as read by a model and a changed model: one line per model, and two bars under each token.
+// A text as read by a model and a changed model: one line per model, and tokens tinted by the change of their loss.
 /** @import { ReadingHeader, ReadingSettings, SentReading } from "./types" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
 import { clamp, indexAt, make, perform, printable, readTheme } from "../matrix_board/drawing/elements.js";
 import { fill } from "../page_script/templates.js";
 
-const FULL = 12; // the loss of a full bar in nats, slightly more than a uniform guess among all 49,152 words
 const WORSE = 6; // the increase in nats at which a token has the full colour
 
 export class ReadingBoard {
@@ -53,10 +52,9 @@ export class ReadingBoard {
     const same = this.tokens.length === tokens.length && this.tokens.every((each, i) => each.dataset.label === this.labels[i]);
     if (!same) {
       this.at = 0;
-      this.tokens = tokens.map((token, place) => {
-        const bars = make("span", { class: "bars", "aria-hidden": "true" }, make("i"), make("i"));
-        return make("span", { class: "token", role: "button", "data-token": String(place), "data-label": this.labels[place] }, printable(token), bars);
-      });
+      this.tokens = tokens.map((token, place) =>
+        make("span", { class: "token", role: "button", "data-token": String(place), "data-label": this.labels[place] }, printable(token)),
+      );
       this.text.replaceChildren(...this.tokens);
     }
     if (this.settings) this.take();
@@ -115,9 +113,6 @@ export class ReadingBoard {
     const after = this.rows[this.shown + 1]?.losses ?? [];
     this.tokens.forEach((token, place) => {
       const [old, now] = [before[place - 1] ?? 0, after[place - 1] ?? 0];
-      const bars = token.querySelectorAll("i");
-      bars[0].style.height = `${clamp((100 * old) / FULL, 0, 100)}%`;
-      bars[1].style.height = `${clamp((100 * now) / FULL, 0, 100)}%`;
       const worse = after.length ? clamp((now - old) / WORSE, -1, 1) : 0;
       token.classList.toggle("better", worse < 0);
       token.style.setProperty("--shade", `${Math.round(55 * Math.abs(worse))}%`);
@@ -129,14 +124,13 @@ export class ReadingBoard {
     this.point(null);
   }
 
-  /** Draw the meaning of the bars and of the tint. */
+  /** Draw the meaning of the tint. */
   paintLegend() {
     const { words } = this.settings;
     const changed = this.rows[this.shown + 1]?.name;
     const entry = (/** @type {string} */ kind, /** @type {string} */ text) => make("span", {}, make("i", { class: kind }), text);
-    const bars = [entry("before", this.rows[0].name), ...(changed ? [entry("after", changed)] : [])];
-    const tint = changed ? [make("span", {}, words.tint), entry("higher", words.higher), entry("lower", words.lower)] : [];
-    this.legend.replaceChildren(make("span", {}, fill(words.bars, { most: String(FULL) })), ...bars, ...tint);
+    const tint = changed ? [make("span", {}, fill(words.tint, { name: changed })), entry("higher", words.higher), entry("lower", words.lower)] : [];
+    this.legend.replaceChildren(...tint);
   }
 
   /**
@@ -156,7 +150,7 @@ export class ReadingBoard {
   /** @param {number | null} place */
   point(place) {
     const shown = place ?? (this.token >= 0 ? this.token : null);
-    this.loss.textContent = shown === null ? this.settings.words.hint : this.sentence(shown);
+    this.loss.textContent = shown !== null ? this.sentence(shown) : this.choices.length ? this.settings.words.hint : "";
   }
 
   /** @param {number} place */

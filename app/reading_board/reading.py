@@ -1,4 +1,4 @@
-"""A text with two bars under each token: the token's loss under a model, and under the model with replaced attention.
+"""A text whose tokens are tinted by the change of their loss when a model's attention is replaced.
 
 All losses are sent in advance. Choosing another change or token needs no request, except for the page's text about it.
 """
@@ -107,9 +107,8 @@ def _words() -> dict[str, str]:
         "both": _("“{token}”: the loss is {before} nats in the original model and {after} nats with {name}."),
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
-        "hint": _("Point at a token to see its loss. Click a token to see the model's top predictions."),
-        "bars": _("Bars: loss (full height: {most} nats)"),
-        "tint": _("Tint: change of the loss"),
-        "higher": _("higher"),
-        "lower": _("lower"),
+        "hint": _("Select a variant to colour the text. Click a token to see its predictions."),
+        "tint": _("Compared with the original model, {name} makes a token"),
+        "higher": _("harder to predict"),
+        "lower": _("easier to predict"),
     }

@@ -25,7 +25,6 @@ export interface ReadingWords {
   first: string;
   waiting: string;
   hint: string;
-  bars: string;
   tint: string;
   higher: string;
   lower: string;

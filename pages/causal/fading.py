@@ -5,8 +5,10 @@ It compares linear attention, with and without decay or gates, and softmax atten
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.figures.lines.curves import Curve
@@ -15,7 +17,7 @@ from app.jobs import cached
 from app.state.controls import Options, choice, listed_whole, several, switch
 from app.ui import chart, export, input_panel, palette
 from app.ui.input_panel import ChosenInput
-from app.ui.lazy import lazy_popover
+from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import computing, tokens
@@ -25,7 +27,7 @@ from attention_core.formatting import formatted, number
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from pages.causal import gates
-from pages.causal.fading_words import Line, sentence
+from pages.causal.fading_words import Line, laws, sentence
 from pages.causal.shared import export_panel, show_lines
 
 STROKES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px")
@@ -59,7 +61,7 @@ class FadingOptions(Options, prefix="c_"):
     log = switch(True, N_("Log axis"))
 
 
-def show(chosen: ChosenInput) -> None:
+def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the sentence, the controls, the two charts and the numbers."""
     n, labels = chosen.qkv.n, number_repeats(chosen.qkv.tokens)
     FadingOptions.early.set(min(FadingOptions.early.value, n - 1))
@@ -70,22 +72,25 @@ def show(chosen: ChosenInput) -> None:
         with computing(gates.name(gate)):
             gated = cached.gated(chosen.source, gate, options.feature_map, head=chosen.head)
         lines += _gated_lines(gate, gated, token)
-    st.markdown(sentence(lines, token, labels))
+    headline.markdown(sentence(lines, token, labels))
     _controls(labels)
     name = escape_markdown(labels[token])
     st.markdown("## " + _("Weight of token {token} “{name}” in later rows", token=token, name=name), anchors=False)
     _weights(lines, token, log=options.log)
+    st.caption(_("γ is the share of the state that is kept at each token. The state is the sum over all past tokens."))
     st.markdown("## " + _("Weight of the first quarter of the tokens"), anchors=False)
     st.caption(
         _("A falling line means that the beginning of the text receives a smaller and smaller share of the weight.")
     )
     _quarters(lines)
     if gate is not None and n > 1:
-        st.markdown("## " + _("Untrained gate"), anchors=False)
-        st.markdown(gates.sentence(gated, gate, token, labels))
-        gates.draw(gated, token, labels, colour=lines[-1].colour)
-    st.markdown("## " + _("Fitted decay of each variant"), anchors=False)
-    _table(lines)
+
+        def gate_details() -> None:
+            st.markdown(gates.sentence(gated, gate, token, labels))
+            gates.draw(gated, token, labels, colour=lines[-1].colour)
+
+        lazy_expander(_("Untrained gate"), gate_details, key="causal.gate")
+    lazy_expander(_("Fitted decay of each variant"), partial(_table, lines), key="causal.decay")
     averaged = _("Weights are averaged over all heads.") if chosen.head is None else ""
     st.caption(paragraph(_("All variants are causal here."), averaged))
     _explain()
@@ -249,6 +254,8 @@ def _table(lines: Sequence[Line]) -> None:
         ),
     ]
     shown = [{_("Variant"): line.name} | {title: cell(line) for title, _help, cell in columns} for line in lines]
+    if fitted := laws(lines):
+        st.markdown(fitted)
     config = {title: st.column_config.Column(help=text) for title, text, _cell in columns}
     config[columns[-1][0]] = st.column_config.NumberColumn(format="%.1f", help=columns[-1][1])
     st.dataframe(shown, hide_index=True, column_config=config)

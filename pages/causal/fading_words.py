@@ -34,7 +34,7 @@ class Line:
 
 
 def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
-    """Return the token's weight with linear attention and its smallest weight in the last row, and its law.
+    """Return the token's weight with linear attention and its smallest weight in the last row.
 
     Args:
         lines: lines drawn, including linear attention and softmax.
@@ -59,7 +59,6 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
             other=least.name,
         ),
         _("With equal weights, every token would have {even}.", even=percent(1 / n)),
-        laws(lines),
     )
 
 

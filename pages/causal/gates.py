@@ -19,7 +19,7 @@ COLOUR = "fox"
 """Variant whose colour the gate has: the forgetting transformer, which also has a gate per token."""
 NONE, DRAWN = "none", "drawn"
 GATES = {"surprise": N_("by surprise"), DRAWN: N_("random")}
-"""Names of the kinds of gates on screen."""
+"""Names of the kinds of gates within a sentence."""
 MOST = 1 - 1e-9
 """Largest mean that is fitted as a decay; beyond it the fit would begin after the last row."""
 
@@ -28,7 +28,7 @@ class GateOptions(Options, prefix="c_"):
     """The options of the gate that a link carries."""
 
     gate = choice(
-        GATES | {NONE: N_("none")},
+        {"surprise": N_("By surprise"), DRAWN: N_("Random"), NONE: N_("None")},
         N_("Untrained gate γₜ"),
         help=N_(
             "By surprise: the state decays faster when a key differs more from the mean of earlier keys. "

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.figures.lines.curves import Curve, curves
@@ -37,7 +38,7 @@ SIMILAR = 1.1
 """Largest ratio of the sizes of states that share a line, because separate lines would overlap."""
 
 
-def show(chosen: ChosenInput) -> None:
+def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the view: the sentence, the charts of memory and of time, and the method."""
     attentions = with_settings(recurrent())
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
@@ -59,13 +60,16 @@ def show(chosen: ChosenInput) -> None:
         [row for row in rows if (ac.from_word(row.variant).variant.family == "cache") == wanted]
         for wanted in (False, True)
     )
-    st.markdown(sentence(rows, heads, d))
+    headline.markdown(sentence(rows, heads, d))
     st.markdown("## " + _("Memory of constant states"), anchors=False)
     st.caption(_("To the right of its marker, each state is smaller than the key-value cache."))
     _memory_chart(chosen, states, "causal.generation.bytes")
-    st.markdown("## " + _("Memory of smaller caches"), anchors=False)
-    st.caption(_("These caches grow more slowly than the key-value cache, or not at all."))
-    _memory_chart(chosen, caches, "causal.generation.caches")
+
+    def smaller() -> None:
+        st.caption(_("These caches grow more slowly than the key-value cache, or not at all."))
+        _memory_chart(chosen, caches, "causal.generation.caches")
+
+    lazy_expander(_("Memory of smaller caches"), smaller, key="causal.smaller")
     st.markdown("## " + _("Time per new token"), anchors=False)
     run_here(spec, st.container(horizontal=True, vertical_alignment="center"), draw)
     _method(chosen)
@@ -136,15 +140,17 @@ def sentence(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
             heads=heads,
             d=d,
         ),
-        *(
-            _(
-                "The constant state of {name} ({size}) is smaller than the cache for texts of **{n:,}** "
-                "tokens or more.",
-                name=bold([_name(row)]),
-                size=memory(row.state_bytes),
-                n=row.outgrown,
-            )
-            for row in (first, last)
+        _(
+            "From **{n:,}** tokens on, the constant state of {name} is smaller ({size}).",
+            name=bold([_name(first)]),
+            size=memory(first.state_bytes),
+            n=first.outgrown,
+        ),
+        _(
+            "From **{n:,}** tokens on, all constant states are smaller, even {name} ({size}).",
+            name=bold([_name(last)]),
+            size=memory(last.state_bytes),
+            n=last.outgrown,
         ),
     )
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.figures.token_strips import Strip, strips
@@ -45,7 +46,7 @@ class LeaksOptions(Options, prefix="c_"):
     )
 
 
-def show(chosen: ChosenInput) -> None:
+def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the sentence, the choice of the token, the strips and the maps."""
     variant_picker.show(all_stay=True)
     place = st.empty()
@@ -57,7 +58,7 @@ def show(chosen: ChosenInput) -> None:
     labels = number_repeats(chosen.qkv.tokens[: len(found[SharedOptions.variants.value[0]].moved)])
     t = min(LeaksOptions.token.restrict_to(range(len(labels))), len(labels) - 1)
     LeaksOptions.token.set(t)
-    st.markdown(sentence(found, t, labels))
+    headline.markdown(sentence(found, t, labels))
     if len(labels) > 1:
         left, right = st.columns([8, 2], vertical_alignment="bottom")
         with left:
@@ -124,7 +125,11 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
         _("{name} (changed outputs: {moved})", name=label(a), moved=count) for a, count in moved.items() if count
     ]
     tight = ", ".join(label(a) for a, count in moved.items() if not count)
-    return paragraph(
+    found_words = paragraph(
+        _("**Leak:** {names}.", names=", ".join(leaking)) if leaking else "",
+        _("**No earlier output changes:** {names}.", names=tight) if tight else "",
+    )
+    condition = paragraph(
         _n(
             "Token {t} “{token}” is replaced; there is {n} output at an earlier position.",
             "Token {t} “{token}” is replaced; there are {n} outputs at earlier positions.",
@@ -132,9 +137,9 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
             t=t,
             token=token,
         ),
-        _("**Leak:** {names}.", names=", ".join(leaking)) if leaking else "",
-        _("**No earlier output changes:** {names}.", names=tight) if tight else "",
+        _("A variant leaks if one of these outputs changes; it then cannot generate text."),
     )
+    return f"{found_words}  \n:small[{condition}]"
 
 
 def _strips(found: Leaks, t: int, labels: tuple[str, ...]) -> None:

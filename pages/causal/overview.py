@@ -1,78 +1,87 @@
 """The Overview chapter of the Causal page: which variants can generate text, and with how much memory.
 
-It also shows the length from which a variant is cheaper than softmax.
+Its table also has the length from which a variant needs fewer multiply-adds than softmax.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
+from app.figures.lines.curves import Curve
 from app.jobs import dispatch
 from app.state.session import REFERENCE, SharedOptions
-from app.ui import export, input_panel
+from app.ui import chart, export, input_panel
 from app.ui.input_panel import ChosenInput
+from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.i18n import _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
-from pages.causal.shared import size_in_words, with_settings
+from attention_core.formatting import memory
+from pages.causal.shared import show_lines, size_in_words, with_settings
 
-TOKENS = 1024
-"""Length of the text whose memory the bars compare."""
 KIB = 2**10
+HEIGHT = 400
+ENDS = tuple(2**i for i in range(2, 15))
+"""Numbers of tokens at which the chart has points."""
+KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
+"""Kinds of memory of variants, in the order of the table."""
+COLOURS = {"all": 0, "some": 1, "state": 2}
+"""Colours of the kinds in the chart."""
 
 
-def show(chosen: ChosenInput) -> None:
-    """Draw the sentence, the table of the variants that can generate, and the reasons why others cannot."""
+def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
+    """Draw the result, the chart of memory, the table of all variants, and why some variants cannot generate."""
     attentions = with_settings(ac.all_variants())
     refused = [attention for attention in attentions if attention.variant.causal_reason]
     able = [attention for attention in attentions if attention not in refused]
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = generation.tasks([attention.word for attention in able], heads=heads, d=d, d_v=d_v)
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
-    st.markdown(sentence(rows, len(refused)))
-    column, bar = st.column_config, _("Memory at {n:,} tokens", n=TOKENS)
-    found = table(rows)
-    st.dataframe(
-        found,
-        hide_index=True,
-        height=430,
-        column_config={
-            _("Variant"): column.TextColumn(width=165),
-            bar: column.ProgressColumn(
-                width=190,
-                format="%.0f KiB",
-                min_value=0,
-                max_value=max(line[bar] for line in found),
-                help=_("Size of the state, or of the cached keys and values, for all heads of one layer in float32."),
-            ),
-            _("Memory"): column.TextColumn(width=220, help=_("Constant memory, and the memory that each token adds.")),
-            _("Cheaper than softmax from"): column.TextColumn(
-                width=200,
-                help=_(
-                    "Shortest text for which the variant needs at least 5% fewer multiply-adds than "
-                    "softmax. Only lengths that are powers of two are tried."
-                ),
-            ),
-        },
-    )
+    headline.markdown(sentence(rows, len(attentions)))
+    _chart(rows)
     st.caption(
         _(
-            "Selected variants come first. Memory and multiply-adds are counted for {heads} heads of size {d}. "
-            "Times are in the chapter “Generation”.",
+            "Each line is the memory of one or more variants, for {heads} heads of size {d} in one layer (float32). "
+            "A state is a set of matrices that each new token updates.",
             heads=heads,
             d=d,
         )
     )
-    st.markdown("## " + _("Variants that cannot generate"), anchors=False)
-    st.markdown(
-        "\n".join(f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in refused)
+    st.markdown("## " + _("All variants"), anchors=False)
+    st.dataframe(
+        table(rows, refused),
+        hide_index=True,
+        height=430,
+        column_config={
+            _("Memory"): st.column_config.Column(help=_("Constant memory, and the memory that each token adds.")),
+            _("Fewer multiply-adds than softmax"): st.column_config.Column(
+                help=_(
+                    "Shortest text for which the variant needs at least 5% fewer multiply-adds than "
+                    "softmax. Only lengths that are powers of two are tried."
+                )
+            ),
+        },
     )
-    export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "causal-variants.csv")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "causal-variants.csv")
+        chart.choose_format()
+    reasons = "\n".join(
+        f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in refused
+    )
+    title = _n(
+        "Why {n} variant cannot generate text: its earlier outputs depend on later tokens",
+        "Why {n} variants cannot generate text: their earlier outputs depend on later tokens",
+        n=len(refused),
+    )
+    lazy_expander(title, partial(st.markdown, reasons), key="causal.refused")
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -81,48 +90,89 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=words)
 
 
-def sentence(rows: Sequence[MemoryRow], others: int) -> str:
-    """Return how many variants can generate, and how many of them keep how much.
-
-    Args:
-        rows: the variants that can generate.
-        others: the number of variants that cannot.
-    """
-    constant = sum(not row.grown_bytes for row in rows)
+def sentence(rows: Sequence[MemoryRow], n: int) -> str:
+    """Return how many of all ``n`` variants can generate text, and how many of them remember how much."""
+    outgrown = [row.outgrown or 0 for row in rows if not row.grown_bytes]
     return paragraph(
-        _("**{able} of {n} variants can generate text.**", able=len(rows), n=len(rows) + others),
+        _("**{able} of {n} variants can generate text token by token.**", able=len(rows), n=n),
         _n(
-            "{n} of these variants needs constant memory. The other {rest} need a cache that grows with the text.",
-            "{n} of these variants need constant memory. The other {rest} need a cache that grows with the text.",
-            n=constant,
-            rest=len(rows) - constant,
+            "{n} of them caches the keys and values of all tokens, so its memory grows with the text.",
+            "{n} of them cache the keys and values of all tokens, so their memory grows with the text.",
+            n=len(rows) - len(outgrown),
         ),
         _n(
-            "{n} variant cannot generate text, because its earlier outputs depend on later tokens.",
-            "{n} variants cannot generate text, because their earlier outputs depend on later tokens.",
-            n=others,
-        ),
+            "{n} keeps a fixed amount, which is less than softmax's cache from {most:,} tokens on.",
+            "{n} keep a fixed amount, which is less than softmax's cache from {most:,} tokens on.",
+            n=len(outgrown),
+            most=max(outgrown, default=0),
+        )
+        if outgrown
+        else "",
     )
 
 
-def table(rows: Sequence[MemoryRow]) -> list[dict[str, Any]]:
-    """Return a line per variant: the selected variants in their order, then the others, by increasing memory."""
+def kind(row: MemoryRow) -> str:
+    """Return what a variant remembers: one of ``KINDS``."""
+    variant = ac.from_word(row.variant).variant
+    if row.grown_bytes:
+        return "all"
+    return "state" if variant.decoder is not None and variant.family != "cache" else "some"
+
+
+def _chart(rows: Sequence[MemoryRow]) -> None:
+    lines = []
+    for name, title in KINDS.items():
+        own = sorted((row for row in rows if kind(row) == name), key=_bytes)
+        for size, same in groupby(own, key=_bytes):
+            names = [label(ac.from_word(row.variant)) for row in same]
+            is_last, held = size == _bytes(own[-1]), [size[1] + n * size[0] for n in ENDS]
+            lines.append(
+                Curve(
+                    _n("{what}: {n} variant", "{what}: {n} variants", n=len(own), what=_(title))
+                    if is_last
+                    else ", ".join(names),
+                    ENDS,
+                    [each / KIB for each in held],
+                    colour=COLOURS[name],
+                    marks=False,
+                    group=name,
+                    name_at_end=is_last or size[0] > 0,
+                    notes=["<br>".join([memory(each), *names]) for each in held],
+                )
+            )
+    show_lines(
+        lines,
+        key="causal.memory",
+        name="causal-memory",
+        alt=_("Lines: memory against the number of tokens, coloured by what the variants remember"),
+        x_title=_("tokens so far"),
+        y_title=_("memory (KiB)"),
+        log_x=True,
+        log_y=True,
+        x_ticks=ENDS[::2],
+        height=HEIGHT,
+    )
+
+
+def _bytes(row: MemoryRow) -> tuple[int, int]:
+    return row.grown_bytes, row.state_bytes
+
+
+def table(rows: Sequence[MemoryRow], refused: Sequence[ac.Attention]) -> list[dict[str, Any]]:
+    """Return a line for softmax, and for each variant by what it remembers; the last cannot generate text."""
     selected = [attention.key for attention in SharedOptions.variants.value]
 
     def order(row: MemoryRow) -> tuple[int, ...]:
         key = ac.from_word(row.variant).key
         place = selected.index(key) if key in selected else len(selected)
-        return (place, row.grown_bytes, row.state_bytes)
+        return (row.variant != REFERENCE, list(KINDS).index(kind(row)), place, *_bytes(row))
 
-    return [
-        {
-            _("Variant"): label(attention := ac.from_word(row.variant)),
-            _("Memory at {n:,} tokens", n=TOKENS): (row.state_bytes + TOKENS * row.grown_bytes) / KIB,
-            _("Memory"): in_words(row),
-            _("Cheaper than softmax from"): cheaper(attention, row),
-        }
-        for row in sorted(rows, key=order)
+    lines = [
+        (ac.from_word(row.variant), _(KINDS[kind(row)]), in_words(row), cheaper(row)) for row in sorted(rows, key=order)
     ]
+    lines += [(attention, _("cannot generate text"), "—", "—") for attention in refused]
+    titles = (_("Remembers"), _("Memory"), _("Fewer multiply-adds than softmax"))
+    return [{_("Variant"): label(attention), **dict(zip(titles, cells, strict=True))} for attention, *cells in lines]
 
 
 def in_words(row: MemoryRow) -> str:
@@ -130,10 +180,10 @@ def in_words(row: MemoryRow) -> str:
     return size_in_words(row) if row.grown_bytes else _("{memory}, constant", memory=size_in_words(row))
 
 
-def cheaper(attention: ac.Attention, row: MemoryRow) -> str:
+def cheaper(row: MemoryRow) -> str:
     """Return the length from which a variant takes fewer multiply-adds than softmax, in words."""
-    if attention.key == REFERENCE:
+    if row.variant == REFERENCE:
         return _("reference")
     if row.cheaper is None:
         return _("never")
-    return _("any length") if row.cheaper == LENGTHS[0] else _("{n:,} tokens", n=row.cheaper)
+    return _("at any length") if row.cheaper == LENGTHS[0] else _("from {n:,} tokens", n=row.cheaper)

@@ -1,8 +1,11 @@
 """The Causal page: which variants can generate text token by token, and at what cost."""
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.lessons.options import LessonOptions
 from app.page import Page
@@ -20,26 +23,14 @@ from pages.causal.state import StateOptions
 from pages.causal.training import TrainingOptions
 
 CHAPTERS = {
-    "overview": (N_("Overview"), ""),
-    "state": (N_("State"), N_("Each token updates one state of fixed size. A key-value cache grows with every token.")),
-    "generation": (
-        N_("Generation"),
-        N_("Memory and time per new token, with a key-value cache and with states of constant size."),
-    ),
-    "fading": (
-        N_("Decay"),
-        N_("A state of fixed size dilutes early tokens. Softmax can give an early token a large weight again."),
-    ),
-    "leak": (N_("Leaks"), N_("A variant can generate text only if no output depends on a later token.")),
-    "algorithms": (
-        N_("Training"),
-        N_(
-            "Three algorithms give the same output. Recurrent processes one token at a time, cumsum stores the state "
-            "after every token, and chunked processes blocks of tokens."
-        ),
-    ),
+    "overview": N_("Overview"),
+    "state": N_("State"),
+    "generation": N_("Generation"),
+    "fading": N_("Decay"),
+    "leak": N_("Leaks"),
+    "algorithms": N_("Training"),
 }
-"""Titles and introductions of the chapters, in reading order."""
+"""Titles of the chapters, in reading order."""
 VIEWS = {
     "overview": overview,
     "leak": leaks,
@@ -65,24 +56,28 @@ def chapter() -> str:
     return "algorithms" if view == "gradient" else view
 
 
-def top() -> ChosenInput:
-    """Draw the choice of the chapter, and return the input after fitting the tokens of all views to its length."""
+def top() -> tuple[ChosenInput, DeltaGenerator]:
+    """Draw the choice of the chapter, and return the input and the place of the result above this choice.
+
+    The tokens of all views are restricted to the input's length.
+    """
+    headline = st.container(key="causal.result")
     _chapter()
     chosen = input_panel.chosen(switch=False)
     for token in (LeaksOptions.token, FadingOptions.early, StateOptions.last):
         token.restrict_to(range(chosen.qkv.n))
-    return chosen
+    return chosen, headline
 
 
 def _chapter() -> None:
-    """Draw the choice of the chapter, a button to the next chapter, and the introduction of the chosen chapter."""
+    """Draw the choice of the chapter, and a button to the next chapter."""
     now = st.session_state[CHAPTER] = chapter()
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.segmented_control(
             _("Chapter"),
             list(CHAPTERS),
             key=CHAPTER,
-            format_func=lambda each: _(CHAPTERS[each][0]),
+            format_func=lambda each: _(CHAPTERS[each]),
             on_change=_take_chapter,
             required=True,
             label_visibility="collapsed",
@@ -90,7 +85,7 @@ def _chapter() -> None:
         # In a lesson this button is left out: the lesson has its own “Next” button, and this one would leave it.
         if (after := following(now)) and LessonOptions.lesson.value is None:
             st.button(
-                _("Next: {chapter}", chapter=_(CHAPTERS[after][0])),
+                _("Next: {chapter}", chapter=_(CHAPTERS[after])),
                 icon=":material/arrow_forward:",
                 icon_position="right",
                 key="causal.next",
@@ -98,8 +93,6 @@ def _chapter() -> None:
                 on_click=CausalOptions.view.set,
                 args=(after,),
             )
-    if introduction := CHAPTERS[now][1]:
-        st.caption(_(introduction))
 
 
 def _take_chapter() -> None:
@@ -110,6 +103,10 @@ def following(view: str) -> str:
     """Return the key of the next chapter; empty after the last."""
     order = [*CHAPTERS, ""]
     return order[order.index(view) + 1]
+
+
+def _show(view: Any, given: tuple[ChosenInput, DeltaGenerator]) -> None:  # noqa: ANN401 - a module
+    view.show(*given)
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -128,6 +125,6 @@ PAGE = Page(
     has_causal_switch=False,
     top=top,
     view=CausalOptions.view,
-    views={name: view.show for name, view in VIEWS.items()},
+    views={name: partial(_show, view) for name, view in VIEWS.items()},
     scope=scope,
 )

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.figures.memory import memory
@@ -49,7 +50,7 @@ class StateOptions(Options, prefix="c_"):
     )
 
 
-def show(chosen: ChosenInput) -> None:
+def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the choice of the variant, the animated part, the explanation and the downloads."""
     attention, head = _pick(), chosen.head or 0
     again = partial(cached.state_history, chosen.source, attention, head=head)
@@ -62,7 +63,7 @@ def show(chosen: ChosenInput) -> None:
     last = len(labels) - 1
     play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
     # While the animation plays, only this fragment reruns for each of its pictures.
-    st.fragment(_draw, run_every=play.tick_interval)(play, again, labels, _(attention.title), play.is_running)
+    st.fragment(_draw, run_every=play.tick_interval)(play, headline.empty(), again, labels, play.is_running)
     _explain(attention, grown)
     header = ("i", *_sizes(grown), _("difference from the matrix"), _("distance from softmax"))
     export_panel(
@@ -148,7 +149,7 @@ def _turn(name: str, value: Value) -> None:
 
 
 def _draw(
-    play: Animation, again: Callable[[], StateHistory], labels: tuple[str, ...], name: str, ticking: bool
+    play: Animation, headline: DeltaGenerator, again: Callable[[], StateHistory], labels: tuple[str, ...], ticking: bool
 ) -> None:
     """Draw the animated part: the slider, the buttons and the pictures.
 
@@ -156,9 +157,6 @@ def _draw(
     """
     grown = again()
     i, last = play.step(ticking), play.last
-    # A container keeps its old content until the new sentence is known. A placeholder would be emptied first, and the
-    # page would jump.
-    place = st.container()
     if last:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container(width=120):
@@ -172,7 +170,7 @@ def _draw(
                 args=(i + 1,),
             )
             i = StateOptions.last.draw(label_visibility="collapsed", **tokens(labels))
-    place.markdown("  \n".join(filter(None, (sentence(grown, i, labels, name), change(grown, i)))))
+    headline.markdown("  \n".join(filter(None, (sentence(grown, i, labels), change(grown, i)))))
     _board(grown, labels, i)
     _figure(grown, i)
     if not ticking:

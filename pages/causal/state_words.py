@@ -46,32 +46,30 @@ FAST_WEIGHTS = (
 """Formula of variants with fast weights, and the notes on their pictures."""
 
 
-def sentence(grown: StateHistory, i: int, labels: Sequence[str], name: str) -> str:
-    """Return the size of the state after token i, and the distance of its output from softmax's output.
+def sentence(grown: StateHistory, i: int, labels: Sequence[str]) -> str:
+    """Return the size of the state after token i, and the distance of its output from other outputs.
 
     Args:
         grown: states after each token.
         i: index of the last token taken in.
         labels: labels of the tokens.
-        name: name of the variant.
     """
     memory = paragraph(
         _n(
             "{n} token read: “{token}”.", "{n} tokens read, up to “{token}”.", n=i + 1, token=escape_markdown(labels[i])
         ),
         _(
-            "The state holds **{size:,}** numbers at any length. A KV cache holds **{cached:,}** numbers so far.",
+            "The state, which each token updates, holds **{size:,}** numbers at any length. A key-value cache, which "
+            "keeps each token, holds **{cached:,}**.",
             size=grown.held,
             cached=(i + 1) * grown.cache.shape[1],
         ),
     )
-    output = paragraph(
-        _("The output differs from the output of softmax by {lost:.0%} (relative norm).", lost=grown.lost(i)),
-        _(
-            "It matches the output of the full matrix of {name} to within {difference}.",
-            difference=format_readable(grown.difference(i), 1),
-            name=name,
-        ),
+    output = _(
+        "The output differs from softmax's output by {lost:.0%} (relative norm). It differs from the output of the "
+        "variant's full matrix by at most {difference}.",
+        lost=grown.lost(i),
+        difference=format_readable(grown.difference(i), 1),
     )
     return f"{memory}  \n{output}"
 

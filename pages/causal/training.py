@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.jobs import runs
@@ -45,12 +46,12 @@ class TrainingOptions(Options, prefix="c_"):
     counted = selection(lambda: {key: _(ac.variant(key).title) for key in summable()}, N_("Variant"), link="c_form")
 
 
-def show(chosen: ChosenInput) -> None:
+def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the options, the costs and answers of the algorithms, and the memory of the gradient."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         TrainingOptions.counted.draw(width=180)
         TrainingOptions.size.draw()
-    algorithms, gradients = _algorithms(chosen), gradient.show(chosen)
+    algorithms, gradients = _algorithms(chosen, headline), gradient.show(chosen)
     _explain()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chart.choose_format()
@@ -71,7 +72,7 @@ def _compared() -> list[ac.Attention]:
     return with_settings(v for v in ac.all_variants() if causal_modes.forms(v))
 
 
-def _algorithms(chosen: ChosenInput) -> list[AgreementRow | CostRow]:
+def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[AgreementRow | CostRow]:
     """Compare the algorithms of every variant, count the costs of one, and draw both."""
     attentions, options = _compared(), TrainingOptions.now()
     counted = next(a for a in attentions if a.key == options.counted)
@@ -94,10 +95,17 @@ def _algorithms(chosen: ChosenInput) -> list[AgreementRow | CostRow]:
         return sentence(chosen.qkv.n, rows, label(counted))
 
     rows = runs.run_immediately(
-        "causal_modes", tasks, draw, key="causal.algorithms", effort=effort, describe=describe, height=HEIGHT
+        "causal_modes",
+        tasks,
+        draw,
+        key="causal.algorithms",
+        effort=effort,
+        describe=describe,
+        place=headline,
+        height=HEIGHT,
     )
     without = [label(a) for a in attentions if "cumsum" not in causal_modes.forms(a.variant)]
-    st.caption(notes(chosen.qkv.n, without))
+    st.caption(notes(chosen.qkv.n, rows, without))
     return rows
 
 
@@ -109,60 +117,65 @@ def effort(task: causal_modes.AgreementTask | causal_modes.CostTask) -> float:
 
 
 def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
-    """Return how far the outputs differ, and from which length cumsum needs less memory than the explicit matrix.
+    """Return from which length cumsum needs less memory than the explicit matrix, and whether the outputs are equal.
 
     Args:
         n: tokens of the input.
         rows: differences between the outputs of the algorithms, and counted costs of the forms of one variant.
         name: name of the variant.
     """
-    agreed = [row for row in rows if isinstance(row, AgreementRow)]
-    costs = [row for row in rows if isinstance(row, CostRow)]
-    single, double = (
-        at_most(max((row.difference for row in agreed if row.dtype == name), default=0.0)) for name in DTYPES
-    )
-    length = causal_modes.compared_length(n)
-    values = {"n": length, "given": n, "single": single, "double": double}
-    text = paragraph(
-        _("All algorithms give the **same output** on these {given} tokens, repeated to a length of {n}.", **values)
-        if n < length
-        else _("All algorithms give the **same output** on {n} tokens.", **values),
+    length, costs = causal_modes.compared_length(n), [row for row in rows if isinstance(row, CostRow)]
+    same = (
         _(
-            "Outputs differ by at most {single} of the largest output in float32 and by at most {double} in float64.",
-            **values,
-        ),
+            "All algorithms give the **same output** on these {given} tokens, repeated to a length of {n}.",
+            given=n,
+            n=length,
+        )
+        if n < length
+        else _("All algorithms give the **same output** on {n} tokens.", n=length)
     )
     if not costs:
-        return text
-    at, values = crossing(over_length(costs, "peak_bytes")), {"name": bold([name]), "square": costs[0].d ** 2}
+        return same
+    at = crossing(over_length(costs, "peak_bytes"))
     if at is None:
-        last = max(row.n for row in costs)
         pays = _(
             "For {name}, storing all states (cumsum) takes more memory than the explicit matrix up to n = {last:,} "
-            "tokens. With d features and values of size d, cumsum would take less memory for more than about d² = "
-            "{square:,} tokens.",
-            last=last,
-            **values,
+            "tokens.",
+            last=max(row.n for row in costs),
+            name=bold([name]),
         )
     else:
         pays = _(
             "For {name}, storing all states (cumsum) takes less memory than the explicit matrix for more than **n ≈ "
-            "{at}** tokens. With d features and values of size d, cumsum would take less memory for more than about "
-            "d² = {square:,} tokens.",
+            "{at}** tokens.",
             at=format_interpolated(at[0]),
-            **values,
+            name=bold([name]),
         )
-    return paragraph(text, pays)
+    return paragraph(pays, same)
 
 
-def notes(n: int, without: Sequence[str]) -> str:
-    """Return the notes on what is compared and counted.
+def notes(n: int, rows: Sequence[AgreementRow | CostRow], without: Sequence[str]) -> str:
+    """Return what the algorithms do, how far their outputs differ, and what is counted.
 
     Args:
         n: tokens of the input.
+        rows: differences between the outputs of the algorithms, and counted costs.
         without: names of the variants that have no cumsum form.
     """
+    single, double = (
+        at_most(max((r.difference for r in rows if isinstance(r, AgreementRow) and r.dtype == name), default=0.0))
+        for name in DTYPES
+    )
     return paragraph(
+        _(
+            "Recurrent processes one token at a time, cumsum stores the state after every token, and chunked processes "
+            "blocks of tokens."
+        ),
+        _(
+            "Outputs differ by at most {single} of the largest output in float32 and by at most {double} in float64.",
+            single=single,
+            double=double,
+        ),
         _("Differences are measured on the first {most} of {n} tokens.", most=AGREED, n=n) if n > AGREED else "",
         _("{names} have no cumsum form, because their features are computed chunk by chunk.", names=bold(without)),
         _(

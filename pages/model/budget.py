@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import streamlit as st
+
 from app.figures.lines.curves import Curve, curves
 from app.ui import chart
 from app.words.i18n import _, paragraph
@@ -41,28 +43,38 @@ def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[Both]]
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    x_title = _("budget setting of each variant")
+    x_title = ", ".join(dict.fromkeys(_setting(word) for word in _with_budget(question)))
     sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, log_x=True, name_of=swept)
     _positions(question, rows, key)
 
 
 def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
-        _(
-            "Perplexity counts as preserved if it is at most {same:g}× that of the original model. The original model "
-            "has a lower loss on repeated tokens than on their first occurrence. Copying counts as preserved if at "
-            "most {copied:.0%} of this difference is lost.",
-            same=words.SAME,
-            copied=words.COPIED,
-        ),
+        _("Copying saves the difference between a token's loss on its first occurrence and the loss on its copy."),
         words.origin(rows),
     )
+
+
+def _describe(question: Question, rows: Sequence[SwapRow]) -> str:
+    terms = _(
+        "Preserved: a perplexity of at most × {same:g}, or at most {copied:.0%} of what copying saves is lost.",
+        same=words.SAME,
+        copied=words.COPIED,
+    )
+    return f"{in_words(_lines(question, rows), rows)}  \n:small[{terms}]"
 
 
 def along(rows: Sequence[SwapRow], word: str) -> list[Both]:
     """Return one variant's perplexity and copying loss by budget."""
     ladder = {each.word: budget(each.word) for each in swap.ladder(word, swap.PERIOD * 2)}
     return pairs([row for row in rows if row.layers], lambda row: ladder.get(row.word))
+
+
+def _setting(word: str) -> str:
+    """Return the name of a variant's budget."""
+    setting = registry.from_word(word).variant.budget
+    assert setting is not None
+    return readable(setting.name)
 
 
 def swept(word: str) -> str:
@@ -99,20 +111,22 @@ def in_words(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> str:
 
 
 def _preserved(word: str, reads: float | None, copies: float | None) -> str:
-    attention = registry.from_word(word)
-    assert attention.variant.budget is not None
-    values = {"setting": readable(attention.variant.budget.name), "reads": reads, "copies": copies}
-    perplexity = (
-        _("no tested value of {setting} preserves the perplexity.", **values)
-        if reads is None
-        else _("perplexity is preserved for {setting} ≥ {reads:g}.", **values)
+    name, setting = _(registry.from_word(word).title), _setting(word)
+    values = {"name": name, "setting": setting, "reads": reads, "copies": copies}
+    if reads is None and copies is None:
+        return _("**{name}** preserves neither perplexity nor copying at any tested {setting}.", **values)
+    if reads is None:
+        return _(
+            "**{name}** preserves copying from {setting} {copies:g} on, but perplexity at no tested value.", **values
+        )
+    if copies is None:
+        return _(
+            "**{name}** preserves perplexity from {setting} {reads:g} on, but copying at no tested value.", **values
+        )
+    return _(
+        "**{name}** preserves perplexity from {setting} {reads:g} on, and copying from {setting} {copies:g} on.",
+        **values,
     )
-    copying = (
-        _("No tested value of {setting} preserves copying.", **values)
-        if copies is None
-        else _("Copying is preserved for {setting} ≥ {copies:g}.", **values)
-    )
-    return paragraph(f"**{_(attention.title)}**:", perplexity, copying)
 
 
 def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
@@ -124,16 +138,11 @@ def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
             xs = [float(SMOOTH + i) for i in range(len(smooth))]
             drawn.append(Curve(name, xs, smooth, colour=colour, marks=False))
     if drawn and drawn[0].x:
-        title = _("loss (nats per token), mean of {n} tokens", n=SMOOTH)
+        st.markdown("## " + _("Loss along the text"), anchors=False)
+        title = _("loss (nats), mean of {n} tokens", n=SMOOTH)
         figure = curves(drawn, x_title=_("position in the text (tokens)"), y_title=title, height=340)
         message = _("Lines: the loss against the position in the text")
         chart.show(figure, key=f"{key}.position", name="loss-by-position", alt=message)
 
 
-BUDGET = View(
-    tasks=_tasks,
-    missing=_missing,
-    describe=lambda question, rows: in_words(_lines(question, rows), rows),
-    draw=_draw,
-    notes=_notes,
-)
+BUDGET = View(tasks=_tasks, missing=_missing, describe=_describe, draw=_draw, notes=_notes)

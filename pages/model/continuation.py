@@ -18,19 +18,19 @@ SEED = 1
 
 
 def _draw(_question: Question, rows: Sequence[ContinuationRow], _key: str) -> None:
-    st.table(_table(rows), hide_index=True)
+    st.table(_table(rows), border="horizontal", hide_index=True)
 
 
 def _notes(question: Question, rows: Sequence[ContinuationRow]) -> str:
     return paragraph(
         _(
-            "SmolLM2-135M (4-bit quantised) gets {n} tokens as the prompt and generates {steps} tokens. Softmax is "
-            "replaced in {where}. A continuation is bold from the first token that differs from the original model's.",
+            "Bold: from the first token that differs from the original model's. The model, SmolLM2-135M (4-bit "
+            "quantised), gets {n} tokens as the prompt and generates {steps}. Softmax is replaced in {where}.",
             where=question.where,
             n=rows[0].prompt,
             steps=continuation.STEPS,
         ),
-        _("Cache (float32): either the keys and values that later tokens can attend to, or a state."),
+        _("Cache: the keys and values that later tokens can attend to, or a state of fixed size, in float32."),
         words.origin(rows),
     )
 
@@ -56,7 +56,7 @@ def _table(rows: Sequence[ContinuationRow]) -> list[dict[str, str]]:
             _("Model"): escape_markdown(name_of(row)),
             **{
                 heading: marked(known.get((row.layers, row.word, seed)), known.get(((), SOFTMAX, seed)))
-                for heading, seed in ((_("Greedy"), None), (_("Sampled (same seed)"), SEED))
+                for heading, seed in ((_("Most likely tokens"), None), (_("Sampled tokens (same seed)"), SEED))
             },
             _("Cache"): memory(row.held),
         }
@@ -81,23 +81,34 @@ def plain(pieces: Sequence[str]) -> str:
 
 
 def in_words(rows: Sequence[ContinuationRow]) -> str:
-    """Return after how many tokens each model diverges from the original model."""
+    """Return after how many tokens each model diverges from the original model, and the smallest cache."""
     greedy = [row for row in rows if row.seed is None]
     first = next((row for row in greedy if not row.layers), None)
-    return "  \n".join(_divergence(row, first) for row in greedy if first and row.layers)
-
-
-def _divergence(row: ContinuationRow, first: ContinuationRow) -> str:
-    at, name = first_difference(first, row), name_of(row)
-    if at is None:
-        return _("**{name}** generates the same {n} tokens as the original model.", name=name, n=len(row.ids))
-    if at == 0:
-        return _("**{name}** diverges from the original model at the first token.", name=name)
-    return _(
-        "**{name}** generates the same tokens as the original model up to token {n} of {all}, and then diverges.",
-        name=name,
-        n=at,
-        all=len(row.ids),
+    changed = [row for row in greedy if row.layers]
+    if first is None or not changed:
+        return ""
+    least = min(changed, key=lambda row: row.held)
+    places = [(name_of(row), first_difference(first, row)) for row in changed]
+    other, same = ([name for name, at in places if at == wanted] for wanted in (0, None))
+    return paragraph(
+        _("With {names}, the text differs from the first token on.", names=words.named(other, len(changed)))
+        if other
+        else "",
+        *(
+            _("With **{name}**, the text is the same up to token {n} of {all}.", name=name, n=at, all=len(first.ids))
+            for name, at in places
+            if at
+        ),
+        _("With {names}, the text is the same as the original model's.", names=words.named(same, len(changed)))
+        if same
+        else "",
+        _(
+            "The smallest cache takes {least}, compared with {first} in the original model.",
+            least=memory(least.held),
+            first=memory(first.held),
+        )
+        if least.held < first.held
+        else "",
     )
 
 

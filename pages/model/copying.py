@@ -19,7 +19,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     first = [row.first for row in _copies(rows) if row.layers == ()]
     if lines and first:
         ends = [1.0, float(swap.PERIOD - 1)]
-        lines.append(guide(_("First occurrence, original model"), ends, [mean(first)] * 2))
+        lines.append(guide(_("First occurrence: nothing to copy"), ends, [mean(first)] * 2))
     x_title, y_title = _("position in the repetition (tokens)"), _("loss (nats per token)")
     figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=None)
     message = _("Lines: the loss of each repeated token, in the original model and with each variant")

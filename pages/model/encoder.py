@@ -34,7 +34,7 @@ KEPT, CLOSE = 0.95, 0.7
 
 
 def _missing(question: Question) -> str:
-    return "" if question.options.encoders else _("Choose a replacement for softmax above.")
+    return "" if question.options.encoders else _("Choose a replacement for softmax.")
 
 
 def _tasks(question: Question) -> tuple[EmbeddingTask, ...]:
@@ -55,36 +55,44 @@ def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
     st.caption(
         _("The table ranks the sentences by cosine similarity with the query sentence. Rank 1 is the most similar.")
     )
-    st.table(ranking(rows), hide_index=True)  # Unlike ``st.dataframe``, it wraps sentences on a narrow screen.
+    st.table(
+        ranking(rows), border="horizontal", hide_index=True
+    )  # Unlike ``st.dataframe``, it wraps sentences on a narrow screen.
 
 
-def _notes(question: Question, _rows: Sequence[EmbeddingRow]) -> str:
+def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
     low, high = question.options.encoder_layers
-    return _(
-        "Softmax is replaced in layers {low} to {high} of MiniLM-L6, which has layers 0 to {last}. "
-        "Drift is one minus the cosine similarity between a sentence's embeddings before and after the "
-        "replacement. The results are computed on this machine.",
-        low=low,
-        high=high,
-        last=encoder_depth() - 1,
+    return paragraph(
+        drifts(rows),
+        _(
+            "Drift is one minus the cosine similarity between a sentence's embeddings before and after the "
+            "replacement. Softmax is replaced in layers {low} to {high} of MiniLM-L6, which has layers 0 to {last}.",
+            low=low,
+            high=high,
+            last=encoder_depth() - 1,
+        ),
+        _("Computed on this machine."),
     )
 
 
 def in_words(rows: Sequence[EmbeddingRow]) -> str:
-    """Return how far each variant's embeddings drift, and how the ranking changes, one line per variant."""
-    return "  \n".join(_verdict(row) for row in rows)
+    """Return how each variant changes the ranking."""
+    tau = _("Kendall's τ compares two rankings: 1 for the same order, −1 for the reverse order.")
+    return f"{paragraph(*map(_verdict, rows))}  \n:small[{tau}]"
 
 
 def _verdict(row: EmbeddingRow) -> str:
-    values = {"name": called(row.word), "drift": number(row.drift, 2), "tau": number(row.tau, 2)}
-    drift = _("With **{name}**, the mean drift of the embeddings is {drift}.", **values)
+    values = {"name": called(row.word), "tau": number(row.tau, 2)}
     if row.tau >= KEPT:
-        return paragraph(
-            drift, _("The ranking of the sentences changes little or not at all (Kendall's τ = {tau}).", **values)
-        )
+        return _("**{name}** keeps the ranking of the sentences (τ = {tau}).", **values)
     if row.tau >= CLOSE:
-        return paragraph(drift, _("The ranking of the sentences stays similar (Kendall's τ = {tau}).", **values))
-    return paragraph(drift, _("The ranking of the sentences changes (Kendall's τ = {tau}).", **values))
+        return _("**{name}** keeps a similar ranking (τ = {tau}).", **values)
+    return _("**{name}** changes the ranking of the sentences (τ = {tau}).", **values)
+
+
+def drifts(rows: Sequence[EmbeddingRow]) -> str:
+    """Return the mean drift of each variant's embeddings."""
+    return _("Mean drift: {drifts}.", drifts=", ".join(f"{called(row.word)} {number(row.drift, 2)}" for row in rows))
 
 
 def ranks(similarities: Sequence[float]) -> np.ndarray:
@@ -116,10 +124,10 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
 
 def ranking(rows: Sequence[EmbeddingRow]) -> pd.DataFrame:
     """Return the sentences with their ranks in every model, in the order of the original model."""
-    sentences = {_("sentence"): np.array([_(each) for each in SENTENCES])}
-    original = {_("original"): ranks(rows[0].before)}
+    sentences = {_("Sentence"): np.array([_(each) for each in SENTENCES])}
+    original = {_(ORIGINAL): ranks(rows[0].before)}
     changed = {called(row.word): ranks(row.after) for row in rows}
-    return pd.DataFrame({**sentences, **original, **changed}).sort_values(_("original"))
+    return pd.DataFrame({**sentences, **original, **changed}).sort_values(_(ORIGINAL))
 
 
 EMBEDDINGS = View(

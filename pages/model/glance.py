@@ -31,8 +31,8 @@ def show(question: Question, original: ReadingRow, changed: ReadingRow | None) -
         return
     if token is None or not 0 < token < original.tokens:
         if worse := increases(original, changed):
-            st.caption(_("Tokens with the largest increase in loss (nats)"))
-            st.dataframe(worse, hide_index=True)
+            st.markdown(_("**Largest increases in loss** (nats)"))
+            st.table(worse, border="horizontal", hide_index=True)
         else:
             st.caption(_("No token has a higher loss than in the original model."))
     else:
@@ -44,7 +44,7 @@ def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, objec
     worse, labels = np.subtract(changed.losses, original.losses), number_repeats(original.labels)
     return [
         {
-            _("Token"): labels[i + 1],
+            _("Token"): escape_markdown(labels[i + 1]),
             _("Original"): number(original.losses[i]),
             called(changed.word): number(changed.losses[i]),
         }
@@ -67,7 +67,7 @@ def _predictions(question: Question, word: str, token: int) -> None:
         return
     place.empty()
     st.markdown(in_words(row, name))
-    st.dataframe({_("Original"): ranked(row.before), name: ranked(row.after)}, hide_index=True)
+    st.table({_("Original"): ranked(row.before), name: ranked(row.after)}, border="horizontal", hide_index=True)
     rows = {_(ORIGINAL): np.array(row.row_before), name: np.array(row.row_after)}
     figure = row_multiples(rows, row.context, key_title=_("key"), value_title=_("weight"), most=24)
     message = _(
@@ -78,7 +78,7 @@ def _predictions(question: Question, word: str, token: int) -> None:
 
 def ranked(predictions: Sequence[tuple[str, float]]) -> list[str]:
     """Return the predicted tokens with their probabilities."""
-    return [f"{readable(token)} · {percent(chance)}" for token, chance in predictions]
+    return [f"{escape_markdown(readable(token))} · {percent(chance)}" for token, chance in predictions]
 
 
 def probability(chance: float) -> str:

@@ -49,12 +49,12 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
-            "{mean} and {random} are baselines whose weights do not depend on the text. A variant that is no "
-            "better than these baselines gains nothing from attention.",
+            "{mean} and {random} ignore the text: their weights are the same for every text. A variant that is no "
+            "better gains nothing from attention.",
             mean=called(FLOORS[0]),
             random=called(FLOORS[1]),
         ),
-        "" if _single(question) else _("The baselines are drawn as dashed grey lines."),
+        beaten(_lines(question, rows)) if _single(question) else _("Both are drawn as dashed grey lines."),
         _(
             "Copying is measured on one random sequence of {n} tokens, which the model is given twice in a row.",
             n=swap.PERIOD,
@@ -74,12 +74,10 @@ def in_words(lines: dict[str, list[Both]], rows: Sequence[SwapRow], edge: str) -
     read, copy = originals(rows)
     if read is None or copy is None:
         return ""
-    sentences, floors = [], [lines[floor] for floor in FLOORS if floor in lines]
+    sentences = []
     for word, found in lines.items():
         if word not in FLOORS and edge == "single":
-            sentences.append(
-                paragraph(_most_harmful(called(word), found, read.perplexity, copy), _beaten(found, floors))
-            )
+            sentences.append(_most_harmful(called(word), found, read.perplexity))
         elif word not in FLOORS:
             sentences.append(_several(called(word), found, read.perplexity, copy))
     return "  \n".join(filter(None, sentences))
@@ -89,67 +87,59 @@ def _several(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> st
     reads = first_above(found, "perplexity", words.WORSE * read)
     copies = first_above(found, "copied", (copy.first + copy.copied) / 2)
     return paragraph(
-        _(
-            "**{name}**: perplexity is at most {worse:g}× that of the original model for every tested number of "
-            "replaced layers.",
-            name=name,
-            worse=words.WORSE,
-        )
-        if reads is None
-        else _n(
-            "**{name}**: perplexity exceeds {worse:g}× that of the original model once {n} layer is replaced.",
-            "**{name}**: perplexity exceeds {worse:g}× that of the original model once {n} layers are replaced.",
-            n=round(reads),
-            name=name,
-            worse=words.WORSE,
-        ),
-        _("At least half of the ability to copy remains for every tested number of replaced layers.")
+        _("**{name}** keeps at least half of the ability to copy with every tested number of layers.", name=name)
         if copies is None
         else _n(
-            "More than half of the ability to copy is lost once {n} layer is replaced.",
-            "More than half of the ability to copy is lost once {n} layers are replaced.",
+            "**{name}** loses more than half of the ability to copy once {n} layer is replaced.",
+            "**{name}** loses more than half of the ability to copy once {n} layers are replaced.",
             n=round(copies),
+            name=name,
+        ),
+        _("Perplexity never exceeds × {worse:g}.", worse=words.WORSE)
+        if reads is None
+        else _n(
+            "Perplexity exceeds × {worse:g} once {n} layer is replaced.",
+            "Perplexity exceeds × {worse:g} once {n} layers are replaced.",
+            n=round(reads),
+            worse=words.WORSE,
         ),
     )
 
 
-def _most_harmful(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> str:
+def _most_harmful(name: str, found: Sequence[Both], read: float) -> str:
     able = [p for p in found if p.perplexity is not None and p.copied is not None]
     if not able:
         return ""
     reads, copies = max(able, key=lambda p: p.perplexity or 0.0), max(able, key=lambda p: p.copied or 0.0)
-    return paragraph(
-        _(
-            "**{name}**: perplexity is highest if layer {layer} is replaced ({after}, compared with {before} "
-            "in the original model).",
-            name=name,
-            layer=f"{reads.x:.0f}",
-            before=number(read, 3),
-            after=number(reads.perplexity or 0.0, 3),
-        ),
-        _(
-            "The copying loss is highest if layer {layer} is replaced ({after} nats per token, compared with "
-            "{before}).",
-            layer=f"{copies.x:.0f}",
-            before=number(copy.copied, 2),
-            after=number(copies.copied or 0.0, 2),
-        ),
-    )
-
-
-def _beaten(found: Sequence[Both], floors: Sequence[Sequence[Both]]) -> str:
-    """Return in how many layers a variant beats the content-blind baselines; empty if not comparable."""
-    reads, copies = (beats_all([found, *floors], name) for name in ("perplexity", "copied"))
-    if not floors or not reads or not copies:
-        return ""
     return _(
-        "In {reads} of {n} layers, its perplexity is lower than that of the baselines. In {copies} of {m} layers, its "
-        "copying loss is lower.",
-        reads=sum(reads),
-        n=len(reads),
-        copies=sum(copies),
-        m=len(copies),
+        "**{name}**: perplexity is highest with layer {reads} replaced (× {ratio}), and the copying loss is highest "
+        "with layer {copies} ({copied} nats).",
+        name=name,
+        reads=f"{reads.x:.0f}",
+        ratio=number((reads.perplexity or 0.0) / read, 3),
+        copies=f"{copies.x:.0f}",
+        copied=number(copies.copied or 0.0, 2),
     )
+
+
+def beaten(lines: Mapping[str, Sequence[Both]]) -> str:
+    """Return in how many layers each variant beats those that ignore the text; empty without common layers."""
+    floors, sentences = [lines[floor] for floor in FLOORS if floor in lines], []
+    for word, found in lines.items():
+        reads, copies = (beats_all([found, *floors], name) for name in ("perplexity", "copied"))
+        if word not in FLOORS and floors and reads and copies:
+            sentences.append(
+                _(
+                    "{name} has a lower perplexity than these in {reads} of {n} layers, and a lower copying loss in "
+                    "{copies} of {m}.",
+                    name=called(word),
+                    reads=sum(reads),
+                    n=len(reads),
+                    copies=sum(copies),
+                    m=len(copies),
+                )
+            )
+    return paragraph(*sentences)
 
 
 LAYERS = View(

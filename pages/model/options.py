@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.reading_board import ReadingState
 from app.state import link_fields, presets
@@ -166,6 +167,7 @@ class Question:
         layers: indices of the replaced layers.
         live: whether to compute results even if they are recorded.
         options: the page's options.
+        headline: the place of the result below the title; None outside the page.
     """
 
     text: str
@@ -174,6 +176,7 @@ class Question:
     layers: tuple[int, ...]
     live: bool
     options: ModelOptions
+    headline: DeltaGenerator | None = None
 
     @property
     def where(self) -> str:

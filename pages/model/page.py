@@ -1,5 +1,6 @@
 """The Model page: the effect on a language model of replacing its softmax attention by another variant."""
 
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -21,21 +22,20 @@ TAB = "model.tab"
 
 
 def top() -> Question:
-    """Draw the choice of the view, the layers, the text and the variants, and return the question."""
-    embeds = ModelOptions.view.value == "encoder"
+    """Draw the choice of the view, the layers, the text and the variants below the result, and return the question."""
+    embeds, headline = ModelOptions.view.value == "encoder", st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _tabs()
         if embeds:
+            ModelOptions.query.draw(width=420)
             ModelOptions.encoder_layers.draw()
         else:
             ModelOptions.text.draw()
             (ModelOptions.edge if ModelOptions.view.value == "layers" else ModelOptions.layers).draw()
-    if embeds:
-        ModelOptions.query.draw(width=420)
-    elif ModelOptions.text.value == OWN:
+    if not embeds and ModelOptions.text.value == OWN:
         SharedOptions.text.draw(height=100)
     places.show(causal=not embeds)
-    return question()
+    return replace(question(), headline=headline)
 
 
 def _tabs() -> None:

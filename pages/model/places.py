@@ -118,7 +118,7 @@ def _menu(control: Words, causal: bool) -> None:
             if word not in words:
                 st.button(called(word), key=f"model.add.{word}", on_click=_add, args=(control, word))
     able = [v for v in ac.all_variants() if not (causal and v.causal_reason) and ac.get(v.key).word not in words]
-    titles: dict[str | None, str] = {None: _("choose one"), **{v.key: _(v.title) for v in able}}
+    titles: dict[str | None, str] = {None: _("Choose one"), **{v.key: _(v.title) for v in able}}
     st.selectbox(
         _("Other causal variants") if causal else _("Other variants"),
         list(titles),

@@ -22,8 +22,6 @@ FEWEST = 5
 """Minimum number of points for which an order is reported."""
 CLOSE, LOOSE = 0.9, 0.6
 """Rank correlations from which on an order is reported as the same, and as roughly the same."""
-PERFECT = 0.995
-"""Rank correlation from which on no outlier is reported."""
 EXACT = 1e-4
 """Errors below this value are rounding errors and are not drawn on the logarithmic axis."""
 
@@ -51,6 +49,7 @@ def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
             "variant. The output error is measured on the original model's queries, keys and values. It is averaged "
             "over heads and replaced layers."
         ),
+        details(error_points(rows)),
         words.origin(rows),
     )
 
@@ -66,55 +65,64 @@ def _able(question: Question) -> list[str]:
 
 
 def in_words(found: Sequence[ErrorPoint]) -> str:
-    """Return how well the error orders perplexity and copying, over all points and between variants."""
+    """Return how well the output error orders perplexity and copying."""
     if len(found) < FEWEST:
         return _("At least {n} points are needed to compare the rankings.", n=FEWEST)
     errors = [p.output for p in found]
-    keys = [registry.from_word(p.word).key for p in found]
-    lines = []
-    for name, values in ((_("perplexity"), [p.perplexity for p in found]), (_("copying"), [p.copied for p in found])):
-        rho = metrics.rank_correlation(errors, values)
-        outlier = found[metrics.farthest_off(errors, values)].word
-        lines.append(
-            paragraph(
-                _order(name, rho, called(outlier), len(found)), _between(*metrics.same_order(errors, values, keys))
-            )
-        )
-    return "  \n".join(lines)
-
-
-def _between(same: int, pairs: int) -> str:
-    """Return how many pairs of points from different variants have the same order in the error and in a measure."""
-    if not pairs:
-        return _("All points belong to one variant, so variants cannot be compared.")
-    return _n(
-        "Output error puts {same} of {n} pair of points from different variants in the correct order.",
-        "Output error puts {same} of {n} pairs of points from different variants in the correct order.",
-        n=pairs,
-        same=same,
+    return paragraph(
+        *(_order(name, metrics.rank_correlation(errors, values), len(found)) for name, values in _measures(found))
     )
 
 
-def _order(name: str, rho: float, outlier: str, n: int) -> str:
-    """Return how well the output error orders another measure, and the variant that fits worst."""
+def details(found: Sequence[ErrorPoint]) -> str:
+    """Return, for both measures, how many pairs of variants the error orders correctly, and the largest outlier."""
+    if len(found) < FEWEST:
+        return ""
+    errors, keys = [p.output for p in found], [registry.from_word(p.word).key for p in found]
+    return paragraph(
+        *(
+            _between(name, called(found[metrics.farthest_off(errors, values)].word), same, pairs)
+            for name, values in _measures(found)
+            for same, pairs in (metrics.same_order(errors, values, keys),)
+            if pairs
+        )
+    )
+
+
+def _measures(found: Sequence[ErrorPoint]) -> tuple[tuple[str, list[float]], ...]:
+    return (_("perplexity"), [p.perplexity for p in found]), (_("copying"), [p.copied for p in found])
+
+
+def _between(name: str, outlier: str, same: int, pairs: int) -> str:
+    """Return how many pairs of points from different variants have the same order in the error and in a measure."""
+    return _n(
+        "For {name}, {same} of {n} pair of points from different variants is in the correct order; the largest "
+        "outlier is {outlier}.",
+        "For {name}, {same} of {n} pairs of points from different variants are in the correct order; the largest "
+        "outlier is {outlier}.",
+        n=pairs,
+        same=same,
+        name=name,
+        outlier=outlier,
+    )
+
+
+def _order(name: str, rho: float, n: int) -> str:
+    """Return how well the output error orders another measure."""
+    values = {"name": name, "rho": number(rho, 2), "n": n}
     if math.isnan(rho):
         return _(
             "The rankings by output error and by {name} cannot be compared, because one of the two "
             "quantities is constant.",
             name=name,
         )
-    values = {"name": name, "rho": number(rho, 2), "n": n}
     if rho >= CLOSE:
-        order = _("Output error predicts the **{name}** ranking (rank correlation {rho} over {n} points).", **values)
-    elif rho >= LOOSE:
-        order = _(
+        return _("Output error predicts the **{name}** ranking (rank correlation {rho} over {n} points).", **values)
+    if rho >= LOOSE:
+        return _(
             "Output error roughly predicts the **{name}** ranking (rank correlation {rho} over {n} points).", **values
         )
-    else:
-        order = _(
-            "Output error does not predict the **{name}** ranking (rank correlation {rho} over {n} points).", **values
-        )
-    return paragraph(order, _("The largest outlier is {outlier}.", outlier=outlier) if rho < PERFECT else "")
+    return _("Output error does not predict the **{name}** ranking (rank correlation {rho} over {n} points).", **values)
 
 
 def _line(word: str, found: Sequence[ErrorPoint], name: str, colour: int) -> Curve:
@@ -129,10 +137,9 @@ def _line(word: str, found: Sequence[ErrorPoint], name: str, colour: int) -> Cur
     )
 
 
-FORECAST = View(
-    tasks=tasks,
-    missing=_missing,
-    describe=lambda question, rows: in_words(error_points(rows)),
-    draw=_draw,
-    notes=_notes,
-)
+def _describe(_question: Question, rows: Sequence[SwapRow]) -> str:
+    term = _("Output error: the relative difference between the outputs of a variant and of softmax.")
+    return f"{in_words(error_points(rows))}  \n:small[{term}]"
+
+
+FORECAST = View(tasks=tasks, missing=_missing, describe=_describe, draw=_draw, notes=_notes)

@@ -44,31 +44,32 @@ def readings(question: Question, rows: Sequence[SwapRow]) -> tuple[ReadingRow | 
     return found.get((SOFTMAX, ())), [found.get((word, question.layers)) for word in question.words]
 
 
-def outcome(question: Question, rows: Sequence[SwapRow], in_words: Callable[[Score, Score], str]) -> str:
-    """Return the effect of each replacement, or what to do if nothing is replaced.
+def outcome(question: Question, rows: Sequence[SwapRow], in_words: Callable[[Score, Sequence[Score]], str]) -> str:
+    """Return the effect of the replacements, or what to do if nothing is replaced.
 
     Args:
         question: what is measured.
         rows: the rows found so far.
-        in_words: returns the effect of one variant, given the scores of the original model and of the variant.
+        in_words: returns the effect of the variants, given the scores of the original model and of the variants.
     """
     if not question.words:
-        return _("Choose a replacement for softmax above.")
+        return _("Choose a replacement for softmax.")
     original, changed = scores(question, rows)
-    known = [in_words(original, each) for each in changed if original.complete and each.complete]
+    if known := [each for each in changed if original.complete and each.complete]:
+        return in_words(original, known)
     # The first task reads the text. If the first row is of another kind, that task has failed.
     refused = bool(rows) and not isinstance(rows[0], ReadingRow)
-    return "  \n".join(known) or ("" if refused else _("Reading the text …"))
+    return "" if refused else _("Reading the text …")
 
 
 def setting(question: Question, rows: Sequence[SwapRow]) -> str:
-    """Return the layers, the model, the text, the keys that windows allow, and the date of the results."""
+    """Return the layers, the model, the text, and the date of the results."""
     read = next((row for row in rows if isinstance(row, ReadingRow)), None)
     if read is None:
         return ""
     tokens = tokens_in_words(read.tokens, read.total)
     on_what = words.setting(where=question.where, tokens=tokens, title=question.title)
-    return paragraph(on_what, words.keys_in_words(question.words, read.tokens), words.origin(rows))
+    return paragraph(on_what, words.origin(rows))
 
 
 def _shown(question: Question) -> int:
@@ -84,7 +85,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         first.labels,
         _reading(original, original, first),
         [_reading(each, original, row) for each, row in zip(changed, read, strict=True)],
-        [_("Perplexity"), _("Ratio"), _("Copying loss (nats)")],
+        [_("Perplexity"), _("× original"), _("Copying loss")],
         ReadingState(question.options.shown, -1 if question.options.token is None else question.options.token),
         key=f"{key}.board",
         on_look=take_look,
@@ -94,10 +95,18 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
     numbers = [
         _number(each.perplexity, 3),
-        "" if each is original else f"× {_number(each.perplexity / original.perplexity, 3)}",
+        f"× {_number(each.perplexity / original.perplexity, 3)}",
         _number(each.copied, 2),
     ]
     return Reading(name=each.name, numbers=numbers, losses=row.losses if row else ())
+
+
+def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
+    return paragraph(
+        _("The loss of a token is −ln of its predicted probability, in nats."),
+        _("The copying loss is the mean loss of the repeated tokens. A guess has a loss of about 11 nats."),
+        setting(question, rows),
+    )
 
 
 def _number(value: float, digits: int) -> str:
@@ -105,10 +114,13 @@ def _number(value: float, digits: int) -> str:
     return "…" if math.isnan(value) else number(value, digits)
 
 
-READING = View(
-    tasks=tasks,
-    describe=lambda question, rows: outcome(question, rows, words.verdict),
-    draw=_draw,
-    notes=setting,
-    has_charts=False,
-)
+def _describe(question: Question, rows: Sequence[SwapRow]) -> str:
+    terms = _(
+        "Perplexity measures the uncertainty about the next token (lower is better). Copying is tested on {n} random "
+        "tokens that the model is given twice.",
+        n=swap.PERIOD,
+    )
+    return f"{outcome(question, rows, words.verdict)}  \n:small[{terms}]"
+
+
+READING = View(tasks=tasks, describe=_describe, draw=_draw, notes=_notes, has_charts=False)

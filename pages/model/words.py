@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from app.words.i18n import _, _n, paragraph
+from app.words.i18n import N_, _, _n, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
-from attention_core.experiments.swap.derived import Score, keys_of_last, lost_share
+from attention_core.experiments.swap.derived import Score, lost_share
 from attention_core.formatting import number
-from pages.model.options import called, model_title
+from pages.model.options import model_title
 
 SAME = 1.05
 """Largest ratio of perplexities for which perplexity counts as preserved."""
@@ -18,15 +18,8 @@ COPIED = 0.2
 """Largest lost share of what copying saves for which copying counts as preserved."""
 LOST = 0.8
 """Lost share from which on copying fails."""
-
-
-def keys_in_words(words: Sequence[str], n: int) -> str:
-    """Return how many of ``n`` tokens the last one attends to in each variant with a fixed pattern; empty for none."""
-    counts = [
-        _n("{n} key with {name}", "{n} keys with {name}", n=count, name=called(word))
-        for word, count in keys_of_last(words, n).items()
-    ]
-    return _("The last of {n} tokens attends to {counts}.", n=n, counts=", ".join(counts)) if counts else ""
+MOST = 3
+"""Largest number of variants with a sentence each. Of more variants, only the best and the worst are named."""
 
 
 def setting(*, where: str, tokens: str, title: str) -> str:
@@ -46,38 +39,74 @@ def setting(*, where: str, tokens: str, title: str) -> str:
     )
 
 
-def verdict(original: Score, each: Score) -> str:
-    """Return whether one variant changes perplexity and copying, without the numbers, which the table shows."""
-    ratio = each.perplexity / original.perplexity
-    if ratio > SAME:
-        reads = _("perplexity rises")
-    elif ratio < 1 / SAME:
-        reads = _("perplexity falls")
-    elif each.covered:
-        reads = _n(
-            "perplexity changes by at most {same:.0%} because this variant attends to the only token",
-            "perplexity changes by at most {same:.0%} because this variant attends to all {n} tokens",
-            n=each.covered,
-            same=SAME - 1,
+def verdict(original: Score, changed: Sequence[Score]) -> str:
+    """Return the effect of the variants on perplexity and copying, compared with the original model."""
+    if len(changed) > MOST:
+        least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
+        reading = _(
+            "Perplexity is lowest with **{least}** (× {low}) and highest with **{most}** (× {high}).",
+            least=least.name,
+            most=most.name,
+            low=number(least.perplexity / original.perplexity, 3),
+            high=number(most.perplexity / original.perplexity, 3),
         )
     else:
-        reads = _("perplexity changes by at most {same:.0%}", same=SAME - 1)
-    copies = _copying(original, each)
-    return _("**{name}**: {perplexity}, and {copying}.", name=each.name, perplexity=reads, copying=copies)
+        reading = paragraph(*(_reading(original, each) for each in changed))
+    return paragraph(reading, _copying(original, changed))
 
 
-def copying(original: Score, each: Score) -> str:
-    """Return what one variant does to copying, with the losses."""
-    values = {"before": number(original.copied, 2), "after": number(each.copied, 2)}
-    loss = _("The mean loss is {after} nats per token, compared with {before} in the original model.", **values)
-    return paragraph(_("**{name}**: {copying}.", name=each.name, copying=_copying(original, each)), loss)
+def _reading(original: Score, each: Score) -> str:
+    """Return the effect of one variant on perplexity."""
+    ratio = each.perplexity / original.perplexity
+    values = {"name": each.name, "ratio": number(ratio, 3), "same": SAME - 1}
+    if ratio > SAME:
+        return _("**{name}** raises perplexity (× {ratio}).", **values)
+    if ratio < 1 / SAME:
+        return _("**{name}** lowers perplexity (× {ratio}).", **values)
+    if each.covered:
+        return _n(
+            "**{name}** changes perplexity by at most {same:.0%}, because it attends to the only token.",
+            "**{name}** changes perplexity by at most {same:.0%}, because it attends to all {n} tokens.",
+            n=each.covered,
+            **values,
+        )
+    return _("**{name}** changes perplexity by at most {same:.0%}.", **values)
 
 
-def _copying(original: Score, each: Score) -> str:
-    lost = lost_share(original, each)
-    if lost <= COPIED:
-        return _("copying is preserved")
-    return _("copying gets worse") if lost < LOST else _("copying fails")
+def copying(original: Score, changed: Sequence[Score]) -> str:
+    """Return the effect of the variants on copying, with the loss of each if they are few."""
+    return paragraph(
+        _copying(original, changed),
+        *(
+            _(
+                "With **{name}**, the mean loss of a copied token is {after} nats instead of {before}.",
+                name=each.name,
+                after=number(each.copied, 2),
+                before=number(original.copied, 2),
+            )
+            for each in (changed if len(changed) <= MOST else ())
+        ),
+    )
+
+
+def _copying(original: Score, changed: Sequence[Score]) -> str:
+    """Return with which variants copying fails, gets worse, or is preserved."""
+    groups: dict[str, list[str]] = {
+        N_("Copying fails with {names}."): [],
+        N_("Copying gets worse with {names}."): [],
+        N_("Copying is preserved with {names}."): [],
+    }
+    for each in changed:
+        lost = lost_share(original, each)
+        list(groups.values())[0 if lost >= LOST else 1 if lost > COPIED else 2].append(each.name)
+    return paragraph(*(_(text, names=named(names, len(changed))) for text, names in groups.items() if names))
+
+
+def named(names: Sequence[str], total: int) -> str:
+    """Return the names of variants, or how many there are if these are all."""
+    if len(names) == total > 1:
+        return _("both variants") if total == 2 else _("all {n} variants", n=total)
+    return ", ".join(f"**{name}**" for name in names)
 
 
 def origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:

@@ -78,12 +78,6 @@ def attends_to_all(word: str, n: int) -> bool:
     return mask is not None and int(mask.tril().sum()) == n * (n + 1) // 2
 
 
-def keys_of_last(words: Sequence[str], n: int) -> dict[str, int]:
-    """Return the number of keys that the last of ``n`` tokens attends to, for each variant with a fixed pattern."""
-    masks = {word: registry.from_word(word).mask(n, causal=True) for word in words if word != UNIFORM}
-    return {word: int(mask[-1].sum()) for word, mask in masks.items() if mask is not None}
-
-
 def lost_share(original: Score, changed: Score) -> float:
     """Return the lost share of what copying saves: 0 for unchanged copying, 1 for no copying."""
     saves = original.first - original.copied

@@ -31,8 +31,7 @@ def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
     told = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
     assert told == (
         "In the last of 40 rows, token 2 “t\\_2” has 2.5% of the weight with **Linear** and under 0.001% with "
-        f"**Half**. With equal weights, every token would have 2.5%. {LAW}. "
-        "With Half, its weight is multiplied by 0.50 per token."
+        "**Half**. With equal weights, every token would have 2.5%."
     )
 
 

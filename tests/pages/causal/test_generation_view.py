@@ -23,7 +23,7 @@ def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     assert set(linear.values()) == {state / 2**20}
     assert state // token + 1 in linear
     wide = 2 * 4 * (1 + 32 + 32 * 33 // 2) * 33
-    assert f"is smaller than the cache for texts of **{wide // token + 1}** tokens or more." in spoken(at)
+    assert f"From **{wide // token + 1}** tokens on, all constant states are smaller" in spoken(at)
     assert "Softmax, key-value cache" in clock
     assert "**Recorded run, 8 heads of size 64.**" in spoken(at)
 
@@ -65,9 +65,8 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
     ]
     assert sentence(rows, 2, 32) == (
         "A key-value cache grows by 2.0 KiB per token (2 heads of size 32). "
-        "The constant state of **Linear** (2.0 KiB) is smaller than the cache for texts of **2** tokens or more. "
-        "The constant state of **Second-order Taylor** (3.0 MiB) is smaller than the cache for texts of **1,537** "
-        "tokens or more."
+        "From **2** tokens on, the constant state of **Linear** is smaller (2.0 KiB). "
+        "From **1,537** tokens on, all constant states are smaller, even **Second-order Taylor** (3.0 MiB)."
     )
 
 

@@ -23,6 +23,7 @@ def influences(**moved):
     return found
 
 
+LEAKS = "A variant leaks if one of these outputs changes; it then cannot generate text."
 TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
 
 
@@ -32,21 +33,20 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
         (
             {"softmax": TIGHT, "pyramid": LEAKY},
             3,
-            "Token 3 “down” is replaced; there are 3 outputs at earlier positions. **Leak:** Pyramid pooling · "
-            "levels 1 (changed outputs: 2). "
-            "**No earlier output changes:** Softmax.",
+            "**Leak:** Pyramid pooling · levels 1 (changed outputs: 2). **No earlier output changes:** Softmax.  \n"
+            f":small[Token 3 “down” is replaced; there are 3 outputs at earlier positions. {LEAKS}]",
         ),
         (
             {"softmax": TIGHT, "linear": TIGHT},
             1,
-            "Token 1 “c\\_at” is replaced; there is 1 output at an earlier position. "
-            "**No earlier output changes:** Softmax, Linear.",
+            "**No earlier output changes:** Softmax, Linear.  \n"
+            f":small[Token 1 “c\\_at” is replaced; there is 1 output at an earlier position. {LEAKS}]",
         ),
         (
             {"linear": LEAKY, "pyramid": LEAKY},
             2,
-            "Token 2 “sat” is replaced; there are 2 outputs at earlier positions. **Leak:** "
-            "Linear (changed outputs: 1), Pyramid pooling · levels 1 (changed outputs: 1).",
+            "**Leak:** Linear (changed outputs: 1), Pyramid pooling · levels 1 (changed outputs: 1).  \n"
+            f":small[Token 2 “sat” is replaced; there are 2 outputs at earlier positions. {LEAKS}]",
         ),
         (
             {"softmax": TIGHT, "linear": LEAKY},

@@ -1,35 +1,57 @@
-"""Tests of the Overview: a row for each variant that can generate, and a reason for each that cannot."""
+"""Tests of the Overview: what each variant remembers, and a reason for each that cannot generate text."""
 
 from dataclasses import replace
 
 import pytest
-from driver import chosen, spoken, table
+from driver import chosen, points, spoken, table
 
 import attention_core as ac
-from attention_core.experiments.generation import MemoryRow
-from pages.causal.overview import cheaper, in_words, sentence
+from attention_core.experiments.generation import MemoryRow, MemoryTask, run
+from pages.causal.overview import KINDS, cheaper, in_words, kind, sentence
 
 
 def row(state=0, grown=0):
     return MemoryRow(variant="linear", state_bytes=state, grown_bytes=grown, token_bytes=2048, outgrown=None)
 
 
-def test_every_variant_has_a_row_or_a_reason_and_the_selected_ones_come_first(open_view):
+def test_every_variant_has_a_row_by_what_it_remembers_and_a_reason_if_it_cannot_generate(open_view):
     at = open_view("overview", variants=chosen("softmax", "nystrom", "linear"))
     assert not at.exception
     found = table(at)
     able = [v for v in ac.all_variants() if not v.causal_reason]
-    assert len(found) == len(able)
-    assert list(found.index[:2]) == ["Softmax", "Linear"]
+    assert len(found) == len(ac.all_variants())
+    kinds = list(found["Remembers"])[1:]
+    assert kinds == sorted(kinds, key=[*KINDS.values(), "cannot generate text"].index)
+    assert found.index[0] == "Softmax"
+    assert found.index[1] == "Linear", "selected variants are first of their kind"
+    assert found.index[len(able) :].str.contains("Nyström · landmarks 32").sum() == 1
     said = spoken(at)
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in said
     assert said.count("- **") == len(ac.all_variants()) - len(able)
-    assert f"**{len(able)} of {len(ac.all_variants())} variants can generate text.**" in said
-    assert found.loc["Softmax", "Memory at 1,024 tokens"] == 1024 * 2 * (8 + 8) * 4 / 2**10
-    assert found.loc["Linear", "Memory at 1,024 tokens"] == 2 * 8 * 9 * 4 / 2**10
+    assert f"**{len(able)} of {len(ac.all_variants())} variants can generate text token by token.**" in said
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
-    assert found.loc["Softmax", "Cheaper than softmax from"] == "reference"
+    assert found.loc["Softmax", "Fewer multiply-adds than softmax"] == "reference"
+
+
+def test_the_chart_has_the_memory_of_every_variant(open_view):
+    found = points(open_view("overview"), 0)
+    able = sum(not v.causal_reason for v in ac.all_variants())
+    kinds = {name.partition(": ")[0]: name for name in found if ": " in name}
+    assert set(kinds) == set(KINDS.values())
+    assert sum(int(name.split()[-2]) for name in kinds.values()) == able
+    assert found[kinds["all keys and values"]][1024] == 1024 * 2 * (8 + 8) * 4 / 2**10
+    [linear] = [line for name, line in found.items() if "Linear" in name.split(", ")]
+    assert set(linear.values()) == {2 * 8 * 9 * 4 / 2**10}
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [("softmax", "all"), ("gqa", "all"), ("local", "some"), ("heavy_hitters", "some"), ("linear", "state")],
+)
+def test_what_a_variant_remembers(word, found):
+    [measured] = run(MemoryTask(word=word, heads=2, d=8, d_v=8))
+    assert kind(measured) == found
 
 
 def test_settings_of_selected_variants_count(open_view):
@@ -45,18 +67,19 @@ def test_a_memory_is_constant_or_grows(state, grown, words):
     assert in_words(row(state, grown)) == words
 
 
-@pytest.mark.parametrize(("n", "words"), [(None, "never"), (16, "any length"), (1024, "1,024 tokens")])
+@pytest.mark.parametrize(("n", "words"), [(None, "never"), (16, "at any length"), (1024, "from 1,024 tokens")])
 def test_from_where_a_variant_is_cheaper(n, words):
-    assert cheaper(ac.get("linear"), replace(row(), cheaper=n)) == words
+    assert cheaper(replace(row(), cheaper=n)) == words
 
 
 def test_the_sentence_counts_the_kinds_of_memory():
-    assert sentence([row(1024), row(512), row(0, 1024), row(0, 2048)], 1) == (
-        "**4 of 5 variants can generate text.** 2 of these variants need constant memory. The other 2 need a cache "
-        "that grows with the text. 1 variant cannot generate text, because its earlier outputs depend on later tokens."
+    found = [replace(row(1024), outgrown=17), replace(row(512), outgrown=9), row(0, 1024), row(0, 2048)]
+    assert sentence(found, 5) == (
+        "**4 of 5 variants can generate text token by token.** 2 of them cache the keys and values of all tokens, so "
+        "their memory grows with the text. 2 keep a fixed amount, which is less than softmax's cache from 17 tokens on."
     )
-    assert sentence([row(1024)], 2) == (
-        "**1 of 3 variants can generate text.** 1 of these variants needs constant memory. The other 0 need a cache "
-        "that grows with the text. 2 variants cannot generate text, because their earlier outputs depend on later "
-        "tokens."
+    assert sentence(found[1:3], 4) == (
+        "**2 of 4 variants can generate text token by token.** 1 of them caches the keys and values of all tokens, so "
+        "its memory grows with the text. 1 keeps a fixed amount, which is less than softmax's cache from 9 tokens on."
     )
+    assert sentence(found[2:], 4).endswith("so their memory grows with the text.")

@@ -33,13 +33,14 @@ def grown(n=3, log_unit=0.0):
 
 
 def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
-    told = sentence(grown(), 1, ("a", "b_", "c"), "Linear").replace("\N{NO-BREAK SPACE}", " ")
+    told = sentence(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
     assert told == (
-        "2 tokens read, up to “b\\_”. The state holds **8** numbers at any length. A KV cache holds **10** numbers so "
-        "far.  \nThe output differs from the output of softmax by 25% (relative norm). "
-        "It matches the output of the full matrix of Linear to within 2 × 10⁻⁷."
+        "2 tokens read, up to “b\\_”. The state, which each token updates, holds **8** numbers at any length. A "
+        "key-value cache, which keeps each token, holds **10**.  \n"
+        "The output differs from softmax's output by 25% (relative norm). It differs from the output of the variant's "
+        "full matrix by at most 2 × 10⁻⁷."
     )
-    assert sentence(grown(), 0, ("a", "b_", "c"), "Linear").startswith("1 token read: “a”. ")
+    assert sentence(grown(), 0, ("a", "b_", "c")).startswith("1 token read: “a”. ")
 
 
 def weights(fades=0.0, erases=None, along=False):
@@ -118,10 +119,10 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
-    assert f"It matches the output of the full matrix of {variant.title} to within" in spoken(at)
-    assert f"The output differs from the output of softmax by {grown.lost(7):.0%} (relative norm)." in spoken(at)
+    assert "It differs from the output of the variant's full matrix by at most" in spoken(at)
+    assert f"The output differs from softmax's output by {grown.lost(7):.0%} (relative norm)." in spoken(at)
     assert change(grown, 7) in spoken(at)
-    assert f"The state holds **{grown.held:,}** numbers at any length" in spoken(at)
+    assert f"The state, which each token updates, holds **{grown.held:,}** numbers at any length" in spoken(at)
     assert "8 tokens read" in spoken(at)
 
 

@@ -6,20 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from driver import (
-    board_settings,
-    charts,
-    curves,
-    message,
-    numbers,
-    open_page,
-    points,
-    send,
-    spoken,
-    table,
-    traces,
-    visit,
-)
+from driver import board_settings, charts, curves, message, numbers, open_page, points, send, spoken, traces, visit
 from no_model import made_up, written
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
@@ -61,15 +48,16 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
     ]
-    assert header["columns"] == ["Perplexity", "Ratio", "Copying loss (nats)"]
+    assert header["columns"] == ["Perplexity", "× original", "Copying loss"]
     assert [row["numbers"] for row in header["rows"]] == [
-        ["10", "", "1.0"],
+        ["10", "× 1", "1.0"],
         ["201", "× 20.1", "11"],
         ["24.6", "× 2.46", "5.5"],
     ]
     assert settings["shown"] == 0
     said = spoken(at, "caption")
-    assert "**Local · window 64**: perplexity rises, and copying fails." in said
+    assert "**Local · window 64** raises perplexity (× 20.1)." in said
+    assert "Copying fails with **Local · window 64**." in said
     assert "Replace softmax in **SmolLM2-135M** with:" in said
     assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in said
     assert "of “Long”." in said
@@ -87,7 +75,7 @@ def test_a_selected_token_shows_the_predictions_of_both_models():
     assert not at.exception
     assert "” is 50% in the original model and 0.20% with **Attention sinks · window 64 · sinks 1**." in spoken(at)
     assert "changes most in layer 0, head 2. There, 70% of its weight moves to other tokens." in spoken(at)
-    assert list(table(at).index) == ["one · 50%", "<b> · 10%"]
+    assert list(at.table[0].value["Original"]) == ["one · 50%", "\\<b\\> · 10%"]
     assert charts(at)
 
 
@@ -98,17 +86,17 @@ def test_without_a_selected_token_the_largest_increases_are_listed(token):
     assert not charts(at)
     header, _ = board(at)
     worse = np.subtract(header["rows"][1]["losses"], header["rows"][0]["losses"])
-    found = table(at)
+    found = at.table[0].value
     assert len(found) == 8
-    assert found.index[0] == header["labels"][1 + int(worse.argmax())]
+    assert found["Token"].iloc[0] == header["labels"][1 + int(worse.argmax())]
     assert float(found["Local · window 64"].iloc[0]) > float(found["Original"].iloc[0])
-    assert not open_model(m_words=()).dataframe
+    assert not open_model(m_words=()).table
 
 
 def test_without_an_increase_the_page_says_so(monkeypatch):
     monkeypatch.setattr("pages.model.glance.increases", lambda *_: [])
     at = open_model()
-    assert not at.dataframe
+    assert not at.table
     assert "No token has a higher loss than in the original model." in spoken(at, "caption")
 
 
@@ -119,13 +107,14 @@ def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
         "Original model",
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
-        "First occurrence, original model",
+        "First occurrence: nothing to copy",
     }
     xs, ys = curves(at)["Local · window 64"]
     assert xs == list(map(float, range(1, swap.PERIOD)))
     assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
-    assert curves(at)["First occurrence, original model"][1] == [11.0, 11.0]
-    assert "**Local · window 64**: copying fails. The mean loss is 11 nats per token, compared with 1.0" in spoken(at)
+    assert curves(at)["First occurrence: nothing to copy"][1] == [11.0, 11.0]
+    assert "Copying fails with **Local · window 64**." in spoken(at)
+    assert "With **Local · window 64**, the mean loss of a copied token is 11 nats instead of 1.0." in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
 
 
@@ -137,7 +126,7 @@ def test_the_first_time_is_read_by_the_model_as_it_is(monkeypatch):
         return replace(row, first=14.0) if isinstance(row, CopyRow) and row.layers else row
 
     monkeypatch.setattr(swap, "compute", compute)
-    assert curves(open_model(m_view="copying"))["First occurrence, original model"][1] == [11.0, 11.0]
+    assert curves(open_model(m_view="copying"))["First occurrence: nothing to copy"][1] == [11.0, 11.0]
 
 
 @pytest.mark.parametrize("edge", ["bottom", "middle", "top"])
@@ -153,9 +142,9 @@ def test_layers_have_both_numbers_the_floors_and_the_model_as_it_is(edge):
     assert sorted(found["Local · window 64"]) == list(map(float, swap.depths(30)))
     said = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
     assert (
-        "**Local · window 64**: perplexity exceeds 1.5× that of the original model once 8 layers are replaced." in said
+        "**Local · window 64** loses more than half of the ability to copy once 15 layers are replaced. "
+        "Perplexity exceeds × 1.5 once 8 layers are replaced." in said
     )
-    assert "More than half of the ability to copy is lost once 15 layers are replaced." in said
 
 
 def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer():
@@ -178,8 +167,8 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert notes[7][29].startswith("Synthesizer · kind random, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
     assert titles == [*map(called, FIRST), "Mean of v", "Synthesizer · kind random"]
-    assert "is highest if layer" in spoken(at)
-    assert any("Mean of v and Synthesizer · kind random are baselines whose weights" in c.value for c in at.caption)
+    assert "perplexity is highest with layer" in spoken(at)
+    assert any("Mean of v and Synthesizer · kind random ignore the text" in c.value for c in at.caption)
 
 
 def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
@@ -187,10 +176,7 @@ def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
     assert not at.exception
     assert len(charts(at)) == 3
     assert sorted(points(at, 0)["Local · window"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
-    assert (
-        "**Local**: no tested value of window preserves the perplexity. No tested value of window preserves copying."
-        in spoken(at)
-    )
+    assert "**Local** preserves neither perplexity nor copying at any tested window." in spoken(at)
     assert not open_model(m_view="budget", m_words=("linear",)).exception
 
 
@@ -307,9 +293,9 @@ def test_the_encoder_has_a_line_per_reader_and_the_ranks_of_ten_sentences():
     assert not at.exception
     assert set(traces(at)) == {"Original model", "Local · window 2", "Linear", "Nyström · landmarks 8"}
     found = at.table[0].value
-    assert found["original"].tolist() == list(range(1, 11))
-    assert found.columns[0] == "sentence"  # so that no screen clips it
-    assert set(found["sentence"]) == set(SENTENCES)
+    assert found["Original model"].tolist() == list(range(1, 11))
+    assert found.columns[0] == "Sentence"  # so that no screen clips it
+    assert set(found["Sentence"]) == set(SENTENCES)
     assert sorted(found["Linear"]) == list(range(1, 11))
     as_it_is = curves(at)["Original model"][1]
     assert as_it_is == sorted(as_it_is, reverse=True)
@@ -332,15 +318,12 @@ def test_what_is_written_on_is_marked_from_where_it_parts():
     at = open_model(m_view="continuation")
     assert not at.exception
     said = spoken(at)
-    assert (
-        "**Local · window 64** generates the same tokens as the original model up to token 1 of 4, and then diverges."
-        in said
-    )
-    assert "**Attention sinks · window 64 · sinks 1** generates the same 4 tokens as the original model." in said
+    assert "With **Local · window 64**, the text is the same up to token 1 of 4." in said
+    assert "With **Attention sinks · window 64 · sinks 1**, the text is the same as the original model's." in said
     found = at.table[0].value.set_index("Model")
-    assert "… 1 **4 \\$5\\$ \\[6\\](7)**" in found.loc["Local · window 64", "Greedy"]
-    assert "… 1 \\<2\\> \\*\\*3\\*\\* ↵" in found.loc["Original model", "Greedy"]
-    assert all(found["Sampled (same seed)"])
+    assert "… 1 **4 \\$5\\$ \\[6\\](7)**" in found.loc["Local · window 64", "Most likely tokens"]
+    assert "… 1 \\<2\\> \\*\\*3\\*\\* ↵" in found.loc["Original model", "Most likely tokens"]
+    assert all(found["Sampled tokens (same seed)"])
     assert found["Cache"].tolist() == ["2.0 KiB"] * 3
 
 

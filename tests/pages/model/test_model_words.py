@@ -15,41 +15,64 @@ from pages.model.options import called, layers_in_words, tokens_in_words
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
 
 
-def of(perplexity, copied):
-    return words.verdict(AS_IT_IS, Score(name="X", perplexity=perplexity, copied=copied, first=11.0))
+def scores(*pairs):
+    """Return the scores of variants A, B, … with these perplexities and copying losses."""
+    return [Score(name=name, perplexity=p, copied=c, first=11.0) for name, (p, c) in zip("ABCDE", pairs, strict=False)]
 
 
 @pytest.mark.parametrize(
     ("perplexity", "told"),
     [
-        (20.0, "**X**: perplexity changes by at most 5%, and copying"),
-        (20.9, "**X**: perplexity changes by at most 5%, and copying"),
-        (21.1, "**X**: perplexity rises, and copying"),
-        (29.8, "**X**: perplexity rises, and copying"),
-        (19.1, "**X**: perplexity changes by at most 5%, and copying"),
-        (19.0, "**X**: perplexity falls, and copying"),
-        (10.0, "**X**: perplexity falls, and copying"),
+        (20.0, "**A** changes perplexity by at most 5%."),
+        (20.9, "**A** changes perplexity by at most 5%."),
+        (21.1, "**A** raises perplexity (× 1.06)."),
+        (29.8, "**A** raises perplexity (× 1.49)."),
+        (19.1, "**A** changes perplexity by at most 5%."),
+        (19.0, "**A** lowers perplexity (× 0.950)."),
+        (10.0, "**A** lowers perplexity (× 0.500)."),
     ],
 )
 def test_how_the_text_is_read(perplexity, told):
-    assert told in of(perplexity, 1.0)
+    assert words.verdict(AS_IT_IS, scores((perplexity, 1.0))) == f"{told} Copying is preserved with **A**."
 
 
 @pytest.mark.parametrize(
     ("copied", "told"),
     [
-        (1.0, "copying is preserved"),
-        (2.9, "copying is preserved"),
-        (3.1, "copying gets worse"),
-        (8.9, "copying gets worse"),
-        (9.1, "copying fails"),
+        (1.0, "Copying is preserved with **A**."),
+        (2.9, "Copying is preserved with **A**."),
+        (3.1, "Copying gets worse with **A**."),
+        (8.9, "Copying gets worse with **A**."),
+        (9.1, "Copying fails with **A**."),
     ],
 )
 def test_what_becomes_of_copying(copied, told):
-    assert told in of(20.0, copied)
-    loss = f"The mean loss is {copied:g} nats per token, compared with 1 in the original model."
-    changed = Score(name="X", perplexity=9.0, copied=copied, first=11.0)
-    assert words.copying(AS_IT_IS, changed) == f"**X**: {told}. {loss}"
+    loss = f"With **A**, the mean loss of a copied token is {copied:g} nats instead of 1."
+    assert words.copying(AS_IT_IS, scores((9.0, copied))) == f"{told} {loss}"
+
+
+@pytest.mark.parametrize(
+    ("losses", "told"),
+    [
+        ((10, 10), "Copying fails with both variants."),
+        ((10, 10, 10), "Copying fails with all 3 variants."),
+        ((10, 5, 1), "Copying fails with **A**. Copying gets worse with **B**. Copying is preserved with **C**."),
+        ((10, 1, 10), "Copying fails with **A**, **C**. Copying is preserved with **B**."),
+    ],
+)
+def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, told):
+    assert words.verdict(AS_IT_IS, scores(*((40, loss) for loss in losses))).endswith(
+        f"raises perplexity (× 2). {told}"
+    )
+
+
+def test_of_many_variants_the_best_and_the_worst_are_named():
+    many = scores((40, 10), (20, 10), (200, 10), (30, 10))
+    assert words.verdict(AS_IT_IS, many) == (
+        "Perplexity is lowest with **B** (× 1) and highest with **C** (× 10). Copying fails with all 4 variants."
+    )
+    assert words.copying(AS_IT_IS, many) == "Copying fails with all 4 variants."
+    assert words.verdict(AS_IT_IS, many[:3]).startswith("**A** raises perplexity (× 2). **B** changes")
 
 
 def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
@@ -60,18 +83,9 @@ def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
         own[0] = dataclasses.replace(own[0], tokens=tokens)
         found = derived.score("X", word, (0,), own)
         assert found.covered == (tokens if covered else 0)
-        assert ("because this variant attends to" in words.verdict(AS_IT_IS, found)) == covered
+        assert ("because it attends to" in words.verdict(AS_IT_IS, [found])) == covered
     assert not derived.attends_to_all("linear", 63), "its weights differ from softmax's although it attends to all"
     assert not derived.attends_to_all("uniform", 63)
-
-
-def test_windows_are_compared_by_the_keys_that_a_token_attends_to():
-    told = words.keys_in_words(["local~window~64", "sink~window~64", "linear", "uniform", "local~window~1"], 200)
-    assert told == (
-        "The last of 200 tokens attends to 65 keys with Local · window 64, 68 keys with Attention sinks · window 64, "
-        "2 keys with Local · window 1."
-    )
-    assert words.keys_in_words(["linear", "uniform"], 200) == ""
 
 
 def test_a_line_over_a_budget_is_not_named_after_one_of_its_values():
@@ -86,7 +100,7 @@ def test_neither_number_is_told_without_the_other():
     rows.append(dataclasses.replace(read(20.0, layers=(0,)), word="linear"))
     assert reading.outcome(question, rows, words.verdict) == "Reading the text …"
     rows.append(dataclasses.replace(COPY, word="linear", layers=(0,)))
-    assert reading.outcome(question, rows, words.verdict).endswith(", and copying is preserved.")
+    assert reading.outcome(question, rows, words.verdict).endswith("Copying is preserved with **Linear**.")
 
 
 def test_a_model_that_gains_nothing_by_copying_loses_nothing():
@@ -107,10 +121,10 @@ def test_where_numbers_come_from():
     assert "2 of 3 results were computed on this machine." in words.origin([read(1), read(1), read(1, recorded="then")])
 
 
-STAYS = "is at most 1.5× that of the original model for every tested number of replaced layers."
-EXCEEDS = "exceeds 1.5× that of the original model once 4 layers are replaced."
-REMAINS = "At least half of the ability to copy remains for every tested number of replaced layers."
-LOST = "More than half of the ability to copy is lost once 4 layers are replaced."
+STAYS = "Perplexity never exceeds × 1.5."
+EXCEEDS = "Perplexity exceeds × 1.5 once 4 layers are replaced."
+REMAINS = "keeps at least half of the ability to copy with every tested number of layers."
+LOST = "loses more than half of the ability to copy once 4 layers are replaced."
 
 
 @pytest.mark.parametrize(
@@ -119,7 +133,7 @@ LOST = "More than half of the ability to copy is lost once 4 layers are replaced
 )
 def test_how_many_layers_it_takes(perplexity, copied, reads, copies):
     pairs = [Both(x=2, perplexity=20.0, copied=1.0), Both(x=4, perplexity=perplexity, copied=copied)]
-    assert f"**Linear**: perplexity {reads} {copies}" == layers.in_words({"linear": pairs}, [read(20), COPY], "bottom")
+    assert f"**Linear** {copies} {reads}" == layers.in_words({"linear": pairs}, [read(20), COPY], "bottom")
     assert layers.in_words({"linear": pairs}, [read(20)], "bottom") == ""
 
 
@@ -127,8 +141,8 @@ def test_which_layer_matters_alone():
     pairs = [Both(x=0, perplexity=25.0, copied=2.0), Both(x=7, perplexity=21.0, copied=6.0)]
     told = layers.in_words({"linear": pairs}, [read(20), COPY], "single")
     assert told == (
-        "**Linear**: perplexity is highest if layer 0 is replaced (25, compared with 20 in the original model). "
-        "The copying loss is highest if layer 7 is replaced (6 nats per token, compared with 1)."
+        "**Linear**: perplexity is highest with layer 0 replaced (× 1.25), and the copying loss is highest with "
+        "layer 7 (6 nats)."
     )
 
 
@@ -151,13 +165,11 @@ def test_who_is_better_than_what_looks_at_nothing(perplexity, copied, reads, cop
         "uniform": [Both(x=3, perplexity=25.0, copied=2.0)],
         "synthesizer~kind~random": [Both(x=3, perplexity=26.0, copied=2.5), Both(x=4, perplexity=9.0, copied=2.5)],
     }
-    told = layers.in_words(lines, [read(20), COPY], "single")
-    assert told.endswith(
-        f"In {reads} of 1 layers, its perplexity is lower than that of the baselines. In {copies} of 1 layers, its "
-        "copying loss is lower."
+    assert layers.beaten(lines) == (
+        f"Linear has a lower perplexity than these in {reads} of 1 layers, and a lower copying loss in {copies} of 1."
     )
     del lines["uniform"], lines["synthesizer~kind~random"]
-    assert "baselines" not in layers.in_words(lines, [read(20), COPY], "single")
+    assert layers.beaten(lines) == ""
 
 
 def test_from_which_budget_on():
@@ -168,21 +180,21 @@ def test_from_which_budget_on():
     assert derived.preserved_from(pairs, "copied", 3) == 4
     assert derived.preserved_from(pairs, "perplexity", 10) is None
     told = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
-    assert told == "**Local**: perplexity is preserved for window ≥ 8. Copying is preserved for window ≥ 4."
+    assert told == "**Local** preserves perplexity from window 8 on, and copying from window 4 on."
 
 
 @pytest.mark.parametrize(
     ("perplexity", "copied", "told"),
     [
-        (99.0, 9.0, "no tested value of window preserves the perplexity. No tested value of window preserves copying."),
-        (99.0, 1.0, "no tested value of window preserves the perplexity. Copying is preserved for window ≥ 2."),
-        (20.0, 9.0, "perplexity is preserved for window ≥ 2. No tested value of window preserves copying."),
-        (20.0, 1.0, "perplexity is preserved for window ≥ 2. Copying is preserved for window ≥ 2."),
+        (99.0, 9.0, "preserves neither perplexity nor copying at any tested window."),
+        (99.0, 1.0, "preserves copying from window 2 on, but perplexity at no tested value."),
+        (20.0, 9.0, "preserves perplexity from window 2 on, but copying at no tested value."),
+        (20.0, 1.0, "preserves perplexity from window 2 on, and copying from window 2 on."),
     ],
 )
 def test_what_a_budget_preserves(perplexity, copied, told):
     pairs = [Both(x=2, perplexity=perplexity, copied=copied)]
-    assert budget.in_words({"local~window~64": pairs}, [read(20), COPY]) == f"**Local**: {told}"
+    assert budget.in_words({"local~window~64": pairs}, [read(20), COPY]) == f"**Local** {told}"
     assert budget.in_words({"local~window~64": pairs}, [read(20)]) == ""
 
 
@@ -201,11 +213,8 @@ def cloud(copies):
 @pytest.mark.parametrize(
     ("copies", "told"),
     [
-        ((0, 1, 2, 3, 4.0), "predicts the **copying** ranking (rank correlation 1.0 over 5 points). All points"),
-        (
-            (1, 0, 3, 2, 4.0),
-            "roughly predicts the **copying** ranking (rank correlation 0.80 over 5 points). The largest",
-        ),
+        ((0, 1, 2, 3, 4.0), "predicts the **copying** ranking (rank correlation 1.0 over 5 points)."),
+        ((1, 0, 3, 2, 4.0), "roughly predicts the **copying** ranking (rank correlation 0.80 over 5 points)."),
         ((4, 3, 2, 1, 0.0), "does not predict the **copying** ranking"),
         ((1, 1, 1, 1, 1.0), "The rankings by output error and by copying cannot be compared"),
     ],
@@ -219,11 +228,14 @@ def test_how_well_the_error_forecasts(copies, told):
 
 def test_the_order_between_variants_is_counted_apart_from_the_order_within_one():
     two = [*cloud((0, 1, 2, 3, 4.0)), ErrorPoint(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
-    said = predicts.in_words(two)
-    reads, copies = said.split("  \n")
-    assert reads.endswith("Output error puts 4 of 5 pairs of points from different variants in the correct order.")
-    assert copies.endswith("Output error puts 2 of 5 pairs of points from different variants in the correct order.")
-    assert "All points belong to one variant" in predicts.in_words(cloud((0, 1, 2, 3, 4.0)))
+    assert predicts.details(two) == (
+        "For perplexity, 4 of 5 pairs of points from different variants are in the correct order; the largest outlier "
+        "is Local · window 2. "
+        "For copying, 2 of 5 pairs of points from different variants are in the correct order; the largest outlier is "
+        "Linear."
+    )
+    assert predicts.details(cloud((0, 1, 2, 3, 4.0))) == "", "all points belong to one variant"
+    assert predicts.details(two[:3]) == ""
 
 
 def test_names():
@@ -240,17 +252,16 @@ def test_names():
 @pytest.mark.parametrize(
     ("tau", "told"),
     [
-        (0.96, "The ranking of the sentences changes little or not at all (Kendall's τ = 0.96)."),
-        (0.94, "The ranking of the sentences stays similar (Kendall's τ = 0.94)."),
-        (0.71, "The ranking of the sentences stays similar (Kendall's τ = 0.71)."),
-        (0.69, "The ranking of the sentences changes (Kendall's τ = 0.69)."),
+        (0.96, "**Linear** keeps the ranking of the sentences (τ = 0.96)."),
+        (0.94, "**Linear** keeps a similar ranking (τ = 0.94)."),
+        (0.71, "**Linear** keeps a similar ranking (τ = 0.71)."),
+        (0.69, "**Linear** changes the ranking of the sentences (τ = 0.69)."),
     ],
 )
 def test_what_becomes_of_a_ranking(tau, told):
     row = EmbeddingRow(word="linear", layers=(0,), before=(0.5, 0.4), after=(0.4, 0.5), drift=0.1234, tau=tau)
-    said = encoder.in_words([row])
-    assert "With **Linear**, the mean drift of the embeddings is 0.12." in said
-    assert told in said
+    assert encoder.drifts([row]) == "Mean drift: Linear 0.12."
+    assert encoder.in_words([row]).startswith(told)
 
 
 def test_ranks_begin_with_the_most_alike():
