@@ -17,6 +17,7 @@ from attention_core.learning import recorded_runs
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.tasks import task as task_of
 from pages.learn import attention, missing, options, race, words
+from pages.learn.measures import MEASURES
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import outcomes
 
@@ -31,16 +32,20 @@ def top() -> LearningTask:
 def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., str], task: LearningTask) -> None:
     """Draw the result, one view of the rows of the live run or of the recorded runs, and the controls below it."""
     result = st.container(key="learn.summary").empty()
-    st.markdown(_(task.summary))
+    st.markdown(f"**{_(task.title)}.** {_(task.summary)}")
     picture, controls, origin = st.container(), st.container(key="learn.controls"), st.container()
+    view = LearnOptions.view.value
     with controls:
+        if view == "race":
+            with st.container(horizontal=True):
+                LearnOptions.measure.draw(label_visibility="collapsed")
+                LearnOptions.by.draw(label_visibility="collapsed")
         variant_picker.show(all_stay=True)
         row = st.container(horizontal=True, vertical_alignment="bottom")
         with row:
             options.show()
         for text in _limits():
             st.caption(text)
-    view = LearnOptions.view.value
     plan, recorded = options.live_plan(), recorded_runs.known(options.recorded_plan())
 
     def show(found: runs.Run[LearnRow] | None, key: str) -> None:
@@ -58,11 +63,7 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
                 _show_origin(rows, plan, live=bool(live))
 
     with picture:
-        with st.container(horizontal=True, horizontal_alignment="distribute"):
-            LearnOptions.view.draw(label_visibility="collapsed")
-            if view == "race":
-                LearnOptions.measure.draw(label_visibility="collapsed")
-                LearnOptions.by.draw(label_visibility="collapsed")
+        LearnOptions.view.draw(label_visibility="collapsed")
         runs.run_on_button(
             "learning",
             plan,
@@ -175,6 +176,7 @@ PAGE = Page(
     rank=5,
     question=N_("What can each variant learn?"),
     options=LearnOptions,
+    measures=MEASURES,
     opening=options.opening,
     uses_input=False,
     has_causal_switch=False,

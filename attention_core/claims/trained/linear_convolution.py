@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.claims.trained_models import LEARNED, NOT_RECALL, TrainedRow, accuracy, recorded
-from attention_core.variant import Paper
 
 WITH, WITHOUT = "with the convolution", "without the convolution"
 
@@ -23,11 +23,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Linear attention needs a short convolution over neighbouring tokens to learn associative recall.",
-    source=Paper(
-        "Parallelizing Linear Transformers with the Delta Rule over Sequence Length",
-        2024,
-        "https://arxiv.org/abs/2406.06484",
-    ),
+    source=articles.WHY_SHORT_CONV,
     place=Place("learn", {"l_view": "parts"}, variants=("linear",)),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
     "appears again, the model must predict its value. Models with two layers of linear attention are trained for 400 "

@@ -39,9 +39,8 @@ CLAIM = Claim(
     place=Place("learn", variants=tuple(f"local~window~{window}" for window in (SHORT_WINDOW, LONG_WINDOW))),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
     "appears again at a random position, the model must predict its value. Models with two layers of local attention "
-    "and a short convolution over 3 tokens are trained for 400 steps. The window is 4 tokens, which two layers and the "
-    "convolutions extend to 12 tokens, or 32 tokens, the whole sequence. The learning rate of each model is tuned on "
-    "another seed.",
+    "and a short convolution over 3 tokens are trained for 400 steps with a learning rate of 0.003. The window is 4 "
+    "tokens, which two layers and the convolutions extend to 12 tokens, or 32 tokens, the whole sequence.",
     measure=measure,
     numbers=numbers,
     rule="A model has learned recall if it answers at least {learned}% of the queries correctly. It has not learned "
