@@ -15,9 +15,19 @@ PICTURES = {
     "pooling": ("linformer", "pooled"),
     "log_n": ("softmax", "softmax_log_n"),
     "stand_in": ("sink", "topk"),
+    "convolution_and_gate": ("linear", "gated_deltanet"),
 }
 """The variants whose matrices are shown next to the question of a lesson."""
-ORDER = ("flat", "window_and_sink", "local_then_atrous", "nystrom_performer", "pooling", "log_n", "stand_in")
+ORDER = (
+    "flat",
+    "window_and_sink",
+    "local_then_atrous",
+    "nystrom_performer",
+    "pooling",
+    "log_n",
+    "stand_in",
+    "convolution_and_gate",
+)
 
 
 @cache

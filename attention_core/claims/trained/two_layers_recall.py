@@ -30,7 +30,7 @@ CLAIM = Claim(
     statement="Without a short convolution, softmax attention learns associative recall with two layers, but not with "
     "one. The first layer must copy each key to the position of its value.",
     source=Paper("In-context Learning and Induction Heads", 2022, "https://arxiv.org/abs/2209.11895"),
-    place=Place("learn", {"l_view": "parts"}, variants=("softmax",)),
+    place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
     "appears again, the model must predict its value. Softmax models with one and with two layers, learned positions "
     "and no short convolution are trained for 1,600 steps. Their learning rate is 0.003, with which two layers learned "

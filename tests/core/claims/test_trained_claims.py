@@ -85,6 +85,13 @@ def test_each_is_judged_on_its_recorded_runs(claim):
     assert all(text.endswith(".") for text in (*told, claim.rule.format(**claim.thresholds())))
 
 
+@pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)
+def test_a_link_to_learn_shows_each_variant_once_and_the_reference(claim):
+    keys = [word.split("~")[0] for word in claim.place.variants]
+    assert len(set(keys)) == len(keys)
+    assert "softmax" in keys
+
+
 def test_a_claim_whose_runs_are_not_recorded_is_not_judged(monkeypatch):
     monkeypatch.setattr(recorded_runs, "recorded", lambda task: None)
     found = trial("linear_pairs", ANY)
