@@ -317,7 +317,7 @@ def convolution_and_gate_1():
     before, after = asked("convolution_and_gate", 1), revealed("convolution_and_gate", 1)
     assert min(shares(before, "linear") + shares(before, "softmax")) > 0.95, "both learn the task with the convolution"
     assert sorted(f"{share:.0%}" for share in shares(after, "linear")) == ["30%", "55%", "88%"]
-    assert max(shares(after, "softmax")) < 0.3, "softmax guesses among the four values"
+    assert {f"{share:.0%}" for share in shares(after, "softmax")} == {"74%", "93%"}
     assert after.options(LearnOptions).steps == 400
 
 
