@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from attention_core.experiments import learning
 from attention_core.experiments.learning import Plan
@@ -20,7 +21,13 @@ PARTED = ("linear", "softmax", "gated_deltanet")
 """Variants whose runs without each part are recorded."""
 
 
-def _plan(*words: str, task: str = "recall", steps: int = STEPS, tests: bool = False, **model: object) -> Plan:
+def _plan(
+    *words: str,
+    task: str = "recall",
+    steps: int = STEPS,
+    tests: bool = False,
+    **model: Any,  # noqa: ANN401 - the fields of ModelSpec
+) -> Plan:
     """Return a plan with the seeds of the recorded runs; ``steps`` may exceed what a profile lets visitors train."""
     found = learning.plan(
         words,

@@ -16,6 +16,11 @@ def top() -> ChosenInput:
     return chosen if ClaimsOptions.heads.value == "one" else replace(chosen, head=None)
 
 
+def header() -> None:
+    """Draw the choice between claims about the input and claims about trained models."""
+    ClaimsOptions.view.draw(width="content")
+
+
 def heading() -> str:
     """Return the question that the shown claims answer."""
     if ClaimsOptions.view.value == "trained":
@@ -34,7 +39,7 @@ PAGE = Page(
     options=ClaimsOptions,
     has_causal_switch=False,
     top=top,
-    header=lambda: ClaimsOptions.view.draw(width="content"),
+    header=header,
     view=ClaimsOptions.view,
     views={"board": board.show, "trained": board.show_trained},
 )

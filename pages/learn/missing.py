@@ -49,7 +49,7 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
 
 
 def table(every: Sequence[PartOutcome]) -> str:
-    """Return the accuracies with all parts and without each part, as a Markdown table; a dash where there is none."""
+    """Return the accuracies with all parts and without each part, as a Markdown table; a dash for no model."""
     columns = [part for part in COLUMNS if any(part in each.has for each in every)]
     lines = [
         f"| {_('Variant')} | {_('all parts')} | " + " | ".join(_(COLUMNS[part]) for part in columns) + " |",

@@ -35,7 +35,7 @@ class LearnOptions(Options, prefix="l_"):
             "attention": N_("Attention during training"),
             "longer": N_("Longer sequences"),
             "capacity": N_("More to remember"),
-            "parts": N_("What is missing"),
+            "parts": N_("Missing parts"),
         },
         N_("View"),
     )

@@ -169,7 +169,7 @@ def not_removable(found: Sequence[PartOutcome]) -> str:
 
 
 def not_trained_without(found: Sequence[PartOutcome]) -> str:
-    """Return which variants have a part without which they are not trained yet; empty if there is none."""
+    """Return which variants are not trained yet without a part that they have; empty if all are."""
     names = [escape_markdown(outcome.whole.name) for outcome in found if set(outcome.has) - set(outcome.removed)]
     if not names:
         return ""

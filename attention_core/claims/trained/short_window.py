@@ -2,25 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 
-from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.claims.trained_models import LEARNED, NOT_RECALL, TrainedRow, accuracy, recorded
-from attention_core.learning.model import ModelSpec
 from attention_core.learning.studies import LONG_WINDOW, SHORT_WINDOW
 from attention_core.variant import SOFTMAX, Paper
 
 SHORT, WIDE = "window of 4 tokens", "window of 32 tokens"
-
-
-def _describe(model: ModelSpec) -> str:
-    return {SHORT_WINDOW: SHORT, LONG_WINDOW: WIDE}[registry.from_word(model.word).params.window]
+NAMES = {f"local~window~{SHORT_WINDOW}": SHORT, f"local~window~{LONG_WINDOW}": WIDE}
 
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
     """Yield the accuracy during training."""
-    yield from recorded("short_window", _describe)
+    yield from recorded("short_window", lambda model: NAMES[model.word])
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:

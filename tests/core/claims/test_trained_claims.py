@@ -15,6 +15,8 @@ from attention_core.limits import HOSTED
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 EVERY = claims.trained_claims()
+UNRECORDED = {"negative_eigenvalues"}
+"""Claims whose training runs are not recorded yet."""
 ANY = synthetic("gaussian", n=2)
 PAIRS = {"linear_few": 100.0, "softmax_few": 100.0, "linear": 8, "softmax": 8, "linear_many": 80, "softmax_many": 80}
 PARITY = {"strong": 100.0, "weak": 50.0, "softmax": 50.0, "longer": 60.0}
@@ -74,8 +76,10 @@ def test_their_numbers_follow_those_of_the_claims_about_inputs():
 @pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)
 def test_each_is_judged_on_its_recorded_runs(claim):
     found = trial(claim.key, ANY)
+    assert (found.verdict is Verdict.UNTESTABLE) == (claim.key in UNRECORDED)
+    if claim.key in UNRECORDED:
+        return
     plans = studies.STUDIES[claim.key]()
-    assert found.verdict is not Verdict.UNTESTABLE
     assert found.numbers.keys() == {each.name for each in claim.quantities}
     assert {row.seed for row in found.rows} == {spec.seed for plan in plans for spec in plan.specs} == {0, 1, 2}
     assert all(0 <= row.accuracy <= 100 for row in found.rows)
@@ -160,3 +164,56 @@ def share(key, word, *, length=None, items=None, **model):
                 found.append(100 * row.accuracy)
     assert len(found) == 3
     return median(found)
+
+
+def test_softmax_needs_two_layers_only_without_the_convolution():
+    key = "two_layers_recall"
+    assert share(key, "softmax", layers=2, convolution=0) >= 95
+    assert share(key, "softmax", layers=1, convolution=0) < 62.5
+    assert share(key, "softmax", layers=1, convolution=3) >= 95
+    assert trial(key, ANY).verdict is HOLDS
+
+
+def test_linear_attention_needs_the_convolution():
+    key = "linear_convolution"
+    assert share(key, "linear", convolution=3) >= 95
+    assert share(key, "linear", convolution=0) < 62.5
+    found = trial(key, ANY)
+    assert found.verdict is HOLDS
+    assert found.numbers["lowest"] < share(key, "linear", convolution=0) < found.numbers["highest"]
+
+
+def test_a_short_window_fails():
+    assert share("short_window", "local~window~32") >= 95
+    assert share("short_window", "local~window~4") < 62.5
+    assert trial("short_window", ANY).verdict is HOLDS
+
+
+def test_linear_attention_falls_with_the_number_of_pairs_before_softmax():
+    tests = {4: 32, 8: 32, 12: 64, 16: 64, 24: 128}  # pairs and the length that they need
+    linear, softmax = (
+        {pairs: share("linear_pairs", word, length=length, items=pairs) for pairs, length in tests.items()}
+        for word in ("linear", "softmax")
+    )
+    assert min(softmax.values()) >= 95
+    assert [pairs for pairs, found in linear.items() if found < 95] == [24]
+    assert trial("linear_pairs", ANY).verdict is HOLDS
+
+
+def test_squared_relu_carries_over_only_a_little_worse():
+    squared, softmax = (
+        [share("relu2_longer", word, length=length) for length in (32, 256)] for word in ("relu2", "softmax")
+    )
+    assert min(squared[0], softmax[0]) >= 95
+    assert 0 < softmax[1] - squared[1] < 5
+    assert trial("relu2_longer", ANY).verdict is PARTLY
+
+
+def test_in_maximum_retrieval_softmax_falls_least_but_for_the_factor():
+    falls = {
+        word: share("maximum_disperses", word, length=17) - share("maximum_disperses", word, length=257)
+        for word in studies.SPREADING
+    }
+    assert sorted(falls, key=falls.get) == ["softmax_log_n", "softmax", "sigmoid", "relu2"]
+    assert falls["softmax"] > 5
+    assert trial("maximum_disperses", ANY).verdict is HOLDS
