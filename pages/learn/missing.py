@@ -36,9 +36,6 @@ def found(rows: Sequence[LearnRow]) -> list[PartOutcome]:
 def show(rows: Sequence[LearnRow], key: str) -> None:
     """Draw a table of accuracies, and for each variant the accuracy during training with and without each part."""
     every = found(rows)
-    if not every:
-        st.info(words.not_recorded_at_all(), icon=":material/model_training:")
-        return
     st.markdown(table(every))
     st.caption(paragraph(words.not_removable(every), words.not_trained_without(every)))
     with st.grid("auto", min_column_width=320, key=f"learn.parts.{key}"):

@@ -51,7 +51,7 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
     def show(found: runs.Run[LearnRow] | None, key: str) -> None:
         live = found is not None and found.request == plan and found.rows
         rows = found.rows if live and found else recorded
-        if not rows:
+        if not rows or (view == "parts" and not missing.found(rows)):
             result.info(words.not_recorded_at_all(), icon=":material/model_training:")
             return
         result.markdown(describe(rows, task))
@@ -114,8 +114,10 @@ def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) ->
 
 def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     """Draw how the numbers were made, and the download."""
-    spec = rows[0].spec
-    rates = ", ".join(f"{outcome.name} {outcome.rows[0].spec.rate:g}" for outcome in outcomes(rows))
+    spec, parts = rows[0].spec, LearnOptions.view.value == "parts"
+    shown = [each.whole for each in missing.found(rows)] if parts else outcomes(rows)
+    rates = ", ".join(f"{outcome.name} {outcome.rows[0].spec.rate:g}" for outcome in shown)
+    seeds = len({each.row.seed for each in rows})
     found = recorded_runs.recorded(spec.model.task)
     made = (
         _("Trained on this server.")
@@ -125,11 +127,14 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     st.caption(
         paragraph(
             made,
-            _n(
+            _n("The lines show {n} seed.", "The lines are medians over {n} seeds.", n=seeds)
+            if parts
+            else _n(
                 "The lines show {n} seed.",
                 "The lines are medians over {n} seeds, and the bands are their quartiles.",
-                n=len({each.row.seed for each in rows}),
+                n=seeds,
             ),
+            _("The numbers that follow are those of the models with all parts.") if parts else "",
             _(
                 "Each model has {layers} layers of {heads} head with size {width} and no feed-forward part. It trains "
                 "on {batch} new sequences of {length} tokens at each step.",
