@@ -114,8 +114,9 @@ def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) ->
 
 def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     """Draw how the numbers were made, and the download."""
-    spec, parts = rows[0].spec, LearnOptions.view.value == "parts"
+    parts = LearnOptions.view.value == "parts"
     shown = [each.whole for each in missing.found(rows)] if parts else outcomes(rows)
+    spec = shown[0].rows[0].spec
     rates = ", ".join(f"{outcome.name} {outcome.rows[0].spec.rate:g}" for outcome in shown)
     seeds = len({each.row.seed for each in rows})
     found = recorded_runs.recorded(spec.model.task)

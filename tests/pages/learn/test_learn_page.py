@@ -8,11 +8,14 @@ import pytest
 from driver import charts, numbers, open_page, visit
 
 import attention_core as ac
+from app.lessons.lesson import LessonError
+from app.lessons.screen import Screen
 from attention_core.experiments import learning
 from attention_core.formatting import percent
 from attention_core.learning import defaults, recorded_runs
 from attention_core.learning.studies import parted
 from attention_core.learning.tasks import TASKS
+from pages.learn.measures import MEASURES
 from pages.learn.outcomes import outcomes
 
 open_learn = partial(open_page, "learn")
@@ -181,3 +184,14 @@ def test_a_variant_that_cannot_be_trained_on_the_task_says_why():
 def test_a_bad_link_opens_the_page_with_its_default(bad):
     at = open_learn(**{name: str(value) for name, value in bad.items()})
     assert not at.exception
+
+
+def test_a_lesson_can_ask_only_about_recorded_runs():
+    screen = Screen.of("learn?variants=softmax")
+    find = MEASURES["accuracy"].find
+    assert find(screen, ac.get("softmax")) == pytest.approx(100.0, abs=0.5)
+    with pytest.raises(LessonError, match="No runs of this variant are recorded"):
+        find(screen, ac.get("sigmoid"))
+    with pytest.raises(LessonError, match="No runs of this variant are recorded"):
+        find(Screen.of("learn?l_layers=3"), ac.get("softmax"))
+    assert MEASURES["longest_accuracy"].find(screen, ac.get("local")) < 20
