@@ -77,6 +77,12 @@ BRIEF_HISTORY = Paper(
     "https://kexue.fm/archives/11033",
     "线性注意力简史：从模仿、创新到反哺",
 )
+WHY_SHORT_CONV = Paper(
+    "Why does linear attention need a short convolution?",
+    2025,
+    "https://kexue.fm/archives/11320",
+    "为什么线性注意力要加Short Conv？",
+)
 L2_NORMALISATION = Paper(
     "Why does DeltaNet need L2 normalisation?",
     2025,

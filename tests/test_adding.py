@@ -139,7 +139,9 @@ def test_adding_one_of_each_breaks_no_other_test(tmp_path):
     for name, text in ADDED.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
-    replace(tmp_path / "app/lessons/shipped.py", '"stand_in")', '"stand_in", "added")')
+    replace(
+        tmp_path / "app/lessons/shipped.py", '"convolution_and_gate",\n)', '"convolution_and_gate",\n    "added",\n)'
+    )
     replace(tmp_path / "app/ui/palette.py", "lolcats flash_mixed\n", "lolcats flash_mixed added\n")
     replace(
         tmp_path / "pages/entropy/options.py",

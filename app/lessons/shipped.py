@@ -15,9 +15,19 @@ PICTURE = {
     "pooling": "funnel",
     "log_n": "softmax_log_n",
     "stand_in": "topk",
+    "convolution_and_gate": "gated_deltanet",
 }
 """The variant whose matrix is shown next to the question of a lesson. No picture shows an answer."""
-ORDER = ("flat", "window_and_sink", "local_then_atrous", "nystrom_performer", "pooling", "log_n", "stand_in")
+ORDER = (
+    "flat",
+    "window_and_sink",
+    "local_then_atrous",
+    "nystrom_performer",
+    "pooling",
+    "log_n",
+    "stand_in",
+    "convolution_and_gate",
+)
 
 
 @cache

@@ -203,8 +203,29 @@ def table(survey: Survey) -> str:
             _row(surveyed.name, n, "yes" if surveyed.timed else "")
             for surveyed, n in zip(survey.inputs, survey.tokens, strict=True)
         ),
+        "",
+        *trained(),
     ]
     return "\n".join(lines) + "\n"
+
+
+def trained() -> list[str]:
+    """Return the claims about trained models with their verdicts on the recorded runs, as lines of Markdown."""
+    source = SyntheticSource(SyntheticSpec())  # these claims read no input
+    keys = [claim.key for claim in claims.trained_claims()]
+    lines = [
+        "## Claims about trained models",
+        "",
+        "These claims are judged on recorded training runs of small models with three seeds, not on the inputs above.",
+        "",
+    ]
+    for task in claims.tasks(source, keys=keys):
+        [outcome] = claims.run(task)
+        claim, found = outcome.claim, " ".join(outcome.sentences).format(**outcome.formatted_numbers)
+        verdict = "not recorded" if outcome.untestable_reason else outcome.verdict
+        rule = claim.rule.format(**claim.thresholds())
+        lines.append(f"{claim.number}. {claim.statement} **Verdict: {verdict}.** {found} Rule: {rule}")
+    return lines
 
 
 def _counted(survey: Survey, claim: Claim) -> list[int]:

@@ -1,4 +1,4 @@
-"""What claims about trained models share: rows of their recorded runs, and when a model has learned its task."""
+"""Rows of recorded runs and thresholds of learning, which the claims about trained models share."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -68,5 +68,5 @@ def recorded(study: str, describe: Callable[[ModelSpec], str], *, tests: bool = 
 
 def accuracy(rows: Sequence[TrainedRow], model: str, **where: int) -> float:
     """Return the median accuracy of a model over its seeds in per cent, by default after the last training step."""
-    where = where or {"step": max(values(rows, "step", model=model))}
-    return median(values(rows, "accuracy", model=model, **where))
+    chosen: dict[str, float] = {**where} if where else {"step": max(values(rows, "step", model=model))}
+    return median(values(rows, "accuracy", model=model, **chosen))

@@ -4,8 +4,9 @@ import json
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from typing import cast
 
-from attention_core.learning.model import ModelSpec
+from attention_core.learning.model import ModelSpec, Positions
 from attention_core.learning.tasks import task as task_of
 
 FILE = Path(__file__).parent / "recorded" / "rates.json"
@@ -22,7 +23,7 @@ def tuned() -> dict[str, dict[str, float]]:
 
 def name(model: ModelSpec) -> str:
     """Return the variant's word, followed by the architecture's fields that differ from those usual for the task."""
-    usual = ModelSpec(task=model.task, word=model.word, positions=task_of(model.task).positions)
+    usual = ModelSpec(task=model.task, word=model.word, positions=cast("Positions", task_of(model.task).positions))
     changed = (
         f"{field.name}={getattr(model, field.name)}"
         for field in fields(model)
@@ -32,6 +33,6 @@ def name(model: ModelSpec) -> str:
 
 
 def rate(model: ModelSpec) -> float:
-    """Return the tuned rate of a model, or of its variant in the usual architecture; ``DEFAULT`` if there is none."""
+    """Return the tuned rate of a model, otherwise that of its variant in the usual architecture, or ``DEFAULT``."""
     known = tuned().get(model.task, {})
     return known.get(name(model), known.get(model.word, DEFAULT))

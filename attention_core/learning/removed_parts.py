@@ -19,8 +19,10 @@ def _without_convolution(model: ModelSpec) -> ModelSpec:
 
 def _without_gate(model: ModelSpec) -> ModelSpec:
     attention = registry.from_word(model.word)
-    has_gate = UNGATED.keys() <= {setting.name for setting in attention.variant.params.settings()}
-    if not has_gate or getattr(attention.params, "write", "") == "rest":  # with a gate of 1, the rest would be 0
+    now = {name: getattr(attention.params, name, None) for name in UNGATED}
+    if None in now.values() or now == UNGATED:
+        return model
+    if getattr(attention.params, "write", "") == "rest":  # The write strength is 1 minus the gate, so it would be 0.
         return model
     return replace(model, word=_ungated(attention).word)
 

@@ -1,6 +1,8 @@
 """The training runs that the claims about trained models are judged on, by the claim's key; their rows are recorded."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 from attention_core.experiments import learning
 from attention_core.experiments.learning import Plan
@@ -19,16 +21,23 @@ PARTED = ("linear", "softmax", "gated_deltanet")
 """Variants whose runs without each part are recorded."""
 
 
-def _plan(*words: str, task: str = "recall", steps: int = STEPS, tests: bool = False, **model: object) -> Plan:
-    return learning.plan(
+def _plan(
+    *words: str,
+    task: str = "recall",
+    steps: int = STEPS,
+    tests: bool = False,
+    **model: Any,  # noqa: ANN401 - the fields of ModelSpec
+) -> Plan:
+    """Return a plan with the seeds of the recorded runs; ``steps`` may exceed what a profile lets visitors train."""
+    found = learning.plan(
         words,
         task=task,
-        steps=steps,
         seeds=SEEDS,
         lengths=LONGER.get(task, ()) if tests else (),
         more_items=MORE.get(task, ()) if tests else (),
         **model,
     )
+    return replace(found, specs=tuple(replace(spec, steps=steps) for spec in found.specs))
 
 
 STUDIES: dict[str, Callable[[], tuple[Plan, ...]]] = {

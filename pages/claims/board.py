@@ -20,7 +20,7 @@ from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
 from attention_core.variant import Paper
 from pages.claims import claim as panel
-from pages.claims import longer_input, words
+from pages.claims import longer_input, options, words
 from pages.claims.options import VERDICTS, ClaimsOptions, draw_heads, is_requested, open_claim, request_all
 
 SEVERAL = 2
@@ -152,7 +152,7 @@ class Board:
 def show(chosen: ChosenInput) -> None:
     """Draw the board and start all checks, except slow ones and time measurements, which would delay other tasks."""
     every = claims.tasks(chosen.source, head=chosen.head, load=cached.record)
-    opened = ClaimsOptions.claim.value
+    opened = options.opened(claims.all_claims())
     known = {task: found for task in every if (found := dispatch.known("claims", task)) is not None}
     waiting = {task.key: task for task in every if task not in known and not is_requested(task)}
     tasks = tuple(task for task in every if task.key not in waiting)
@@ -194,6 +194,19 @@ def show(chosen: ChosenInput) -> None:
             board.lay_out([o.claim for o in board.found if only is o.verdict or o.key == opened], every)
     if board.found:
         _close(board.found, chosen, every[0].longest)
+
+
+def show_trained(chosen: ChosenInput) -> None:
+    """Draw the claims about trained models, which are judged on recorded training runs instead of the input."""
+    every = claims.trained_claims()
+    tasks = claims.tasks(chosen.source, load=cached.record, keys=[claim.key for claim in every])
+    outcomes = [outcome for task in tasks for outcome in claims.run(task)]
+    judged = [outcome for outcome in outcomes if outcome.untestable_reason is None]
+    st.markdown(words.overall_trained(judged, len(every)))
+    st.caption(words.about_trained())
+    board = Board(chosen, options.opened([outcome.claim for outcome in judged]), {})
+    board.tell(judged)
+    board.lay_out([outcome.claim for outcome in judged], tasks)
 
 
 def card(outcome: Outcome) -> str:

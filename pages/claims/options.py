@@ -1,10 +1,12 @@
 """The options of the Claims page."""
 
+from collections.abc import Sequence
+
 from app.state import link_fields
 from app.state.controls import Options, choice, link_only_option, pills
 from app.words.i18n import N_, _
 from attention_core import claims
-from attention_core.claims import ClaimTask, Verdict
+from attention_core.claims import Claim, ClaimTask, Verdict
 from pages.claims.words import CHIPS
 
 SHORT = {
@@ -30,7 +32,13 @@ class ClaimsOptions(Options):
     # request. All other claims are checked when the page opens.
     check = link_only_option(lambda: link_fields.switch(False))
     reads = link_only_option(lambda: link_fields.switch(False))
-    claim = link_only_option(lambda: link_fields.one_of("", [claim.key for claim in claims.all_claims()]))
+    claim = link_only_option(lambda: link_fields.one_of("", list(claims.discover())))
+    view = choice(
+        {"board": N_("Your input"), "trained": N_("Trained models")},
+        N_("Claims about"),
+        link="claims_view",
+        layout={"label_visibility": "collapsed"},
+    )
     # Most claims are judged by the median head or by a share of heads.
     heads = choice(
         {"all": N_("all heads"), "one": N_("selected head")},
@@ -55,6 +63,11 @@ def request_all() -> None:
 def open_claim(key: str) -> None:
     """Open the panel of a claim; an empty key closes it."""
     ClaimsOptions.claim.set(key)
+
+
+def opened(every: Sequence[Claim]) -> str:
+    """Return the key of the opened claim if it is one of these; otherwise an empty key."""
+    return key if (key := ClaimsOptions.claim.value) in {claim.key for claim in every} else ""
 
 
 def draw_heads(heads: int) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from app.page import Page
 from app.ui import input_panel
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import N_
+from app.words.i18n import N_, _
 from pages.claims import board
 from pages.claims.options import ClaimsOptions
 
@@ -16,14 +16,30 @@ def top() -> ChosenInput:
     return chosen if ClaimsOptions.heads.value == "one" else replace(chosen, head=None)
 
 
+def header() -> None:
+    """Draw the choice between claims about the input and claims about trained models."""
+    ClaimsOptions.view.draw(width="content")
+
+
+def heading() -> str:
+    """Return the question that the shown claims answer."""
+    if ClaimsOptions.view.value == "trained":
+        return _("Do published claims hold for trained models?")
+    return _(QUESTION)
+
+
+QUESTION = N_("Do published claims about attention hold on your input?")
 PAGE = Page(
     title=N_("Claims"),
     icon=":material/fact_check:",
     section="Understand",
     rank=3,
-    question=N_("Do published claims about attention hold on your input?"),
+    question=QUESTION,
+    heading=heading,
     options=ClaimsOptions,
     has_causal_switch=False,
     top=top,
-    views={"board": board.show},
+    header=header,
+    view=ClaimsOptions.view,
+    views={"board": board.show, "trained": board.show_trained},
 )

@@ -157,6 +157,38 @@ def overall(outcomes: Sequence[Outcome]) -> str:
     return _("{every} claims: {counts}.", every=every, counts=", ".join(shown))
 
 
+def overall_trained(judged: Sequence[Outcome], count: int) -> str:
+    """Return the number of claims about trained models per verdict.
+
+    Args:
+        judged: the outcomes of the claims whose training runs are recorded.
+        count: number of claims about trained models.
+    """
+    found = Counter(outcome.verdict for outcome in judged)
+    return paragraph(
+        _(
+            "**{holds}** of **{all}** claims about trained models hold, **{partly}** hold partly and **{fails}** do "
+            "not hold.",
+            all=len(judged),
+            holds=found[Verdict.HOLDS],
+            partly=found[Verdict.PARTLY],
+            fails=found[Verdict.FAILS],
+        )
+        if judged
+        else "",
+        _("Not recorded, so not judged: **{n}**.", n=count - len(judged)) if len(judged) < count else "",
+    )
+
+
+def about_trained() -> str:
+    """Return what the claims about trained models are judged on."""
+    return _(
+        "These claims are judged on recorded training runs of small models with three seeds, not on your input. The "
+        "models have one or two layers of width 64. Each accuracy is measured on 256 sequences, so a difference of a "
+        "few percentage points can be chance. Larger models or longer training can give other results."
+    )
+
+
 def no_alarm(outcomes: Sequence[Outcome]) -> str:
     """Return what the verdict "does not hold here" means; empty if no claim has it."""
     if all(outcome.verdict is not Verdict.FAILS for outcome in outcomes):
@@ -175,6 +207,8 @@ def scope(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
         longest: largest number of tokens measured.
         claim: the claim; None for all claims.
     """
+    if claim and claim.is_recorded:
+        return _("Judged on recorded training runs with three seeds, regardless of the input.")
     if claim and claim.uses_decoder:
         return _("Checked with SmolLM2, regardless of the chosen model, layer and heads.")
     if chosen.qkv.heads == 1:

@@ -8,7 +8,7 @@ import streamlit as st
 from app.figures.lines.curves import Curve, curves
 from app.figures.lines.spread import spread
 from app.ui import chart
-from app.words.i18n import N_, _, escape_markdown
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
 from pages.learn import words
@@ -36,12 +36,8 @@ def found(rows: Sequence[LearnRow]) -> list[PartOutcome]:
 def show(rows: Sequence[LearnRow], key: str) -> None:
     """Draw a table of accuracies, and for each variant the accuracy during training with and without each part."""
     every = found(rows)
-    if not every:
-        st.info(words.not_recorded_at_all(), icon=":material/model_training:")
-        return
     st.markdown(table(every))
-    if text := words.not_removable(every):
-        st.caption(text)
+    st.caption(paragraph(words.not_removable(every), words.not_trained_without(every)))
     with st.grid("auto", min_column_width=320, key=f"learn.parts.{key}"):
         for number, each in enumerate(each for each in every if each.removed):
             with st.container(gap=None):
@@ -50,7 +46,7 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
 
 
 def table(every: Sequence[PartOutcome]) -> str:
-    """Return the accuracies with all parts and without each part, as a Markdown table; a dash where there is none."""
+    """Return the accuracies with all parts and without each part, as a Markdown table; a dash for no model."""
     columns = [part for part in COLUMNS if any(part in each.has for each in every)]
     lines = [
         f"| {_('Variant')} | {_('all parts')} | " + " | ".join(_(COLUMNS[part]) for part in columns) + " |",

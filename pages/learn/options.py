@@ -1,5 +1,7 @@
 """The options of the Learn page, and the plans of the live run and of the recorded runs that they describe."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 import attention_core as ac
@@ -33,7 +35,7 @@ class LearnOptions(Options, prefix="l_"):
             "attention": N_("Attention during training"),
             "longer": N_("Longer sequences"),
             "capacity": N_("More to remember"),
-            "parts": N_("What is missing"),
+            "parts": N_("Missing parts"),
         },
         N_("View"),
     )
@@ -111,12 +113,11 @@ def most_variants(models: int) -> int:
     return max(1, current().learn_models // models)
 
 
-def _whole(seeds: tuple[int, ...], most: int) -> Plan:
-    """Return the plan of the first ``most`` variants with these seeds and all parts."""
-    options, task = LearnOptions.now(), LearnOptions.task.value
-    found = [attention.word for attention in trainable()[0]]
+def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...]) -> Plan:
+    """Return the plan of some variants, by their words, with these options and seeds, and all parts."""
+    task = options.task
     return learning.plan(
-        found[:most],
+        words,
         task=task,
         steps=min(options.steps, current().learn_steps),
         seeds=seeds,
@@ -130,13 +131,14 @@ def _whole(seeds: tuple[int, ...], most: int) -> Plan:
 
 def _plan(seeds: tuple[int, ...], most: int) -> Plan:
     """Return the plan of the first ``most`` variants with these seeds, and in the view of parts without each part."""
-    whole = _whole(seeds, most)
+    whole = plan_of(LearnOptions.now(), [attention.word for attention in trainable()[0][:most]], seeds)
     return with_parts_removed(whole) if LearnOptions.view.value == "parts" else whole
 
 
 def whole_models() -> list[ModelSpec]:
     """Return the models of the chosen variants with all parts."""
-    return [spec.model for spec in _whole(SEEDS[:1], most_variants(1)).specs]
+    words = [attention.word for attention in trainable()[0][: most_variants(1)]]
+    return [spec.model for spec in plan_of(LearnOptions.now(), words, SEEDS[:1]).specs]
 
 
 def live_plan() -> Plan:

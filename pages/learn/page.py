@@ -17,6 +17,7 @@ from attention_core.learning import recorded_runs
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.tasks import task as task_of
 from pages.learn import attention, missing, options, race, words
+from pages.learn.measures import MEASURES
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import outcomes
 
@@ -31,22 +32,26 @@ def top() -> LearningTask:
 def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., str], task: LearningTask) -> None:
     """Draw the result, one view of the rows of the live run or of the recorded runs, and the controls below it."""
     result = st.container(key="learn.summary").empty()
-    st.markdown(_(task.summary))
+    st.markdown(f"**{_(task.title)}.** {_(task.summary)}")
     picture, controls, origin = st.container(), st.container(key="learn.controls"), st.container()
+    view = LearnOptions.view.value
     with controls:
+        if view == "race":
+            with st.container(horizontal=True):
+                LearnOptions.measure.draw(label_visibility="collapsed")
+                LearnOptions.by.draw(label_visibility="collapsed")
         variant_picker.show(all_stay=True)
         row = st.container(horizontal=True, vertical_alignment="bottom")
         with row:
             options.show()
         for text in _limits():
             st.caption(text)
-    view = LearnOptions.view.value
     plan, recorded = options.live_plan(), recorded_runs.known(options.recorded_plan())
 
     def show(found: runs.Run[LearnRow] | None, key: str) -> None:
         live = found is not None and found.request == plan and found.rows
         rows = found.rows if live and found else recorded
-        if not rows:
+        if not rows or (view == "parts" and not missing.found(rows)):
             result.info(words.not_recorded_at_all(), icon=":material/model_training:")
             return
         result.markdown(describe(rows, task))
@@ -58,11 +63,7 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
                 _show_origin(rows, plan, live=bool(live))
 
     with picture:
-        with st.container(horizontal=True, horizontal_alignment="distribute"):
-            LearnOptions.view.draw(label_visibility="collapsed")
-            if view == "race":
-                LearnOptions.measure.draw(label_visibility="collapsed")
-                LearnOptions.by.draw(label_visibility="collapsed")
+        LearnOptions.view.draw(label_visibility="collapsed")
         runs.run_on_button(
             "learning",
             plan,
@@ -113,8 +114,11 @@ def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) ->
 
 def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     """Draw how the numbers were made, and the download."""
-    spec = rows[0].spec
-    rates = ", ".join(f"{outcome.name} {outcome.rows[0].spec.rate:g}" for outcome in outcomes(rows))
+    parts = LearnOptions.view.value == "parts"
+    shown = [each.whole for each in missing.found(rows)] if parts else outcomes(rows)
+    spec = shown[0].rows[0].spec
+    rates = ", ".join(f"{outcome.name} {outcome.rows[0].spec.rate:g}" for outcome in shown)
+    seeds = len({each.row.seed for each in rows})
     found = recorded_runs.recorded(spec.model.task)
     made = (
         _("Trained on this server.")
@@ -124,11 +128,14 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     st.caption(
         paragraph(
             made,
-            _n(
+            _n("The lines show {n} seed.", "The lines are medians over {n} seeds.", n=seeds)
+            if parts
+            else _n(
                 "The lines show {n} seed.",
                 "The lines are medians over {n} seeds, and the bands are their quartiles.",
-                n=len({each.row.seed for each in rows}),
+                n=seeds,
             ),
+            _("The numbers that follow are those of the models with all parts.") if parts else "",
             _(
                 "Each model has {layers} layers of {heads} head with size {width} and no feed-forward part. It trains "
                 "on {batch} new sequences of {length} tokens at each step.",
@@ -172,6 +179,7 @@ PAGE = Page(
     rank=5,
     question=N_("What can each variant learn?"),
     options=LearnOptions,
+    measures=MEASURES,
     opening=options.opening,
     uses_input=False,
     has_causal_switch=False,

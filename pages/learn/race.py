@@ -16,8 +16,8 @@ from pages.learn.options import LearnOptions
 from pages.learn.outcomes import Outcome, outcomes, steepest
 
 HEIGHT = 380
-RING = 13
-"""Size in pixels of the ring at a line's steepest rise."""
+MARK = 13
+"""Size in pixels of the open marker at a line's steepest rise."""
 AXES = {
     "accuracy": N_("share of correct answers"),
     "loss": N_("loss in nats per answer"),
@@ -36,14 +36,14 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     spec = rows[0].spec
     chance = task_of(spec.model.task).chance(spec.length, spec.items)
     lines = [_line(each, measure, by) for each in found]
-    rings = [ring for line in lines if (ring := _ring(line))] if measure == "accuracy" else []
+    marks = [mark for line in lines if (mark := _mark(line))] if measure == "accuracy" else []
     if measure == "accuracy":
         last = max((x for line in lines for x in line.x), default=0.0) or 1.0
         lines.append(guide(_("guessing"), (0.0, last), (chance, chance)))
-    lines += rings
+    lines += marks
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
-    if rings:
-        st.caption(_("The large ring on a line is at the end of its steepest rise between two measurements."))
+    if marks:
+        st.caption(_("The large open marker on a line is at the end of its steepest rise between two measurements."))
 
 
 def _line(outcome: Outcome, measure: str, by: str) -> Curve:
@@ -62,15 +62,15 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
     )
 
 
-def _ring(line: Curve) -> Curve | None:
-    """Return a ring at the end of a line's steepest rise; None if the line never rises."""
+def _mark(line: Curve) -> Curve | None:
+    """Return an open marker at the end of a line's steepest rise; None if the line never rises."""
     place = steepest([math.nan if y is None else y for y in line.y])
     if place is None:
         return None
     name = _("{name}: steepest rise", name=line.name)
     at = [line.x[place]]
     return Curve(
-        name, at, [line.y[place]], colour=line.colour, hollow=True, size=RING, group=line.name, name_at_end=False
+        name, at, [line.y[place]], colour=line.colour, hollow=True, size=MARK, group=line.name, name_at_end=False
     )
 
 

@@ -185,6 +185,17 @@ def not_removable(found: Sequence[PartOutcome]) -> str:
     return paragraph(_("Variants differ in the parts that can be removed."), *sentences) if sentences else ""
 
 
+def not_trained_without(found: Sequence[PartOutcome]) -> str:
+    """Return which variants are not trained yet without a part that they have; empty if all are."""
+    names = [escape_markdown(outcome.whole.name) for outcome in found if set(outcome.has) - set(outcome.removed)]
+    if not names:
+        return ""
+    return _(
+        "Not trained without each part yet: {names}. Press “Train on this machine” to train them.",
+        names=", ".join(names),
+    )
+
+
 def no_tests(task: LearningTask, *, by: str) -> str:
     """Return why the trained models of a task are not tested; empty if they are."""
     if task.key in (LONGER if by == "length" else MORE):
@@ -221,7 +232,7 @@ def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
         by: ``"length"`` or ``"items"``.
         trained_at: length or number of items of training.
     """
-    ends = {outcome.name: end for outcome in found if (end := _at_end(outcome, by)) is not None}
+    ends = {outcome.name: end for outcome in found if (end := at_end(outcome, by)) is not None}
     if not ends:
         return ""
     largest = max(x for x, _share in ends.values())
@@ -245,7 +256,8 @@ def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
     )
 
 
-def _at_end(outcome: Outcome, by: str) -> tuple[int, float] | None:
+def at_end(outcome: Outcome, by: str) -> tuple[int, float] | None:
+    """Return the largest tested length or number of items and the median accuracy there; None without tests."""
     points = points_of(outcome, by)
     if not points:
         return None

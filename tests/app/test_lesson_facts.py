@@ -17,6 +17,9 @@ from attention_core import metrics
 from attention_core.experiments.error import ErrorTask, points
 from attention_core.experiments.leaks import tasks as leak_tasks
 from attention_core.experiments.swap.derived import error_points
+from attention_core.learning import recorded_runs
+from attention_core.learning.defaults import SEEDS
+from pages.learn.options import LearnOptions, plan_of
 from pages.model import predicts
 from pages.model.measures import _question, _rows
 
@@ -296,6 +299,42 @@ def stand_in_5():
         curve = [point for point in found if point.word.startswith(key)]
         assert len(curve) == 9
         assert metrics.rank_correlation([p.output for p in curve], [p.perplexity for p in curve]) > 0.9
+
+
+def shares(screen, word, *, longest=False):
+    """Return the share of correct answers of each recorded run at the end of training, or on the longest sequences."""
+    rows = recorded_runs.known(plan_of(screen.options(LearnOptions), [word], SEEDS))
+    most = max(row.row.length for row in rows)
+    return [
+        row.row.accuracy
+        for row in rows
+        if (row.is_test and row.row.length == most and row.row.items == row.spec.items if longest else not row.is_test)
+        and row.row.step == row.spec.steps
+    ]
+
+
+def convolution_and_gate_1():
+    before, after = asked("convolution_and_gate", 1), revealed("convolution_and_gate", 1)
+    assert min(shares(before, "linear") + shares(before, "softmax")) > 0.95, "both learn the task with the convolution"
+    assert sorted(f"{share:.0%}" for share in shares(after, "linear")) == ["30%", "55%", "88%"]
+    assert {f"{share:.0%}" for share in shares(after, "softmax")} == {"74%", "93%"}
+    assert after.options(LearnOptions).steps == 400
+
+
+def convolution_and_gate_2():
+    screen = revealed("convolution_and_gate", 2)
+    assert screen.options(LearnOptions).layers == 1
+    assert min(shares(screen, "linear")) > 0.95
+
+
+def convolution_and_gate_3():
+    screen = revealed("convolution_and_gate", 3)
+    gate = ac.get("gated_deltanet").params
+    assert (gate.gate, gate.decay) == ("constant", 0.9)
+    assert pytest.approx(0.1, abs=0.003) == 0.9**22
+    assert min(shares(screen, "gated_deltanet")) > 0.95, "it learns the task at the length of training"
+    assert min(shares(screen, "deltanet", longest=True)) > 0.95
+    assert max(shares(screen, "gated_deltanet", longest=True)) < 0.3, "it only guesses in long sequences"
 
 
 FACTS = {(key, place): globals()[f"{key}_{place}"] for key, place in STEPS if f"{key}_{place}" in globals()}

@@ -111,6 +111,11 @@ def _error(at, attention):
     return dict(zip(xs, ys, strict=True))[budget]
 
 
+def _last_share(at, attention):
+    _xs, ys = curves(at)[label(attention)]
+    return 100 * ys[-1]
+
+
 def _chosen_line(at):
     """Return the numbers of the selected line of the reading board."""
     [sent] = [c for c in at.get("bidi_component") if c.proto.component_name == "attention_lab_reading"]
@@ -141,6 +146,8 @@ SHOWN = {
     "last_entropy": _last_entropy,
     "slope": _slope,
     "error": _error,
+    "accuracy": _last_share,
+    "longest_accuracy": _last_share,
 }
 """Functions that read each measure from its page."""
 

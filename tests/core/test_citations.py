@@ -3,7 +3,7 @@
 import pytest
 
 import attention_core as ac
-from attention_core.claims import all_claims
+from attention_core.claims import all_claims, trained_claims
 from attention_core.variant import Paper
 
 KEXUE = "https://kexue.fm/archives/"
@@ -36,6 +36,7 @@ PAPERS = {
     "2108.12409": ("Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation", 2021),
     "2202.08791": ("cosFormer: Rethinking Softmax in Attention", 2022),
     "2202.10447": ("Transformer Quality in Linear Time", 2022),
+    "2209.11895": ("In-context Learning and Induction Heads", 2022),
     "2305.13245": ("GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints", 2023),
     "2306.14048": ("H2O: Heavy-Hitter Oracle for Efficient Generative Inference of Large Language Models", 2023),
     "2307.08621": ("Retentive Network: A Successor to Transformer for Large Language Models", 2023),
@@ -48,6 +49,7 @@ PAPERS = {
         2024,
     ),
     "2402.04347": ("The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry", 2024),
+    "2402.18668": ("Simple linear attention language models balance the recall-throughput tradeoff", 2024),
     "2405.04434": ("DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model", 2024),
     "2405.21060": (
         "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space Duality",
@@ -58,9 +60,11 @@ PAPERS = {
     "2406.15786": ("What Matters in Transformers? Not All Attention is Needed", 2024),
     "2407.02490": ("MInference 1.0: Accelerating Pre-filling for Long-Context LLMs via Dynamic Sparse Attention", 2024),
     "2409.04431": ("Theory, Analysis, and Best Practices for Sigmoid Self-Attention", 2024),
+    "2410.01104": ("Softmax Is Not Enough (for Sharp Size Generalisation)", 2024),
     "2410.02703": ("Selective Attention Improves Transformer", 2024),
     "2410.05258": ("Differential Transformer", 2024),
     "2410.10254": ("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024),
+    "2411.12537": ("Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues", 2024),
     "2412.06464": ("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024),
     "2501.19399": ("Scalable-Softmax Is Superior for Attention", 2025),
     "2502.11089": ("Native Sparse Attention: Hardware-Aligned and Natively Trainable Sparse Attention", 2025),
@@ -129,6 +133,7 @@ ARTICLES = {
         "线性注意力简史：从模仿、创新到反哺",
         2025,
     ),
+    "11320": ("Why does linear attention need a short convolution?", "为什么线性注意力要加Short Conv？", 2025),
     "11486": ("Why does DeltaNet need L2 normalisation?", "为什么DeltaNet要加L2 Normalize？", 2025),
     "11563": (
         "The entries of DeltaNet's core inverse matrix always lie in [−1, 1]",
@@ -143,7 +148,7 @@ ARTICLES = {
 
 def _citations() -> list[tuple[str, Paper]]:
     variants = [(each.key, paper) for each in ac.all_variants() for paper in (each.source, *each.further)]
-    return variants + [(each.key, each.source) for each in all_claims()]
+    return variants + [(each.key, each.source) for each in (*all_claims(), *trained_claims())]
 
 
 @pytest.mark.parametrize(("where", "paper"), _citations(), ids=lambda value: getattr(value, "url", value))

@@ -65,10 +65,10 @@ CLAIM = Claim(
     "{relu2_falls}. With {few} items, these models answer {softmax}%, {softmax_log_n}%, {sigmoid}% and {relu2}% "
     "correctly.",
     quantities=(
-        Quantity("softmax_falls", "loss of softmax", "percentage points"),
-        Quantity("softmax_log_n_falls", "loss of softmax with the log n factor", "percentage points"),
-        Quantity("sigmoid_falls", "loss of sigmoid", "percentage points"),
-        Quantity("relu2_falls", "loss of squared ReLU", "percentage points"),
+        Quantity("softmax_falls", "fall of softmax", "percentage points"),
+        Quantity("softmax_log_n_falls", "fall of softmax with the log n factor", "percentage points"),
+        Quantity("sigmoid_falls", "fall of sigmoid", "percentage points"),
+        Quantity("relu2_falls", "fall of squared ReLU", "percentage points"),
         Quantity("softmax", "accuracy of softmax with the fewest items", "%"),
         Quantity("softmax_log_n", "accuracy of softmax with the log n factor, with the fewest items", "%"),
         Quantity("sigmoid", "accuracy of sigmoid with the fewest items", "%"),

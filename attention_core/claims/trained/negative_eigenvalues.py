@@ -34,7 +34,7 @@ CLAIM = Claim(
     source=Paper(
         "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues", 2024, "https://arxiv.org/abs/2411.12537"
     ),
-    place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=WRITES),
+    place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=("softmax", WRITES[0])),
     experiment="The model reads zeros and ones. At each of them, it must predict whether the count of ones so far is "
     "odd. DeltaNet multiplies the component of its state along each key by 1 minus the write strength, which can be "
     "negative only for a strength above 1. Models with two layers, a short convolution over 3 tokens and a fixed write "

@@ -67,7 +67,20 @@ def test_a_task_without_a_file_has_no_runs():
     assert not recorded_runs.known(learning.plan(["softmax"], task="parity", steps=7))
 
 
-@pytest.mark.parametrize("task", [key for key in TASKS if recorded_runs.recorded(key)])
+WHOLE = ["recall"]
+"""Tasks whose default selection is recorded; of the other tasks, at most the runs of some variants are."""
+
+
+def test_only_some_tasks_have_their_default_selection_recorded():
+    done = [
+        key
+        for key in TASKS
+        if {row.spec for row in recorded_runs.known(default_plan(key))} == set(default_plan(key).specs)
+    ]
+    assert done == WHOLE
+
+
+@pytest.mark.parametrize("task", WHOLE)
 def test_the_recorded_runs_are_those_of_the_default_plan_and_start_untrained(task):
     plan = default_plan(task)
     rows = recorded_runs.known(plan)

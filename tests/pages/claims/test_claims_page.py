@@ -511,3 +511,38 @@ def test_a_timed_claim_waits_until_heavy_work_has_ended(monkeypatch):
         waiting.join(10)
     assert ran == ["sparse_time"]
     dispatch.forget("claims", timed)
+
+
+def test_the_claims_about_trained_models_have_their_own_view():
+    at = open_claims(claims_view="trained")
+    assert not at.exception
+    found = outcomes(keys=[claim.key for claim in claims.trained_claims()])
+    judged = {key: each for key, each in found.items() if not each.untestable_reason}
+    assert judged
+    assert cards(at) == set(judged)
+    assert all(finding(each) in said(at) for each in judged.values())
+    assert sorted(chips(at)) == sorted(each.verdict for each in judged.values())
+    assert any("Do published claims hold for trained models?" in each.value for each in at.markdown)
+    assert "judged on recorded training runs of small models with three seeds, not on your input" in said(at)
+    assert cards(open_claims()) == {claim.key for claim in EVERY}
+
+
+@pytest.mark.parametrize("key", [claim.key for claim in claims.trained_claims()])
+def test_a_claim_about_trained_models_opens_in_its_view_alone(key):
+    claim = claims.claim(key)
+    [outcome] = outcomes(keys=[key]).values()
+    at = open_claims(claims_view="trained", claim=key)
+    assert not at.exception
+    shown = said(at)
+    if outcome.untestable_reason:
+        assert not at.get("plotly_chart")
+        return
+    for told in (claim.statement, claim.experiment, claim.rule.format(**claim.thresholds()), finding(outcome)):
+        assert plain(told) in shown
+    assert "Judged on recorded training runs with three seeds, regardless of the input." in shown
+    assert len(at.get("plotly_chart")) == 1
+    [link] = [each for each in at.get("page_link") if each.proto.label == "Open in Learn"]
+    assert "learn" in link.proto.page
+    elsewhere = open_claims(claim=key)
+    assert not elsewhere.exception
+    assert not elsewhere.get("plotly_chart")

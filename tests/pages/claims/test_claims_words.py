@@ -229,6 +229,20 @@ def test_a_claim_that_does_not_hold_is_no_alarm():
     assert words.no_alarm(outcomes(HOLDS, PARTLY, UNTESTABLE)) == words.no_alarm([]) == ""
 
 
+def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
+    found = outcomes(HOLDS, HOLDS, PARTLY, FAILS)
+    counted = "**2** of **4** claims about trained models hold, **1** hold partly and **1** do not hold."
+    assert words.overall_trained(found, 4) == counted
+    assert words.overall_trained(found, 7) == f"{counted} Not recorded, so not judged: **3**."
+    assert words.overall_trained([], 7) == "Not recorded, so not judged: **7**."
+
+
+def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
+    [first, *_rest] = claims.trained_claims()
+    text = "Judged on recorded training runs with three seeds, regardless of the input."
+    assert words.scope(chosen(), 40, first) == words.scope(chosen(heads=1), 512, first) == text
+
+
 def test_what_is_claimed_and_where():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b"))
     assert words.headline(odd) == r"## 2. a\_b"

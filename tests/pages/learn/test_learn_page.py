@@ -1,14 +1,21 @@
 """Tests of the Learn page: recorded results at first sight, training on request, refusals, and the link."""
 
 from functools import partial
+from statistics import median
 
+import numpy as np
 import pytest
 from driver import charts, numbers, open_page, visit
 
 import attention_core as ac
+from app.lessons.lesson import LessonError
+from app.lessons.screen import Screen
 from attention_core.experiments import learning
+from attention_core.formatting import percent
 from attention_core.learning import defaults, recorded_runs
+from attention_core.learning.studies import parted
 from attention_core.learning.tasks import TASKS
+from pages.learn.measures import MEASURES
 from pages.learn.outcomes import outcomes
 
 open_learn = partial(open_page, "learn")
@@ -56,7 +63,7 @@ def test_the_recorded_runs_hold_the_default_selection_of_their_tasks():
         assert matrices.sum(-1) == pytest.approx(1.0, abs=0.15)  # stored with 7 bits
 
 
-@pytest.mark.parametrize("view", ["race", "attention", "longer", "capacity"])
+@pytest.mark.parametrize("view", ["race", "attention", "longer", "capacity", "parts"])
 @pytest.mark.parametrize("task", ["recall", "maximum"])
 def test_every_view_opens_without_a_run(view, task):
     at = open_learn(l_view=view, l_task=task)
@@ -68,6 +75,84 @@ def test_settings_that_are_not_recorded_ask_for_a_press():
     at = open_learn(l_layers=1, **QUICK)
     assert not at.exception
     assert "These settings are not recorded." in at.info[0].value
+    assert not charts(at)
+
+
+def test_the_result_comes_before_the_picture_and_the_controls():
+    at = visit("learn", {})
+    kinds = [(each.type, getattr(each, "value", None) or getattr(each, "label", "")) for each in at.main]
+    sentence = next(i for i, (_kind, text) in enumerate(kinds) if str(text).startswith("Learned, with"))
+    picture = next(i for i, (kind, _text) in enumerate(kinds) if kind == "plotly_chart")
+    button = next(i for i, (_kind, text) in enumerate(kinds) if text == "Train on this machine")
+    task = next(i for i, (kind, _text) in enumerate(kinds) if kind == "selectbox")
+    assert sentence < picture < min(button, task)
+
+
+def test_the_steepest_rise_of_each_line_is_marked_with_an_open_marker():
+    rows = recorded_runs.known(defaults.default_plan("recall"))
+    [chart] = charts(visit("learn", {}))
+    drawn = {trace["name"]: trace for trace in chart["data"] if trace.get("name")}
+    for each in outcomes(rows):
+        x, y = (list(numbers(drawn[each.name][axis])) for axis in "xy")
+        mark = drawn[f"{each.name}: steepest rise"]
+        [step], [share] = numbers(mark["x"]), numbers(mark["y"])
+        place = int(np.argmax(np.diff(y))) + 1
+        assert (step, share) == (x[place], y[place])
+        assert mark["marker"]["symbol"].endswith("-open")
+    [chart] = charts(open_learn(l_measure="loss", variants=PAIR))
+    assert not any("steepest rise" in trace.get("name", "") for trace in chart["data"])
+
+
+def test_the_steps_of_the_largest_rise_are_marked_below_the_slider():
+    at = open_learn(l_view="attention", variants=(ac.get("softmax"), ac.get("linear")))
+    [marks] = [each.proto.body for each in at.get("html") if 'class="rises"' in each.proto.body]
+    rows = [
+        row for row in recorded_runs.known(defaults.default_plan("recall")) if row.row.seed == 0 and not row.is_test
+    ]
+    for word in ("softmax", "linear"):
+        shares = [row.row.accuracy for row in rows if row.row.variant == word]
+        place = (int(np.argmax(np.diff(shares))) + 1) / (len(shares) - 1)
+        assert f"left:{place:.2%}" in marks
+    assert marks.count("▲") == 2
+
+
+def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
+    at = open_learn(l_view="parts", variants=(ac.get("softmax"), ac.get("linear"), ac.get("local")))
+    assert not at.exception
+    [table] = [text for text in texts(at) if text.startswith("| Variant |")]
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    assert cells[0] == ["Variant", "all parts", "no convolution", "one layer less"]
+    final = {
+        (row.spec.model.word, row.spec.model.convolution, row.spec.model.layers): []
+        for row in recorded_runs.known(parted())
+    }
+    for row in recorded_runs.known(parted()):
+        if row.row.step == row.spec.steps:
+            final[row.spec.model.word, row.spec.model.convolution, row.spec.model.layers].append(row.row.accuracy)
+    for line in cells[2:4]:
+        word = line[0].lower()
+        shown = [percent(median(final[word, *part])) for part in ((3, 2), (0, 2), (3, 1))]
+        assert line[1:] == shown
+    assert cells[4] == ["Local · window 16", "72%", "–", "–"]
+    assert any("Not trained without each part yet: Local · window 16." in each.value for each in at.caption)
+    assert any("No model here has a gate. No model here has a position encoding." in each.value for each in at.caption)
+    assert len(charts(at)) == 2
+    assert any(text.startswith("Largest loss of accuracy by removing one part: ") for text in texts(at))
+
+
+def test_a_press_trains_every_model_of_the_view_of_parts():
+    at = press(open_learn(l_view="parts", l_steps=50, variants=(ac.get("softmax"),)), "Train on this machine")
+    assert not at.exception
+    rows = at.session_state["learn.parts.run"].rows
+    assert {(row.spec.model.convolution, row.spec.model.layers) for row in rows} == {(3, 2), (0, 2), (3, 1)}
+    [table] = [text for text in texts(at) if text.startswith("| Variant |")]
+    assert "–" not in table
+
+
+def test_the_view_of_parts_without_recorded_runs_asks_for_a_press():
+    at = open_learn(l_view="parts", l_layers=3, variants=(ac.get("softmax"), ac.get("linear")))
+    assert not at.exception
+    assert any("These settings are not recorded." in each.value for each in at.info)
     assert not charts(at)
 
 
@@ -99,3 +184,14 @@ def test_a_variant_that_cannot_be_trained_on_the_task_says_why():
 def test_a_bad_link_opens_the_page_with_its_default(bad):
     at = open_learn(**{name: str(value) for name, value in bad.items()})
     assert not at.exception
+
+
+def test_a_lesson_can_ask_only_about_recorded_runs():
+    screen = Screen.of("learn?variants=softmax")
+    find = MEASURES["accuracy"].find
+    assert find(screen, ac.get("softmax")) == pytest.approx(100.0, abs=0.5)
+    with pytest.raises(LessonError, match="No runs of this variant are recorded"):
+        find(screen, ac.get("sigmoid"))
+    with pytest.raises(LessonError, match="No runs of this variant are recorded"):
+        find(Screen.of("learn?l_layers=3"), ac.get("softmax"))
+    assert MEASURES["longest_accuracy"].find(screen, ac.get("local")) < 20

@@ -14,7 +14,7 @@ from attention_core.learning.train import Row
 from attention_core.limits import HOSTED
 from pages.learn import words
 from pages.learn.options import most_variants
-from pages.learn.outcomes import LEARNED, outcomes
+from pages.learn.outcomes import LEARNED, PartOutcome, outcomes, steepest
 
 
 def rows_of(word, accuracies, *, seed=0, every=10, loss=1.0):
@@ -185,3 +185,75 @@ def test_without_trained_tensors_the_settings_stay_as_chosen(word, fixed):
     assert words.trained_tensors([spec.model]) == (
         "Queries, keys and values are trained. All settings of the variants stay as chosen."
     )
+
+
+def part_outcome(word, whole, **without):
+    """Return the outcome of a variant that has these parts; an accuracy of None is not trained."""
+    [outcome] = outcomes(rows_of(word, [0.1, whole]))
+    removed = {part: outcomes(rows_of(word, [0.1, share]))[0] for part, share in without.items() if share is not None}
+    return PartOutcome(whole=outcome, has=tuple(without), removed=removed)
+
+
+LOST = "Largest loss of accuracy by removing one part: "
+STEADY = "No removed part lowers the accuracy by more than 5 percentage points: "
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (
+            [("linear", 1.0, {"convolution": 0.3, "layer": 0.98})],
+            "**Linear** without the short convolution, 30% instead of 100%",
+        ),
+        ([("gla", 0.9, {"gate": 0.2, "layer": 0.1})], "**Gated linear** without the last layer, 10% instead of 90%"),
+        (
+            [("linear", 1.0, {"convolution": 0.9}), ("softmax", 1.0, {"positions": 0.2})],
+            "**Softmax** without the positions, 20% instead of 100%; "
+            "**Linear** without the short convolution, 90% instead of 100%",
+        ),
+    ],
+)
+def test_the_part_that_matters_most_is_named_with_its_loss(found, text):
+    assert words.parts([part_outcome(word, whole, **without) for word, whole, without in found]) == f"{LOST}{text}."
+
+
+def test_a_loss_of_five_points_is_none():
+    assert words.parts([part_outcome("linear", 0.9, layer=0.86)]) == f"{STEADY}**Linear**."
+    assert words.parts([part_outcome("linear", 0.9, layer=0.84)]).startswith(LOST)
+    both = [part_outcome("linear", 0.9, layer=0.95), part_outcome("softmax", 0.9, layer=0.5)]
+    assert words.parts(both) == f"{LOST}**Softmax** without the last layer, 50% instead of 90%. {STEADY}**Linear**."
+    assert not words.parts([part_outcome("linear", 0.9)])
+    assert not words.parts([part_outcome("linear", 0.9, layer=None)])
+
+
+def test_the_parts_that_models_do_not_have_are_named():
+    every = {"convolution": 1.0, "gate": 1.0, "positions": 1.0, "layer": 1.0}
+    assert not words.not_removable([part_outcome("gla", 1.0, **every)])
+    rest = {part: share for part, share in every.items() if part != "gate"}
+    assert words.not_removable([part_outcome("gla", 1.0, **every), part_outcome("softmax", 1.0, **rest)]) == (
+        "Variants differ in the parts that can be removed. Models without a gate: Softmax."
+    )
+    assert words.not_removable([part_outcome("softmax", 1.0, **rest)]) == (
+        "Variants differ in the parts that can be removed. No model here has a gate."
+    )
+
+
+def test_models_that_are_not_trained_without_a_part_are_named():
+    assert not words.not_trained_without([part_outcome("linear", 1.0, layer=0.9)])
+    assert words.not_trained_without([part_outcome("linear", 1.0, layer=0.9, convolution=None)]) == (
+        "Not trained without each part yet: Linear. Press “Train on this machine” to train them."
+    )
+
+
+def test_missing_tests_are_explained():
+    [spec] = learning.plan(["softmax"]).specs
+    trained = outcomes(rows_of("softmax", [0.1, 1.0], every=spec.steps))
+    assert words.tests_missing(trained).startswith("No tests are recorded for these variants and settings.")
+    assert words.tests_missing(outcomes(rows_of("softmax", [0.1, 1.0]))) == (
+        "The trained models are tested when training is complete."
+    )
+
+
+@pytest.mark.parametrize(("line", "place"), [([0.1, 0.2, 0.9, 1.0], 2), ([0.1, 0.1], None), ([0.5], None), ([], None)])
+def test_the_steepest_rise_ends_at_a_point(line, place):
+    assert steepest(line) == place

@@ -1,0 +1,219 @@
+"""Tests of the claims about trained models: their rules on each side, their numbers, and the recorded runs."""
+
+from itertools import product
+from statistics import median
+
+import pytest
+from trial import ruled, synthetic, trial
+
+from attention_core import claims
+from attention_core.claims import Verdict
+from attention_core.claims.trained import linear_pairs, maximum_disperses
+from attention_core.claims.trained_models import LEARNED, TrainedRow, accuracy
+from attention_core.learning import recorded_runs, studies
+from attention_core.limits import HOSTED
+
+HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
+EVERY = claims.trained_claims()
+UNRECORDED = {"negative_eigenvalues"}
+"""Claims whose training runs are not recorded yet."""
+ANY = synthetic("gaussian", n=2)
+PAIRS = {"linear_few": 100.0, "softmax_few": 100.0, "linear": 8, "softmax": 8, "linear_many": 80, "softmax_many": 80}
+PARITY = {"strong": 100.0, "weak": 50.0, "softmax": 50.0, "longer": 60.0}
+FALLS = {"softmax_falls": 20.0, "softmax_log_n_falls": 10.0, "sigmoid_falls": 30.0, "relu2_falls": 30.0}
+LONGER = {"softmax_short": 100.0, "relu2_short": 100.0, "lead": 30.0}
+
+
+@pytest.mark.parametrize(
+    ("key", "numbers", "changed", "verdict"),
+    [
+        ("two_layers_recall", {"two": 95.0}, {"one": 62.4}, HOLDS),
+        ("two_layers_recall", {"two": 95.0}, {"one": 62.5}, PARTLY),
+        ("two_layers_recall", {"two": 95.0}, {"one": 95.0}, FAILS),
+        ("two_layers_recall", {"one": 25.0}, {"two": 94.9}, FAILS),
+        ("linear_convolution", {"with": 95.0}, {"without": 62.4}, HOLDS),
+        ("linear_convolution", {"with": 95.0}, {"without": 62.5}, PARTLY),
+        ("linear_convolution", {"with": 95.0}, {"without": 95.0}, FAILS),
+        ("linear_convolution", {"without": 25.0}, {"with": 94.9}, FAILS),
+        ("short_window", {"wide": 95.0}, {"short": 62.4}, HOLDS),
+        ("short_window", {"wide": 95.0}, {"short": 62.5}, PARTLY),
+        ("short_window", {"wide": 95.0}, {"short": 95.0}, FAILS),
+        ("short_window", {"short": 25.0}, {"wide": 94.9}, FAILS),
+        ("linear_pairs", PAIRS, {"softmax": 12}, HOLDS),
+        ("linear_pairs", PAIRS, {"softmax_many": 81}, PARTLY),
+        ("linear_pairs", PAIRS, {}, FAILS),
+        ("linear_pairs", PAIRS, {"softmax": 12, "linear_few": 94.9}, FAILS),
+        ("linear_pairs", PAIRS, {"softmax": 12, "softmax_few": 94.9}, FAILS),
+        ("relu2_longer", LONGER, {"lead": 5.0}, HOLDS),
+        ("relu2_longer", LONGER, {"lead": 4.9}, PARTLY),
+        ("relu2_longer", LONGER, {"lead": 0.0}, FAILS),
+        ("relu2_longer", LONGER, {"relu2_short": 94.9}, FAILS),
+        ("relu2_longer", LONGER, {"softmax_short": 94.9}, FAILS),
+        ("negative_eigenvalues", PARITY, {}, HOLDS),
+        ("negative_eigenvalues", PARITY, {"strong": 94.9}, FAILS),
+        ("negative_eigenvalues", PARITY, {"weak": 75.0}, PARTLY),
+        ("negative_eigenvalues", PARITY, {"softmax": 75.0}, PARTLY),
+        ("negative_eigenvalues", PARITY, {"longer": 95.0}, PARTLY),
+        ("negative_eigenvalues", PARITY, {"weak": 75.0, "softmax": 75.0}, FAILS),
+        ("maximum_disperses", FALLS, {}, HOLDS),
+        ("maximum_disperses", FALLS, {"softmax_log_n_falls": 20.0}, PARTLY),
+        ("maximum_disperses", FALLS, {"sigmoid_falls": 20.0}, PARTLY),
+        ("maximum_disperses", FALLS, {"relu2_falls": 20.0}, PARTLY),
+        ("maximum_disperses", FALLS, {"relu2_falls": 20.0, "softmax_log_n_falls": 20.0}, FAILS),
+        ("maximum_disperses", FALLS, {"softmax_falls": 5.0, "softmax_log_n_falls": 1.0}, FAILS),
+    ],
+)
+def test_the_rule_on_each_side_of_its_thresholds(key, numbers, changed, verdict):
+    assert ruled(key, numbers, **changed) is verdict
+
+
+def test_their_numbers_follow_those_of_the_claims_about_inputs():
+    assert [claim.number for claim in EVERY] == list(range(len(claims.all_claims()) + 1, len(claims.discover()) + 1))
+    assert {claim.key for claim in EVERY} == set(studies.STUDIES)
+    assert not any(claim.is_recorded for claim in claims.all_claims())
+
+
+@pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)
+def test_each_is_judged_on_its_recorded_runs(claim):
+    found = trial(claim.key, ANY)
+    assert (found.verdict is Verdict.UNTESTABLE) == (claim.key in UNRECORDED)
+    if claim.key in UNRECORDED:
+        return
+    plans = studies.STUDIES[claim.key]()
+    assert found.numbers.keys() == {each.name for each in claim.quantities}
+    assert {row.seed for row in found.rows} == {spec.seed for plan in plans for spec in plan.specs} == {0, 1, 2}
+    assert all(0 <= row.accuracy <= 100 for row in found.rows)
+    assert {each.quantity for each in claim.verdict} <= found.numbers.keys()
+    assert claim.margin(found.numbers).quantity in found.numbers
+    told = [text.format(**claim.formatted_numbers(found.numbers)) for text in claim.sentences(found.numbers)]
+    assert all(text.endswith(".") for text in (*told, claim.rule.format(**claim.thresholds())))
+
+
+@pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)
+def test_a_link_to_learn_shows_each_variant_once_and_the_reference(claim):
+    keys = [word.split("~")[0] for word in claim.place.variants]
+    assert len(set(keys)) == len(keys)
+    assert "softmax" in keys
+
+
+def test_a_claim_whose_runs_are_not_recorded_is_not_judged(monkeypatch):
+    monkeypatch.setattr(recorded_runs, "recorded", lambda task: None)
+    found = trial("linear_pairs", ANY)
+    assert (found.verdict, found.rows) == (Verdict.UNTESTABLE, [])
+    assert found.why == "The training runs of this claim are not recorded."
+
+
+def test_the_plans_of_the_runs_do_not_depend_on_the_profile(monkeypatch):
+    usual = {key: study() for key, study in studies.STUDIES.items()}
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    assert {key: study() for key, study in studies.STUDIES.items()} == usual
+    assert any(spec.steps > HOSTED.learn_steps for plans in usual.values() for plan in plans for spec in plan.specs)
+
+
+def row(model, share, **changed):
+    return TrainedRow(**{"model": model, "seed": 0, "step": 400, "length": 32, "items": 4} | changed, accuracy=share)
+
+
+def test_an_accuracy_is_the_median_over_seeds_at_the_last_step():
+    rows = [
+        row("a", share, seed=seed, step=step)
+        for step, shares in ((0, (9, 9, 9)), (25, (10, 30, 80)))
+        for seed, share in enumerate(shares)
+    ]
+    assert accuracy(rows, "a") == 30
+    assert accuracy(rows, "a", step=0) == 9
+
+
+def test_pairs_count_up_to_the_first_fall():
+    shares = {"linear attention": [100, LEARNED, 90, 99], "softmax": [100, 100, 100, 50]}
+    rows = [
+        row(model, share, items=items)
+        for model, own in shares.items()
+        for items, share in zip((4, 8, 12, 16), own, strict=True)
+    ]
+    found = linear_pairs.numbers(rows)
+    assert (found["linear"], found["softmax"], found["few"], found["many"]) == (8, 12, 4, 16)
+    assert (found["linear_many"], found["softmax_many"]) == (99, 50)
+    none = linear_pairs.numbers([row(model, 90, items=items) for model, items in product(shares, (4, 8))])
+    assert (none["linear"], none["softmax"]) == (0, 0)
+
+
+def test_a_fall_is_from_the_fewest_to_the_most_items():
+    rows = [
+        row(model, share, length=n)
+        for model in maximum_disperses.NAMES.values()
+        for n, share in ((17, 90), (65, 20), (257, 40))
+    ]
+    found = maximum_disperses.numbers(rows)
+    assert (found["few"], found["many"], found["sigmoid"], found["sigmoid_falls"]) == (16, 256, 90, 50)
+
+
+# The recorded runs, computed from the rows without the claims.
+
+
+def share(key, word, *, length=None, items=None, **model):
+    """Return the median accuracy in per cent of a variant's recorded runs, at the last step or in a test."""
+    found = []
+    for plan in studies.STUDIES[key]():
+        for each in recorded_runs.known(plan):
+            spec, row = each.spec, each.row
+            if spec.model.word != word or any(getattr(spec.model, name) != value for name, value in model.items()):
+                continue
+            wanted = (length, spec.items if items is None else items)
+            if (row.length, row.items) == wanted if each.is_test else length is None and row.step == spec.steps:
+                found.append(100 * row.accuracy)
+    assert len(found) == 3
+    return median(found)
+
+
+def test_softmax_needs_two_layers_only_without_the_convolution():
+    key = "two_layers_recall"
+    assert share(key, "softmax", layers=2, convolution=0) >= 95
+    assert share(key, "softmax", layers=1, convolution=0) < 62.5
+    assert share(key, "softmax", layers=1, convolution=3) >= 95
+    assert trial(key, ANY).verdict is HOLDS
+
+
+def test_linear_attention_needs_the_convolution():
+    key = "linear_convolution"
+    assert share(key, "linear", convolution=3) >= 95
+    assert share(key, "linear", convolution=0) < 62.5
+    found = trial(key, ANY)
+    assert found.verdict is HOLDS
+    assert found.numbers["lowest"] < share(key, "linear", convolution=0) < found.numbers["highest"]
+
+
+def test_a_short_window_fails():
+    assert share("short_window", "local~window~32") >= 95
+    assert share("short_window", "local~window~4") < 62.5
+    assert trial("short_window", ANY).verdict is HOLDS
+
+
+def test_linear_attention_falls_with_the_number_of_pairs_before_softmax():
+    tests = {4: 32, 8: 32, 12: 64, 16: 64, 24: 128}  # pairs and the length that they need
+    linear, softmax = (
+        {pairs: share("linear_pairs", word, length=length, items=pairs) for pairs, length in tests.items()}
+        for word in ("linear", "softmax")
+    )
+    assert min(softmax.values()) >= 95
+    assert [pairs for pairs, found in linear.items() if found < 95] == [24]
+    assert trial("linear_pairs", ANY).verdict is HOLDS
+
+
+def test_squared_relu_carries_over_only_a_little_worse():
+    squared, softmax = (
+        [share("relu2_longer", word, length=length) for length in (32, 256)] for word in ("relu2", "softmax")
+    )
+    assert min(squared[0], softmax[0]) >= 95
+    assert 0 < softmax[1] - squared[1] < 5
+    assert trial("relu2_longer", ANY).verdict is PARTLY
+
+
+def test_in_maximum_retrieval_softmax_falls_least_but_for_the_factor():
+    falls = {
+        word: share("maximum_disperses", word, length=17) - share("maximum_disperses", word, length=257)
+        for word in studies.SPREADING
+    }
+    assert sorted(falls, key=falls.get) == ["softmax_log_n", "softmax", "sigmoid", "relu2"]
+    assert falls["softmax"] > 5
+    assert trial("maximum_disperses", ANY).verdict is HOLDS
