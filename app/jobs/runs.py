@@ -143,7 +143,8 @@ def run_immediately(
     def report(done: int, steps: tuple[int, int] | None = None) -> None:
         if done == len(tasks):
             return
-        left = time_left(time.monotonic() - began, spent[done] / spent[-1] if spent[-1] else 1.0)
+        current = (spent[done + 1] - spent[done]) * steps[0] / steps[1] if steps else 0.0
+        left = time_left(time.monotonic() - began, (spent[done] + current) / spent[-1] if spent[-1] else 1.0)
         # If a newer script has replaced this one, Streamlit ends this script at this update of the page.
         bar.progress(*_progress_text(done, len(tasks), steps, left), width=width)
 

@@ -1,10 +1,11 @@
-"""Inputs of the library: texts read by a trained model, synthetic sequences and uploads, all as ``QKV`` records."""
+"""Inputs of the library: texts, synthetic sequences, uploads and tiny trained models, all as ``QKV`` records."""
 
 from attention_core.inputs import models
 from attention_core.inputs.record import QKV, Notice
 from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource, first_tokens
 from attention_core.inputs.synthetic import KINDS, SyntheticKind, SyntheticSpec, from_synthetic
 from attention_core.inputs.text import from_text, record_layers
+from attention_core.inputs.trained import TrainedSource
 from attention_core.inputs.upload import example_npz, from_upload, to_npz
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "SyntheticSource",
     "SyntheticSpec",
     "TextSource",
+    "TrainedSource",
     "UploadSource",
     "example_npz",
     "first_tokens",
