@@ -83,12 +83,13 @@ def check_run(spec: TrainSpec) -> None:
             name=spec.model.positions[:40],
             hint=nearest(spec.model.positions, POSITIONS),
         )
-    size = spec.model.layers * max(spec.length, spec.model.tokens) * spec.model.width
+    size = spec.model.layers * spec.length * spec.model.width
     for name, value, low, high in (
         ("steps", spec.steps, 1, limits.learn_steps),
         ("seed", spec.seed, 0, 2**31 - 1),
         ("rate", spec.rate, 0.0, FASTEST),
-        ("layers × tokens × width", size, 1, limits.learn_numbers),
+        ("tokens", spec.model.tokens, 0, wanted.longest),
+        ("layers × length × width", size, 1, limits.learn_numbers),
     ):
         if not low <= value <= high:
             raise InputError(

@@ -16,7 +16,7 @@ from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import recorded_runs
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.tasks import task as task_of
-from pages.learn import attention, options, race, words
+from pages.learn import attention, open_links, options, race, words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import outcomes
 
@@ -62,6 +62,7 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
             st.caption(text)
         draw(rows, key)
         if key == "end":
+            open_links.show(rows)
             _show_origin(rows, plan, live=bool(live))
 
     runs.run_on_button(
