@@ -111,6 +111,14 @@ def default_variants() -> tuple[ac.Attention, ...]:
     )
 
 
+def read_run(given: list[str]) -> TrainSpec:
+    """Return the training run of a link; raise ValueError if the profile does not allow it."""
+    try:
+        return run_from_words(given)
+    except ac.LabError as error:
+        raise ValueError(str(error)) from None
+
+
 def is_run_allowed(spec: object) -> bool:
     """Return whether a value is a training run that the profile allows."""
     try:
@@ -170,11 +178,12 @@ class SharedOptions(Options, shared=1):
     trained = link_only_option(
         lambda: Field(
             usual_run("recall", rate=0.01, steps=200),
-            run_from_words,
+            read_run,
             words_of,
             accepts=is_run_allowed,
             describe_allowed=lambda: _(
-                "a task, a variant and numbers such as steps~200, with at most {n:,} steps", n=current().learn_steps
+                "a task, a variant that can be trained on it, and numbers such as steps~200, with at most {n:,} steps",
+                n=current().learn_steps,
             ),
         )
     )

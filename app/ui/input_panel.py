@@ -222,7 +222,7 @@ def future_share_message(share: float, head: int | None) -> str:
     """Return a sentence on the attention of a causal model to later tokens while its mask is off."""
     return _(
         "This model masks later tokens, but **Causal** is switched off. Later tokens now receive {share:.0%} of the "
-        "softmax weight {where}. Switch **Causal** on to see the model's own attention.",
+        "softmax weight {where}. Switch **Causal** on to hide them, as the model does.",
         share=share,
         where=_("on average over heads") if head is None else _("in head {head}", head=head),
     )

@@ -29,7 +29,7 @@ STEPS = (50, 100, 200, 300, 400, 600, 800)
 
 def trained(spec: TrainSpec) -> LearnRow | None:
     """Return the last measurement of a trained model, with its weights; None if they are not cached."""
-    found = dispatch.known("learning", _task(spec))
+    found = dispatch.known("learning", task_of(spec))
     return None if found is None else found[0]
 
 
@@ -40,11 +40,12 @@ def keep(found: LearnRow) -> None:
     ends there.
     """
     if found.checkpoint is not None and found.row.step:
-        task = _task(replace(found.spec, steps=found.row.step))
+        task = task_of(replace(found.spec, steps=found.row.step))
         dispatch.keep("learning", task, (replace(found, checkpoint=replace(found.checkpoint, moments=b"")),))
 
 
-def _task(spec: TrainSpec) -> TrainTask:
+def task_of(spec: TrainSpec) -> TrainTask:
+    """Return the task that trains a model to its last step."""
     return TrainTask(spec=spec, start=None, until=spec.steps)
 
 
@@ -75,7 +76,8 @@ def name() -> str:
 def train() -> None:
     """Train the model, draw the progress, and draw the page again when the model is trained."""
     st.markdown(_("Training **{name}**. This server trains each model once.", name=name()))
-    if runs.run_immediately("learning", [_task(SharedOptions.trained.value)], lambda rows, key: None, key=KEY):
+    if runs.run_immediately("learning", [task_of(SharedOptions.trained.value)], lambda rows, key: None, key=KEY):
+        url.write_and_report()
         url.keep_notice_next_run()
         st.rerun()
 

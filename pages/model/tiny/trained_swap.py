@@ -12,7 +12,7 @@ from app.words.i18n import _, paragraph
 from app.words.labels import label
 from attention_core.experiments import trained_swap
 from attention_core.experiments.trained_swap import TrainedSwapRow, TrainedSwapTask
-from attention_core.formatting import number, percent
+from attention_core.formatting import formatted, number, percent
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import EVALUATED, TrainSpec
 from attention_core.model_patching import UNIFORM
@@ -87,8 +87,8 @@ def _effect(original: TrainedSwapRow, each: TrainedSwapRow) -> str:
         "name": called(each.word),
         "before": percent(original.accuracy),
         "after": percent(each.accuracy),
-        "loss": number(original.loss),
-        "other": number(each.loss),
+        "loss": formatted(original.loss, ".2f"),
+        "other": formatted(each.loss, ".2f"),
     }
     if values["before"] == values["after"]:
         answers = _("**{name}**: {after} of the answers are correct, the same rounded share as before.", **values)
@@ -107,7 +107,7 @@ def table(rows: Sequence[TrainedSwapRow], *, predicts_next: bool) -> list[dict[s
         {
             _("Attention"): called(row.word) if row.layers else _("{name}, as trained", name=called(row.word)),
             _("Correct answers"): percent(row.accuracy),
-            _("Loss (nats per answer)"): number(row.loss, 3),
+            _("Loss (nats per answer)"): formatted(row.loss, ".3f"),
             **({_("Perplexity"): number(perplexity(row.loss), 3)} if predicts_next else {}),
         }
         for row in rows
