@@ -208,6 +208,8 @@ def _progress_text(done: int, every: int, steps: tuple[int, int] | None, left: s
     if steps is None:
         return done / every, _("{i} of {all} · {left}", **values)
     step, of = steps
+    if every == 1:
+        return step / of, _("{step} of {of} steps · {left}", step=step, of=of, left=left)
     words = _("{i} of {all} · {step} of {of} steps · {left}", step=step, of=of, **values)
     return (done + step / of) / every, words
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.state import presets
-from app.state.controls import Options, choice, link_only_option, listed_whole, selection, switch, whole
+from app.state.controls import Options, choice, link_only_option, listed_whole, pills, selection, switch, whole
 from app.state.link_fields import CutError, Field, number, only
 from app.words.i18n import N_, _
 from attention_core.inputs import Source, SyntheticSource, models
@@ -135,9 +135,7 @@ def kinds() -> dict[str, str]:
 class SharedOptions(Options, shared=1):
     """The options that every page has: the input, the variants, the causal switch."""
 
-    input = choice(
-        lambda: {kind.key: kind.key for kind in Source.__subclasses__()}, N_("Input"), layout={"width": "stretch"}
-    )
+    input = pills(lambda: {kind.key: kind.key for kind in Source.__subclasses__()}, N_("Input"))
     text = link_only_option(
         lambda: Field(
             presets.texts()["english"],
@@ -192,7 +190,7 @@ class SharedOptions(Options, shared=1):
         0,
         SEQUENCES - 1,
         N_("Sequence"),
-        help=N_("Number of the sequence that the trained model reads. Training uses none of these sequences."),
+        help=N_("Number of the sequence that the trained model reads. These sequences are not used in training."),
     )
     positions = selection(
         {OWN: N_("original"), NONE: N_("no RoPE"), ROPE: N_("RoPE"), ALIBI: N_("ALiBi")},

@@ -119,7 +119,7 @@ def test_a_stopped_training_is_continued_on_request(trainings):
     at = open_page("matrices", {**LINK, "trained": words}, **{f"{trained_form.KEY}.run": stopped})
     assert not at.exception
     assert not trainings
-    assert "Training **Associative recall with Softmax, 4 steps**. This server trains each model once." in spoken(at)
+    assert "This input needs a trained model: **Associative recall with Softmax, 4 steps**." in spoken(at)
     at.button(key=f"{trained_form.KEY}.switch").click().run()
     assert trainings == [words]
     assert "softmax" in board(at, BOARD)[1]
