@@ -107,7 +107,12 @@ def _remove(control: Words, word: str) -> None:
 
 
 def _set(control: Words, words: tuple[str, ...]) -> None:
-    control.set(words)
+    if control is ModelOptions.encoders:
+        ModelOptions.encoders.set(words)
+    elif control is ModelOptions.replacements:
+        ModelOptions.replacements.set(words)
+    else:
+        ModelOptions.words.set(words)
 
 
 def _menu(control: Words, causal: bool, offered: Sequence[str]) -> None:
