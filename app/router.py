@@ -45,7 +45,8 @@ def _run() -> None:
             with st.sidebar:
                 input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
         draw = partial(_draw, key, page)
-        if page.runs_as_fragment:
+        # A run of the whole page can be stopped while it computes the input, and a run of a fragment cannot.
+        if page.runs_as_fragment and (not page.uses_input or input_panel.is_ready()):
             partial_rerun.show(partial(_take_up, page), draw, partial(_around, page))
         else:
             draw()

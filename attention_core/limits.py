@@ -63,6 +63,8 @@ class Limits:
     """Maximum optimiser steps of a tiny model: a step takes 10 to 100 ms."""
     learn_models: int
     """Maximum tiny models of one run, variants times seeds: each keeps about 200 kB for each measurement."""
+    learn_numbers: int
+    """Maximum product of layers, tokens and width of a tiny model in a link: the time of a step grows with it."""
     hub_models: bool
     """True if visitors may name any model on the hub, which is then downloaded (up to gigabytes)."""
     hub_seconds: float
@@ -105,6 +107,7 @@ OWN_MACHINE = Limits(
     swap_variants=8,
     learn_steps=20_000,
     learn_models=60,
+    learn_numbers=2**18,
     hub_models=True,
     hub_seconds=10.0,
     model_parameters=3_000_000_000,
@@ -139,6 +142,7 @@ HOSTED = Limits(
     swap_variants=5,
     learn_steps=800,
     learn_models=24,
+    learn_numbers=2**14,
     hub_models=False,
     hub_seconds=10.0,
     model_parameters=3_000_000_000,

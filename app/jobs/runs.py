@@ -145,7 +145,8 @@ def run_immediately(
     def report(done: int, steps: tuple[int, int] | None = None) -> None:
         if done == len(tasks):
             return
-        left = time_left(time.monotonic() - began, spent[done] / spent[-1] if spent[-1] else 1.0)
+        current = (spent[done + 1] - spent[done]) * steps[0] / steps[1] if steps else 0.0
+        left = time_left(time.monotonic() - began, (spent[done] + current) / spent[-1] if spent[-1] else 1.0)
         # If a newer script has replaced this one, Streamlit ends this script at this update of the page.
         bar.progress(*_progress_text(done, len(tasks), steps, left), width=width)
 
@@ -209,6 +210,8 @@ def _progress_text(done: int, every: int, steps: tuple[int, int] | None, left: s
     if steps is None:
         return done / every, _("{i} of {all} · {left}", **values)
     step, of = steps
+    if every == 1:
+        return step / of, _("{step} of {of} steps · {left}", step=step, of=of, left=left)
     words = _("{i} of {all} · {step} of {of} steps · {left}", step=step, of=of, **values)
     return (done + step / of) / every, words
 

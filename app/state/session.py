@@ -10,12 +10,14 @@ import streamlit as st
 
 import attention_core as ac
 from app.state import presets
-from app.state.controls import Options, choice, link_only_option, listed_whole, selection, switch, whole
+from app.state.controls import Options, choice, link_only_option, listed_whole, pills, selection, switch, whole
 from app.state.link_fields import CutError, Field, number, only
 from app.words.i18n import N_, _
 from attention_core.inputs import Source, SyntheticSource, models
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
+from attention_core.inputs.trained import SEQUENCES, run_from_words, usual_run, words_of
+from attention_core.learning.train import TrainSpec
 from attention_core.limits import current
 
 LINK_TEXT = 12_000
@@ -109,6 +111,22 @@ def default_variants() -> tuple[ac.Attention, ...]:
     )
 
 
+def read_run(given: list[str]) -> TrainSpec:
+    """Return the training run of a link; raise ValueError if the profile does not allow it."""
+    try:
+        return run_from_words(given)
+    except ac.LabError as error:
+        raise ValueError(str(error)) from None
+
+
+def is_run_allowed(spec: object) -> bool:
+    """Return whether a value is a training run that the profile allows."""
+    try:
+        return isinstance(spec, TrainSpec) and run_from_words(words_of(spec)) == spec
+    except ac.LabError:
+        return False
+
+
 def kinds() -> dict[str, str]:
     """Return the titles of the kinds of synthetic sequences, by key."""
     return {kind.key: _(kind.title) for kind in KINDS}
@@ -117,11 +135,7 @@ def kinds() -> dict[str, str]:
 class SharedOptions(Options, shared=1):
     """The options that every page has: the input, the variants, the causal switch."""
 
-    input = choice(
-        lambda: {kind.key: kind.key for kind in Source.__subclasses__() if kind.offered},
-        N_("Input"),
-        layout={"width": "stretch"},
-    )
+    input = pills(lambda: {kind.key: kind.key for kind in Source.__subclasses__() if kind.offered}, N_("Input"))
     text = link_only_option(
         lambda: Field(
             presets.texts()["english"],
@@ -158,6 +172,25 @@ class SharedOptions(Options, shared=1):
     seed = whole(PLAIN.seed, 0, 2**31 - 1, N_("Seed"))
     rope = switch(
         PLAIN.rope, N_("RoPE"), help=N_("Rotates queries and keys by position, as in Llama (arXiv 2104.09864).")
+    )
+    trained = link_only_option(
+        lambda: Field(
+            usual_run("recall", rate=0.01, steps=200),
+            read_run,
+            words_of,
+            accepts=is_run_allowed,
+            describe_allowed=lambda: _(
+                "a task, a variant that can be trained on it, and numbers such as steps~200, with at most {n:,} steps",
+                n=current().learn_steps,
+            ),
+        )
+    )
+    sequence = whole(
+        0,
+        0,
+        SEQUENCES - 1,
+        N_("Sequence"),
+        help=N_("Number of the sequence that the trained model reads. These sequences are not used in training."),
     )
     positions = selection(
         {OWN: N_("original"), NONE: N_("no RoPE"), ROPE: N_("RoPE"), ALIBI: N_("ALiBi")},

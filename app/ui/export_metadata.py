@@ -59,7 +59,8 @@ def now(title: str, *, whole_input: bool = False) -> Origin:
             "input": kind,
             "text": shortened(text) if kind == "text" else "",
             "model": input_forms.forms()[kind].name() if named else "",
-            "layer": str(SharedOptions.layer.value) if kind == "text" else "",
+            "layer": str(SharedOptions.layer.value) if kind in ("text", "trained") else "",
+            "sequence": str(SharedOptions.sequence.value) if kind == "trained" else "",
             "head": scope.heads_in_file() if scope.heads else "",
             "tokens": scope.tokens_in_words() if scope.heads else "",
         }

@@ -1,4 +1,4 @@
-"""The forms of the input panel, one for each kind of input: text, synthetic data and an upload."""
+"""The forms of the input panel, one for each kind of input: text, synthetic data, an upload and a trained model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,10 +11,12 @@ import attention_core as ac
 from app.jobs import cached
 from app.state import presets, url
 from app.state.session import SharedOptions, kinds, set_text
+from app.ui.sources import trained_form
 from app.words.i18n import N_, _, escape_markdown
 from attention_core.errors import InputError
 from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
+from attention_core.inputs.trained import TrainedSource
 from attention_core.limits import current
 
 UPLOAD = "upload.file"
@@ -31,6 +33,7 @@ class Form:
         source: returns the source that the widgets describe; None while it is incomplete.
         name: returns the input's name for the top of a page, as Markdown.
         missing: message of the page while there is no source.
+        make: computes a source that is not there yet, which takes seconds; None if only the visitor can provide it.
     """
 
     title: str
@@ -38,6 +41,7 @@ class Form:
     source: Callable[[SharedOptions], Source | None]
     name: Callable[[], str]
     missing: str = ""
+    make: Callable[[], None] | None = None
 
 
 def forms() -> dict[str, Form]:
@@ -53,6 +57,9 @@ def forms() -> dict[str, Form]:
             _uploaded,
             lambda: escape_markdown(st.session_state[UPLOAD].name),
             missing=_("Upload an .npz file with arrays q, k and v in the panel on the left."),
+        ),
+        TrainedSource.key: Form(
+            _("Trained"), trained_form.draw, trained_form.source, trained_form.name, make=trained_form.train
         ),
     }
 

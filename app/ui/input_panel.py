@@ -1,4 +1,4 @@
-"""The shared input in the sidebar: text, synthetic data or an upload, as one immutable source for all pages."""
+"""The shared input in the sidebar: text, synthetic data, an upload or a trained model, as one source for all pages."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -140,7 +140,10 @@ def chosen(*, switch: bool = True, uses_unmasked: bool = False) -> ChosenInput:
     try:
         found = read_input(SharedOptions.now())
         if found is None:
-            st.info(form.missing, icon=":material/upload:")
+            if form.make:
+                form.make()
+            else:
+                st.info(form.missing, icon=":material/upload:")
             raise NoInputError
         if found.source.positions == ALIBI:
             _check_hidden(uses_unmasked=uses_unmasked, hidden=SharedOptions.causal.value or not switch)
@@ -206,11 +209,20 @@ def read_input(visit: SharedOptions) -> ChosenInput | None:
     return ChosenInput(source, qkv, None if visit.head == AVERAGE else min(visit.head, qkv.heads - 1))
 
 
+def is_ready() -> bool:
+    """Return whether the chosen input is there, or nothing is to be computed for it."""
+    form = forms()[SharedOptions.input.value]
+    try:
+        return form.make is None or form.source(SharedOptions.now()) is not None
+    except ac.LabError:
+        return True  # The page shows this error.
+
+
 def future_share_message(share: float, head: int | None) -> str:
     """Return a sentence on the attention of a causal model to later tokens while its mask is off."""
     return _(
         "This model masks later tokens, but **Causal** is switched off. Later tokens now receive {share:.0%} of the "
-        "softmax weight {where}. Switch **Causal** on to see the model's own attention.",
+        "softmax weight {where}. Switch **Causal** on to hide them, as the model does.",
         share=share,
         where=_("on average over heads") if head is None else _("in head {head}", head=head),
     )

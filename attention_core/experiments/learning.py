@@ -236,10 +236,7 @@ def example(spec: TrainSpec) -> Batch:
 
 def example_labels(spec: TrainSpec) -> list[str]:
     """Return the names of the example's tokens; their numbers for a task of vectors."""
-    label, batch = task_of(spec.model.task).label, example(spec)
-    if label is None:
-        return [str(i) for i in range(batch.inputs.shape[1])]
-    return [label(symbol) for symbol in batch.inputs[0].tolist()]
+    return task_of(spec.model.task).names(example(spec).inputs[0])
 
 
 def matrices(spec: TrainSpec, model: TinyModel) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Inputs of the library: texts read by a trained model, synthetic sequences and uploads, all as ``QKV`` records."""
+"""Inputs of the library: texts, synthetic sequences, uploads and tiny trained models, all as ``QKV`` records."""
 
 from attention_core.inputs import models
 from attention_core.inputs.own_model import from_model
@@ -7,6 +7,7 @@ from attention_core.inputs.source import Source, SyntheticSource, TextSource, Up
 from attention_core.inputs.synthetic import KINDS, SyntheticKind, SyntheticSpec, from_synthetic
 from attention_core.inputs.tensors import TensorSource
 from attention_core.inputs.text import from_text, record_layers
+from attention_core.inputs.trained import TrainedSource
 from attention_core.inputs.upload import example_npz, from_upload, to_npz
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "SyntheticSpec",
     "TensorSource",
     "TextSource",
+    "TrainedSource",
     "UploadSource",
     "example_npz",
     "first_tokens",

@@ -73,6 +73,10 @@ class LearningTask:
     label: Callable[[int], str] | None = None
     source: Paper
 
+    def names(self, inputs: Tensor) -> list[str]:
+        """Return the names of the tokens of one sequence, ``[n]`` or ``[n, features]``; their numbers for vectors."""
+        return [str(i) for i in range(len(inputs))] if self.label is None else [*map(self.label, inputs.tolist())]
+
     def check(self, length: int, items: int) -> None:
         """Check that the task exists at a length and with a number of items.
 

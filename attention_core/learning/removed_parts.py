@@ -7,9 +7,10 @@ from attention_core import registry
 from attention_core.experiments.learning import Plan
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.rates import rate
+from attention_core.settings import Value
 from attention_core.variant import Attention
 
-UNGATED = {"gate": "constant", "decay": 1.0}
+UNGATED: dict[str, Value] = {"gate": "constant", "decay": 1.0}
 """Settings at which a gate changes nothing."""
 
 
@@ -33,7 +34,7 @@ def _ungated(attention: Attention) -> Attention:
     for case in attention.variant.special_cases:
         if case.settings == UNGATED:
             return registry.get(case.key, **case.other, **{each: getattr(params, each) for each in case.shared})
-    return Attention(attention.variant, replace(params, **UNGATED))
+    return attention.with_settings(**UNGATED)
 
 
 def _without_positions(model: ModelSpec) -> ModelSpec:

@@ -17,6 +17,7 @@ from attention_core.learning.learning_task import IGNORED, Batch
 from attention_core.learning.model import ModelSpec, TinyModel
 from attention_core.learning.tasks import task
 from attention_core.ops.random import generator
+from attention_core.runtime import progress
 
 EVALUATED = 256
 """Sequences on which accuracy is measured."""
@@ -24,6 +25,8 @@ CLIP = 1.0
 """Largest norm of the gradient; a longer one is scaled down."""
 WARM_UP = 20
 """Steps over which the learning rate rises linearly."""
+REPORTED = 25
+"""Steps after which progress is reported."""
 
 _INIT, _BATCH, _LENGTH, _TEST = range(4)  # streams of random numbers
 
@@ -155,6 +158,8 @@ def steps(spec: TrainSpec, until: int, start: Checkpoint | None = None) -> tuple
         done, seconds, tokens = start.step, start.seconds, start.tokens
     began = time.thread_time()
     for step in range(done, min(until, spec.steps)):
+        if step % REPORTED == 0:
+            progress.step(step, spec.steps)
         batch = batch_at(spec, step)
         tokens += batch.targets.numel()
         for group in optimizer.param_groups:

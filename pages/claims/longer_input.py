@@ -12,7 +12,7 @@ from app.state.session import SharedOptions, set_text
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import _
 from attention_core.claims import Outcome
-from attention_core.inputs.source import Source, TextSource
+from attention_core.inputs.source import Source, TextSource, UploadSource
 from pages.claims.options import open_claim
 
 PRESET = "long"
@@ -50,7 +50,9 @@ def missing(source: Source, needs: int) -> str:
     """Return what the visitor can do if no button can provide a longer input."""
     if source.written:
         return _("Write or paste a text of at least {n} tokens.", n=needs)
-    return _("Upload a sequence of at least {n} tokens.", n=needs)
+    if isinstance(source, UploadSource):
+        return _("Upload a sequence of at least {n} tokens.", n=needs)
+    return _("Choose another input, with at least {n} tokens.", n=needs)
 
 
 def _preset_tokens() -> int:

@@ -16,7 +16,7 @@ from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import recorded_runs
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.tasks import task as task_of
-from pages.learn import attention, missing, options, race, words
+from pages.learn import attention, missing, open_links, options, race, words
 from pages.learn.measures import MEASURES
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import outcomes
@@ -59,6 +59,7 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
         if not live and (text := words.not_recorded(options.trainable()[0], rows)):
             st.caption(text)
         if key == "end":
+            open_links.show(rows)
             with origin:
                 _show_origin(rows, plan, live=bool(live))
 

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.reading_board import ReadingState
 from app.state import link_fields, presets
-from app.state.controls import Control, Options, choice, link_only_option, place, selection, switch, whole
+from app.state.controls import Control, Options, choice, link_only_option, listed_whole, place, selection, switch, whole
 from app.state.link_fields import CutError, Field
 from app.state.session import SharedOptions, read_text, write_text
 from app.ui.export_metadata import shortened
@@ -19,6 +19,9 @@ from app.words.labels import readable
 from attention_core import registry
 from attention_core.experiments import embedding, swap
 from attention_core.inputs import models
+from attention_core.inputs.trained import words_of as words_of_run
+from attention_core.learning.tasks import TASKS
+from attention_core.learning.train import TrainSpec
 from attention_core.limits import current
 from attention_core.model_patching import UNIFORM, from_word, layer_range
 
@@ -27,6 +30,10 @@ FIRST = ("local~window~64", "sink~window~64~sinks~1")
 """Variants of a first visit: a sliding window, and the same window with one attention sink."""
 ENCODERS = ("local~window~2", "linear", "nystrom~landmarks~8")
 """Variants of a first visit in the encoder."""
+REPLACEMENTS = ("local~window~4", "linear", UNIFORM)
+"""Variants of a first visit in the model trained here."""
+EVERY = -1
+"""Value of the replaced layer if all layers are replaced."""
 QUERY = "A child is looking for a lost key."
 TEXTS = {
     "long": N_("Long"),
@@ -44,6 +51,7 @@ TABS = {
     N_("Budget"): ("budget", "predicts"),
     N_("Generate"): ("continuation",),
     N_("Embeddings"): ("encoder",),
+    N_("Trained here"): ("trained",),
 }
 """Tabs of the page, each with its views."""
 
@@ -121,6 +129,7 @@ class ModelOptions(Options, prefix="m_"):
             "predicts": N_("Forecast"),
             "continuation": N_("Continuation"),
             "encoder": N_("Embeddings"),
+            "trained": N_("Trained here"),
         },
         N_("View"),
     )
@@ -154,6 +163,8 @@ class ModelOptions(Options, prefix="m_"):
         help=N_("Ten fixed sentences are ranked by cosine similarity with this sentence."),
         widget=st.text_input,
     )
+    replacements = words_of(REPLACEMENTS, causal=False)
+    replaced = listed_whole(EVERY, EVERY, 7, N_("Layers replaced"), layout={"width": 150})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,11 +220,20 @@ def scope() -> Scope:
         low, high = now.encoder_layers
         values = {"text": shortened(now.query), "model": model_title(embedding.ENCODER), "layers": f"{low}-{high}"}
         return Scope(variants=tuple(now.encoders), causal=False, facts=values)
+    if now.view == "trained":
+        return trained_scope(now, SharedOptions.trained.value)
     found = question()
     values = {"text": shortened(found.text), "model": model_title(swap.MODEL)}
     if now.view != "layers":  # The Layers view varies the layers, so each of its rows names its own.
         values["layers"] = f"{found.layers[0]}-{found.layers[-1]}"
     return Scope(variants=tuple(found.words), causal=True, facts=values)
+
+
+def trained_scope(now: ModelOptions, spec: TrainSpec) -> Scope:
+    """Return the scope of the view of the model trained here."""
+    layers = "all" if now.replaced == EVERY else str(now.replaced)
+    values = {"model": " ".join(words_of_run(spec)), "layers": layers}
+    return Scope(variants=tuple(now.replacements), causal=TASKS[spec.model.task].causal, facts=values)
 
 
 def model_title(key: str) -> str:

@@ -8,6 +8,7 @@ import streamlit as st
 from app.page import Page
 from app.state.session import SharedOptions
 from app.words.i18n import N_, _
+from attention_core.inputs import TrainedSource
 from pages.model import copying, places, reading
 from pages.model.budget import BUDGET
 from pages.model.continuation import CONTINUATION
@@ -16,6 +17,7 @@ from pages.model.layers import LAYERS
 from pages.model.measures import MEASURES
 from pages.model.options import OWN, TABS, ModelOptions, Question, question, scope
 from pages.model.predicts import FORECAST
+from pages.model.tiny import trained_swap
 
 TAB = "model.tab"
 """Session state key of the tab."""
@@ -23,6 +25,10 @@ TAB = "model.tab"
 
 def top() -> Question:
     """Draw the choice of the view, the layers, the text and the variants below the result, and return the question."""
+    if ModelOptions.view.value == "trained":
+        _tabs()
+        trained_swap.top()
+        return question()
     embeds, headline = ModelOptions.view.value == "encoder", st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _tabs()
@@ -35,6 +41,13 @@ def top() -> Question:
     if not embeds and ModelOptions.text.value == OWN:
         SharedOptions.text.draw(height=100)
     places.show(causal=not embeds)
+    if SharedOptions.input.value == TrainedSource.key:
+        st.caption(
+            _(
+                "This view measures a language model. To replace the attention of the chosen trained model, open "
+                "“Trained here”."
+            )
+        )
     return replace(question(), headline=headline)
 
 
@@ -62,8 +75,8 @@ def _take_tab() -> None:
 
 
 def header() -> None:
-    """Draw the switch between recorded and newly computed results; embeddings are always computed."""
-    if ModelOptions.view.value != "encoder":
+    """Draw the switch between recorded and newly computed results; only those of the language model are recorded."""
+    if ModelOptions.view.value not in ("encoder", "trained"):
         ModelOptions.live.draw(width="content")
 
 
@@ -85,6 +98,7 @@ PAGE = Page(
         "predicts": FORECAST.show,
         "continuation": CONTINUATION.show,
         "encoder": EMBEDDINGS.show,
+        "trained": trained_swap.show,
     },
     header=header,
     has_causal_switch=False,

@@ -1,5 +1,6 @@
 """The variants that replace softmax on the Model page: a button with settings for each, and a form that adds more."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -36,18 +37,23 @@ OFFERED = (
 """Variants offered as buttons; the last two are content-blind baselines."""
 
 
-def show(*, causal: bool) -> None:
+def show(
+    *, causal: bool, control: Words | None = None, introduction: str = "", offered: Sequence[str] = OFFERED
+) -> None:
     """Draw the variants' buttons, the form that adds variants, and the settings that are open.
 
     Args:
-        causal: whether to draw the decoder's variants, which must be causal, instead of the encoder's.
+        causal: whether to offer the variants that can be causal only.
+        control: the option of the variants; by default the decoder's if they must be causal, otherwise the encoder's.
+        introduction: the words before the buttons; by default those for the decoder or the encoder.
+        offered: words of the variants that can be added by a button.
     """
-    control = ModelOptions.words if causal else ModelOptions.encoders
+    control = control or (ModelOptions.words if causal else ModelOptions.encoders)
     words = control.value
     opened = st.session_state.get(OPENED)
     with st.container(horizontal=True, gap="xsmall", key="model.chips", vertical_alignment="center"):
         model = model_title(swap.MODEL if causal else embedding.ENCODER)
-        st.markdown(_("Replace softmax in **{model}** with:", model=model), width="content")
+        st.markdown(introduction or _("Replace softmax in **{model}** with:", model=model), width="content")
         for place, word in enumerate(words):
             st.button(
                 called(word),
@@ -57,9 +63,8 @@ def show(*, causal: bool) -> None:
                 on_click=_open,
                 args=(None if place == opened else place,),
             )
-        lazy_popover(
-            _("Add"), partial(_menu, control, causal), key="model.menu", icon=":material/add:", type="tertiary"
-        )
+        menu = partial(_menu, control, causal, offered)
+        lazy_popover(_("Add"), menu, key="model.menu", icon=":material/add:", type="tertiary")
     if opened is not None and opened < len(words):
         _settings(control, opened, words[opened])
 
@@ -104,17 +109,19 @@ def _remove(control: Words, word: str) -> None:
 def _set(control: Words, words: tuple[str, ...]) -> None:
     if control is ModelOptions.encoders:
         ModelOptions.encoders.set(words)
+    elif control is ModelOptions.replacements:
+        ModelOptions.replacements.set(words)
     else:
         ModelOptions.words.set(words)
 
 
-def _menu(control: Words, causal: bool) -> None:
+def _menu(control: Words, causal: bool, offered: Sequence[str]) -> None:
     words, most = control.value, current().swap_variants
     if len(words) >= most:
         st.caption(_("At most {count} variants. Remove one to add another.", count=most))
         return
     with st.container(horizontal=True, gap="xsmall", width=520):
-        for word in OFFERED:
+        for word in offered:
             if word not in words:
                 st.button(called(word), key=f"model.add.{word}", on_click=_add, args=(control, word))
     able = [v for v in ac.all_variants() if not (causal and v.causal_reason) and ac.get(v.key).word not in words]

@@ -23,6 +23,7 @@ from attention_core.experiments.swap import text_tokens
 from attention_core.experiments.timing_length import measure
 from attention_core.inputs import SyntheticSpec, from_synthetic, from_text, from_upload
 from attention_core.inputs.models import hub
+from attention_core.inputs.trained import usual_run
 from attention_core.limits import Limits
 from pages.entropy.options import EntropyOptions
 from pages.masks.options import MasksOptions
@@ -176,6 +177,11 @@ CASES = {
         4,
         lambda n: learning.plan(["softmax"], seeds=range(n)) and "",
         "variants × seeds is 5. Choose a number from 1 to 4",
+    ),
+    "learn_numbers": (
+        512,
+        lambda n: usual_run("parity", layers=1, width=8, length=-(-n // 8)) and "",
+        "layers × length × width is 520. Choose a number from 1 to 512",
     ),
     "swap_variants": (
         3,

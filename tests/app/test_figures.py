@@ -261,3 +261,12 @@ def test_nothing_to_draw_is_no_figure():
     assert drawn_of([("a", "x", -1.0)], bars=True, log_y=True) is None
     assert drawn_of([("a", -1.0, 1.0), ("a", None, 1.0)], log_x=True) is None
     assert drawn_of([("a", -1.0, -1.0)]) is not None
+
+
+def test_a_mark_appears_with_the_first_point_of_a_growing_chart():
+    def marks(points):
+        figure = curves([Curve("a", points, points)], x_title="x", y_title="y", height=300, mark=(2.0, "reference"))
+        return [each["text"] for each in figure["layout"]["annotations"] if each["text"] == "reference"]
+
+    assert marks([]) == []
+    assert marks([1.0, 3.0]) == ["reference"]

@@ -75,6 +75,7 @@ WORDS = [
     ["sparse"],
     ["3-4"],
     ["flat"],
+    ["parity", "linear", "steps~9"],
 ]
 """Words for options whose values cannot be listed."""
 
@@ -253,6 +254,7 @@ VIEWS = {
         {"more": "heads"},
         {"more": "download"},
         {"input": "synthetic", "n": "300", "heads": "1", "variants": "softmax"},
+        {"input": "trained", "trained": ["parity", "softmax", "steps~1"]},
     ],
     "masks": [{}, {"masks_part": "order"}],
     "entropy": [
@@ -262,7 +264,13 @@ VIEWS = {
     "error": [{"against": "cost"}],
     "learn": [{}, {"l_view": "attention"}],
     "timing": [{}],
-    "model": [{"m_text": "own"}, {"m_view": "layers"}, {"m_view": "encoder"}, {"m_view": "continuation"}],
+    "model": [
+        {"m_text": "own"},
+        {"m_view": "layers"},
+        {"m_view": "encoder"},
+        {"m_view": "continuation"},
+        {"m_view": "trained", "trained": ["parity", "softmax", "steps~1"]},
+    ],
     "causal": [
         *({"c_view": view} for view in ("leak", "algorithms", "state", "fading")),
         {"c_view": "fading", "c_gate": "drawn"},

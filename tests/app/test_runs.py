@@ -468,6 +468,10 @@ def test_how_far_a_run_is(steps, share, words):
     assert runs._progress_text(1, 4, steps, "about 7 s left") == (share, words)
 
 
+def test_the_steps_of_a_single_task_are_how_far_its_run_is():
+    assert runs._progress_text(0, 1, (5, 20), "about 7 s left") == (0.25, "5 of 20 steps · about 7 s left")
+
+
 def test_a_sweep_asks_for_as_many_tasks_as_run_at_once_and_takes_back_what_it_does_not_need(calls, monkeypatch):
     executor = slow(monkeypatch, ahead=None, held=False, timed=False)
     found = dispatch.stream("squares", [Square("ahead", i) for i in range(6)])

@@ -129,7 +129,7 @@ def curves(
     if link_prefix:
         figure["layout"]["meta"] = {"way": link_prefix}
     above = _arrows(lines, top, log_x=log_x) if top is not None and not log_y else []
-    if mark is not None:
+    if mark is not None and any(line.x for line in lines):  # A growing chart may have no point yet.
         at, text = mark
         add_line(figure, x=at, color=SERIES[GREY], width=1, dash="dot")
         x, xs = *_on_axis([at], log=log_x), [x for line in lines for x in _on_axis(line.x, log=log_x)]

@@ -10,7 +10,7 @@ from app.ui.input_panel import ChosenInput
 from attention_core import claims
 from attention_core.claims import Outcome, UntestableError, Verdict
 from attention_core.claims.checks.sparse import two_layers
-from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
+from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, TrainedSource, UploadSource
 from attention_core.variant import Paper
 from pages.claims import board, claim, longer_input, words
 
@@ -19,6 +19,7 @@ EVERY = claims.all_claims()
 ALL = len(EVERY)
 NBSP = "\N{NO-BREAK SPACE}"
 SYNTHETIC, TEXT, FILE = SyntheticSource(SyntheticSpec(n=40, d=4)), TextSource("a b"), UploadSource.of("a.npz", b"")
+TRAINED = TrainedSource.of("parity", "softmax")
 SHORT = UntestableError("This claim needs at least {needs} tokens, but this input has {n}.", needs=16, n=3)
 FOUND = Outcome(
     key="two_layers",
@@ -256,6 +257,7 @@ def test_what_is_offered_for_a_longer_input_depends_on_where_it_comes_from():
     assert longer_input.offer(TEXT, 150) == "Use the long preset (150 tokens)"
     assert longer_input.missing(TEXT, 400) == "Write or paste a text of at least 400 tokens."
     assert longer_input.missing(FILE, 16) == "Upload a sequence of at least 16 tokens."
+    assert longer_input.missing(TRAINED, 48) == "Choose another input, with at least 48 tokens."
 
 
 def test_the_table_of_all_claims_holds_numbers_with_their_units():

@@ -2,16 +2,19 @@
 
 from functools import partial
 from statistics import median
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from driver import charts, numbers, open_page, visit
+from driver import board, charts, go, links, numbers, open_page, visit
 
 import attention_core as ac
+from app.jobs import dispatch
 from app.lessons.lesson import LessonError
 from app.lessons.screen import Screen
 from attention_core.experiments import learning
 from attention_core.formatting import percent
+from attention_core.inputs import TrainedSource
 from attention_core.learning import defaults, recorded_runs
 from attention_core.learning.studies import parted
 from attention_core.learning.tasks import TASKS
@@ -170,6 +173,31 @@ def test_a_press_trains_and_shows_the_same_numbers_as_the_library():
         (r.row.variant, r.row.step, r.row.accuracy) for r in expected
     ]
     assert any(each.value.startswith("Trained on this server.") for each in at.caption)
+
+
+def test_a_trained_model_opens_on_matrices_without_another_training(monkeypatch):
+    at = press(open_learn(**QUICK), "Train on this machine")
+    found = {each.label: each for each in links(at)}
+    assert {"Softmax", "Linear"} <= set(found)
+    weights = at.session_state["learn.run"].rows
+    last = max((each for each in weights if each.row.variant == "softmax" and not each.is_test), key=by_step)
+    monkeypatch.setattr(dispatch, "stream", None)
+    go(at, "matrices", parse_qs(found["Softmax"].query_string))
+    assert not at.exception
+    record = TrainedSource(last.spec, 0, 1, weights=last.checkpoint.weights).load()
+    expected = ac.get("softmax").weights(record.q, record.k, causal=True)[0].numpy()
+    drawn = board(at, "matrices.board")[1]["softmax"][1]
+    assert np.nan_to_num(drawn) == pytest.approx(expected, abs=2e-3)
+    assert np.nan_to_num(drawn) == pytest.approx(last.matrices[1].astype(float), abs=2e-3)
+
+
+def by_step(found):
+    return found.row.step
+
+
+def test_an_untrained_model_has_no_link():
+    at = open_learn(l_layers=1, **QUICK)
+    assert not links(at)
 
 
 def test_a_variant_that_cannot_be_trained_on_the_task_says_why():

@@ -1,0 +1,167 @@
+"""The form of the input "Trained": a tiny model, trained on this server, that reads one sequence of its task."""
+
+from dataclasses import replace
+from functools import cache
+
+import streamlit as st
+
+import attention_core as ac
+from app.jobs import dispatch, runs
+from app.state import url
+from app.state.session import SharedOptions
+from app.words.i18n import _, escape_markdown, paragraph
+from app.words.labels import label
+from attention_core.experiments.learning import LearnRow, TrainTask
+from attention_core.formatting import percent
+from attention_core.inputs.source import Source
+from attention_core.inputs.trained import TrainedSource, usual_run
+from attention_core.learning.model import ModelSpec, refusal
+from attention_core.learning.rates import rate
+from attention_core.learning.tasks import TASKS
+from attention_core.learning.train import TrainSpec
+from attention_core.limits import current
+from attention_core.variant import SOFTMAX
+
+KEY = "input.training"
+STEPS = (50, 100, 200, 300, 400, 600, 800)
+"""Numbers of training steps to choose from."""
+
+
+def trained(spec: TrainSpec) -> LearnRow | None:
+    """Return the last measurement of a trained model, with its weights; None if they are not cached."""
+    found = dispatch.known("learning", task_of(spec))
+    return None if found is None else found[0]
+
+
+def keep(found: LearnRow) -> None:
+    """Cache the weights of a measured model, so that this server does not train it again.
+
+    Its learning rate does not depend on the number of planned steps, so a run that has reached a step equals a run that
+    ends there.
+    """
+    if found.checkpoint is not None and found.row.step:
+        task = task_of(replace(found.spec, steps=found.row.step))
+        dispatch.keep("learning", task, (replace(found, checkpoint=replace(found.checkpoint, moments=b"")),))
+
+
+def task_of(spec: TrainSpec) -> TrainTask:
+    """Return the task that trains a model to its last step."""
+    return TrainTask(spec=spec, start=None, until=spec.steps)
+
+
+def source(now: SharedOptions) -> Source | None:
+    """Return the source; None if its model is not trained yet.
+
+    Raises:
+        LabError: if the link describes no model that can be trained.
+    """
+    spec: TrainSpec = now.trained
+    if (found := trained(spec)) is None or found.checkpoint is None:
+        return None
+    layer = min(now.layer, spec.model.layers - 1)
+    return TrainedSource(spec, now.sequence, layer, weights=found.checkpoint.weights, positions=now.positions)
+
+
+def name() -> str:
+    """Return the name of the model, as Markdown."""
+    spec: TrainSpec = SharedOptions.trained.value
+    return _(
+        "{task} with {variant}, {n} steps",
+        task=_(TASKS[spec.model.task].title),
+        variant=escape_markdown(label(ac.from_word(spec.model.word))),
+        n=spec.steps,
+    )
+
+
+def train() -> None:
+    """Train the model, draw the progress, and draw the page again when the model is trained."""
+    st.markdown(
+        _("This input needs a trained model: **{name}**. The server caches its weights for all visitors.", name=name())
+    )
+    tasks, no_chart = [task_of(SharedOptions.trained.value)], 1
+    if runs.run_immediately("learning", tasks, lambda rows, key: None, key=KEY, height=no_chart):
+        url.write_and_report()
+        url.keep_notice_next_run()
+        st.rerun()
+
+
+def draw() -> None:
+    """Draw the choice of the model and of the sequence, and what the model has learned."""
+    draw_model()
+    SharedOptions.sequence.draw()
+    spec: TrainSpec = SharedOptions.trained.value
+    st.caption(describe(spec, trained(spec)))
+
+
+def draw_model() -> None:
+    """Draw the choice of the task, of the variant that the model is trained with, and of the steps."""
+    spec: TrainSpec = SharedOptions.trained.value
+    key = url.sync_widget("trained.task", spec.model.task)
+    titles = {task.key: _(task.title) for task in TASKS.values()}
+    st.selectbox(
+        _("Task"), list(titles), key=key, format_func=titles.__getitem__, on_change=_take_task, args=(key,), width=240
+    )
+    key = url.sync_widget("trained.word", spec.model.word)
+    words = dict.fromkeys([*trainable(spec.model.task), spec.model.word])
+    st.selectbox(
+        _("Trained with"),
+        list(words),
+        key=key,
+        format_func=lambda word: label(ac.from_word(word)),
+        on_change=_take_word,
+        args=(key,),
+        width=240,
+    )
+    key = url.sync_widget("trained.steps", spec.steps)
+    stops = sorted({*(n for n in STEPS if n <= current().learn_steps), spec.steps})
+    st.select_slider(_("Training steps"), stops, key=key, on_change=_take_steps, args=(key,), width=240)
+
+
+@cache
+def trainable(task: str) -> tuple[str, ...]:
+    """Return the words of the variants that can be trained on a task, with their default settings."""
+    words = [ac.get(each.key).word for each in ac.all_variants()]
+    return tuple(word for word in words if not refusal(ModelSpec(task=task, word=word)))
+
+
+def describe(spec: TrainSpec, found: LearnRow | None) -> str:
+    """Return the architecture of a model, and the share of its answers that are correct once it is trained."""
+    task = TASKS[spec.model.task]
+    model = _(
+        "Layers: {layers}. Heads: {heads}. Width: {width}. Learning rate: {rate:g}. Seed: {seed}.",
+        layers=spec.model.layers,
+        heads=spec.model.heads,
+        width=spec.model.width,
+        rate=spec.rate,
+        seed=spec.seed,
+    )
+    if found is None:
+        return paragraph(_(task.summary), model)
+    answers = _(
+        "{share} of this model's answers are correct. Guessing is correct in {chance} of the cases.",
+        share=percent(found.row.accuracy),
+        chance=percent(task.chance(spec.length, spec.items)),
+    )
+    return paragraph(_(task.summary), answers, model)
+
+
+def _take_task(key: str) -> None:
+    spec, task = SharedOptions.trained.value, st.session_state[key]
+    if task not in TASKS:
+        return  # A message from the browser may name an unknown task.
+    word = SOFTMAX if refusal(ModelSpec(task=task, word=spec.model.word)) else spec.model.word
+    usual = usual_run(task, word, steps=spec.steps, seed=spec.seed)
+    SharedOptions.trained.set(replace(usual, rate=rate(usual.model)))
+    # The causal switch follows the task: for most tasks, the model cannot attend to later tokens.
+    SharedOptions.causal.set(TASKS[task].causal)
+
+
+def _take_word(key: str) -> None:
+    spec, word = SharedOptions.trained.value, st.session_state[key]
+    if word in (*trainable(spec.model.task), spec.model.word):
+        model = replace(spec.model, word=word, tokens=spec.model.tokens or spec.length)
+        SharedOptions.trained.set(replace(spec, model=model, rate=rate(model)))
+
+
+def _take_steps(key: str) -> None:
+    SharedOptions.trained.set(replace(SharedOptions.trained.value, steps=st.session_state[key]))

@@ -1,0 +1,75 @@
+"""The effect of a swap in a tiny trained model: another variant replaces its attention, without further training."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from attention_core.experiments.task import Load, load
+from attention_core.inputs.trained import trained_weights
+from attention_core.learning.train import TrainSpec, evaluate, evaluation_batch, model_of
+from attention_core.model_patching import from_word
+from attention_core.runtime.progress import check
+from attention_core.variant import Attention
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedSwapTask:
+    """A task that measures a trained model with a replacement.
+
+    Attributes:
+        spec: the training run.
+        word: the variant that replaces the model's own, or ``uniform``.
+        layers: the layers in which it does; none for the unchanged model.
+        weights: the trained parameters as safetensors, which are not compared. If they are empty, the model is trained.
+    """
+
+    spec: TrainSpec
+    word: str
+    layers: tuple[int, ...]
+    weights: bytes = field(default=b"", repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedSwapRow:
+    """The answers of a trained model with a replacement, on sequences that training does not use.
+
+    Attributes:
+        word: see ``TrainedSwapTask``.
+        layers: see ``TrainedSwapTask``.
+        loss: mean cross-entropy in nats per answer.
+        accuracy: share of correct answers.
+    """
+
+    word: str
+    layers: tuple[int, ...]
+    loss: float
+    accuracy: float
+
+
+def tasks(
+    spec: TrainSpec, words: Sequence[str], layers: Sequence[int], *, weights: bytes = b""
+) -> tuple[TrainedSwapTask, ...]:
+    """Return the tasks: the unchanged model, then one replacement after the other; arguments as in the task."""
+    changed = [(word, tuple(layers)) for word in words]
+    return tuple(
+        TrainedSwapTask(spec=spec, word=word, layers=own, weights=weights)
+        for word, own in ((spec.model.word, ()), *changed)
+    )
+
+
+def run(task: TrainedSwapTask, *, load: Load = load) -> tuple[TrainedSwapRow]:
+    """Replace the attention and measure the model.
+
+    Raises:
+        LabError: if the variant cannot be causal and the task needs it.
+    """
+    check()
+    spec, attends = task.spec, from_word(task.word)
+    model = model_of(spec, task.weights or trained_weights(spec))
+    for layer in task.layers:
+        replaced: Any = model.layers[layer]
+        if not (isinstance(attends, Attention) and attends.variant is replaced.attention.variant):
+            replaced.learned = None  # Gates and the like belong to the variant that they were trained with.
+        replaced.attention = attends
+    loss, accuracy = evaluate(model, evaluation_batch(spec, spec.length, spec.items))
+    return (TrainedSwapRow(word=task.word, layers=task.layers, loss=loss, accuracy=accuracy),)

@@ -1,0 +1,278 @@
+"""A tiny model that was trained on a learning task, as a source: it reads one sequence of the task.
+
+A training run is written as words in links and code: the task, the variant, then each number that differs from the
+usual one, such as ``("recall", "local~window~16", "steps~200")``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from typing import Any, Self
+
+from attention_core import registry
+from attention_core.errors import InputError, nearest
+from attention_core.inputs.labels import readable
+from attention_core.inputs.positions import OWN, Positions, Rope
+from attention_core.inputs.record import QKV, Notice
+from attention_core.inputs.source import Load, Source, first_tokens
+from attention_core.learning.learning_task import Batch
+from attention_core.learning.model import POSITIONS, ModelSpec, refusal
+from attention_core.learning.tasks import task as task_of
+from attention_core.learning.train import EVALUATED, TrainSpec, evaluation_batch, model_of, steps
+from attention_core.limits import current
+from attention_core.variant import SOFTMAX
+
+SEQUENCES = EVALUATED
+"""Number of sequences that a trained model can read."""
+FASTEST = 1.0
+"""Largest learning rate."""
+# A link does not carry the batch size, because the training time grows with it.
+_MODEL, _TRAINING = (
+    tuple(each.name for each in fields(kind) if each.name not in ("model", "task", "word", "batch"))
+    for kind in (ModelSpec, TrainSpec)
+)
+
+
+def usual_run(task: str, word: str = SOFTMAX, **changed: Any) -> TrainSpec:  # noqa: ANN401 - the fields of the specs
+    """Return the training run of a variant on a task.
+
+    Args:
+        task: key of the task.
+        word: the variant and its settings.
+        **changed: fields of ``TrainSpec`` and ``ModelSpec``; the others are those that are usual for the task.
+
+    Raises:
+        LabError: if the task or the variant does not exist, or a number is out of bounds.
+    """
+    usual = _usual(task, changed)
+    for name in changed:
+        if name not in usual:
+            raise InputError("A training run has no {name!r}. {hint}", name=name[:40], hint=nearest(name, usual))
+    values = usual | changed
+    own = {name: value for name, value in values.items() if name in _MODEL}
+    rest = {name: value for name, value in values.items() if name in _TRAINING}
+    spec = TrainSpec(model=ModelSpec(task=task, word=registry.from_word(word).word, **own), **rest)
+    check_run(spec)
+    return spec
+
+
+def _usual(task: str, changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the usual values of all fields that a run can change, given some values that are changed."""
+    wanted = task_of(task)
+    found: dict[str, Any] = {each.name: each.default for each in (*fields(ModelSpec), *fields(TrainSpec))}
+    found |= {"length": wanted.length, "items": wanted.items, "positions": wanted.positions}
+    now = found | dict(changed)
+    found["tokens"] = now["length"]
+    return {name: found[name] for name in (*_MODEL, *_TRAINING)}
+
+
+def check_run(spec: TrainSpec) -> None:
+    """Check that a model can be trained, and that the profile allows it.
+
+    Raises:
+        LabError: if it does not.
+    """
+    wanted, limits = task_of(spec.model.task), current()
+    wanted.check(spec.length, spec.items)
+    if reason := refusal(spec.model):
+        title = registry.from_word(spec.model.word).title
+        raise InputError("{title} cannot be trained on this task: {reason}", title=title, reason=reason)
+    if spec.model.positions not in POSITIONS:
+        raise InputError(
+            "There are no positions {name!r}. {hint}",
+            name=spec.model.positions[:40],
+            hint=nearest(spec.model.positions, POSITIONS),
+        )
+    size = spec.model.layers * spec.length * spec.model.width
+    for name, value, low, high in (
+        ("steps", spec.steps, 1, limits.learn_steps),
+        ("seed", spec.seed, 0, 2**31 - 1),
+        ("rate", spec.rate, 0.0, FASTEST),
+        ("tokens", spec.model.tokens, 0, wanted.longest),
+        ("layers × length × width", size, 1, limits.learn_numbers),
+    ):
+        if not low <= value <= high:
+            raise InputError(
+                "{name} is {value}. Choose a number from {low} to {high}.", name=name, value=value, low=low, high=high
+            )
+
+
+def words_of(spec: TrainSpec) -> list[str]:
+    """Return the words of a training run, from which ``run_from_words`` makes it again."""
+    own = {name: getattr(spec.model, name) for name in _MODEL} | {name: getattr(spec, name) for name in _TRAINING}
+    usual = _usual(spec.model.task, own)
+    usual["tokens"] = replace(spec.model, tokens=usual["tokens"]).tokens
+    changed = [f"{name}~{value}" for name, value in own.items() if value != usual[name]]
+    return [spec.model.task, spec.model.word, *changed]
+
+
+def run_from_words(words: Sequence[str]) -> TrainSpec:
+    """Return the training run that words describe.
+
+    Raises:
+        LabError: if they describe none that the profile allows.
+    """
+    if len(words) < 2:
+        raise InputError("A training run needs a task and a variant. Write for example: recall softmax.")
+    task, word, *rest = words
+    usual, changed = _usual(task, {}), {}
+    for each in rest:
+        name, _, text = each.partition("~")
+        try:
+            changed[name] = (
+                text if name not in usual else text == "True" if name == "fixed" else type(usual[name])(text)
+            )
+        except ValueError:
+            raise InputError("{name} is {text!r}. Write a number.", name=name, text=text[:40]) from None
+    return usual_run(task, word, **changed)
+
+
+class _Layers(tuple[QKV, ...]):
+    """The records of all layers of a model, with the bytes that they hold."""
+
+    __slots__ = ()
+
+    @property
+    def nbytes(self) -> int:
+        return sum(x.nbytes for each in self for x in each.tensors)
+
+
+@dataclass(frozen=True, repr=False)
+class TrainedSource(Source):
+    """A sequence that one layer of a tiny model reads.
+
+    Training does not use the sequences.
+
+    Attributes:
+        spec: the training run.
+        sequence: number of the sequence, below ``SEQUENCES``. Sequence 0 is the one whose matrices the page Learn
+            shows. The others belong to those on which the accuracy is measured.
+        layer: layer, counted from 0.
+        weights: the trained parameters as safetensors, which are not compared. If they are empty, the model is trained
+            when it is first read.
+    """
+
+    spec: TrainSpec
+    sequence: int = 0
+    layer: int = 0
+    weights: bytes = field(default=b"", repr=False, compare=False, kw_only=True)
+
+    key = "trained"
+
+    def __post_init__(self) -> None:
+        check_run(self.spec)
+        for name, value, count in (
+            ("sequence", self.sequence, SEQUENCES),
+            ("layer", self.layer, self.spec.model.layers),
+        ):
+            if not 0 <= value < count:
+                raise InputError(
+                    "{name} is {value}. Choose a number from {low} to {high}.",
+                    name=name,
+                    value=value,
+                    low=0,
+                    high=count - 1,
+                )
+
+    @classmethod
+    def of(cls, *words: str, sequence: int = 0, layer: int = 0, positions: Positions = OWN) -> Self:
+        """Return the source of a training run in words; errors as in ``run_from_words``."""
+        return cls(run_from_words(words), sequence, layer, positions=positions)
+
+    def _own(self, tokens: int | None) -> QKV:
+        """Return the record of the sequence, or of its first tokens."""
+        qkv = self._read()[self.layer]
+        return qkv if tokens is None else first_tokens(qkv, tokens)
+
+    def _read(self) -> _Layers:
+        """Return the records of all layers from one forward pass."""
+        wanted, inputs = task_of(self.spec.model.task), sequence_of(self.spec, self.sequence).inputs
+        found = model_of(self.spec, self.weights or trained_weights(self.spec)).recorded(inputs)
+        if not all(x.isfinite().all() for layer in found for x in layer):
+            raise InputError("Training failed: the weights are not finite. Choose another variant or fewer steps.")
+        n, title = inputs.shape[1], registry.from_word(self.spec.model.word).title
+        notices: tuple[Notice, ...] = ()
+        if self.spec.model.word != SOFTMAX:
+            text = "This model was trained with {title}. Its own attention matrix is that of {title}, not of softmax."
+            notices = (Notice(text, (("title", title),)),)
+        if learned := ", ".join(each.title for each in self.spec.model.trainable):
+            text = (
+                "This model has learned these parts too: {names}. They are not in q, k and v. On this page, they follow "
+                "the settings of each variant."
+            )
+            notices += (Notice(text, (("names", learned),)),)
+        return _Layers(
+            QKV(
+                q=q[0],
+                k=k[0],
+                v=v[0],
+                tokens=tuple(map(readable, wanted.names(inputs[0]))),
+                special=(False,) * n,
+                groups=tuple(range(n)),
+                causal=wanted.causal,
+                scale=q.shape[-1] ** -0.5,
+                origin=f"model trained on {wanted.key}, layer {layer}",
+                total_tokens=n,
+                notices=notices,
+            )
+            for layer, (q, k, v) in enumerate(found)
+        )
+
+    @property
+    def layer_count(self) -> int:
+        """The number of layers of the model."""
+        return self.spec.model.layers
+
+    def at_layer(self, layer: int) -> "TrainedSource":
+        """Return the same sequence at another layer."""
+        return replace(self, layer=layer)
+
+    def layers(self, load: Load) -> Sequence[QKV]:
+        """Return the records of all layers from one forward pass."""
+        return self.apply_positions(self._read())
+
+    @property
+    def own_rope(self) -> Rope | None:
+        """The RoPE of the model, or None."""
+        return Rope() if self.spec.model.positions == "rotary" else None
+
+    def _own_notice(self) -> Notice:
+        """Return a notice on whether the model was trained with RoPE."""
+        if self.own_rope:
+            return Notice(
+                "This model was trained with RoPE, which is part of its queries and keys. The form without RoPE "
+                "reverses the rotations."
+            )
+        return Notice("This model was trained without RoPE. The form with RoPE rotates its queries and keys.")
+
+    def lengths_notice(self, record: QKV) -> Notice:
+        """Return a notice on how the record at another length is made, which depends on whether the task is causal."""
+        if record.causal:
+            return super().lengths_notice(record)
+        return Notice(
+            "Each length uses the first tokens of the same queries and keys. The model computed them from the whole "
+            "sequence."
+        )
+
+    @property
+    def code(self) -> str:
+        """The Python expression, which trains the model again."""
+        words = ", ".join(map(repr, words_of(self.spec)))
+        return (
+            f"ac.inputs.TrainedSource.of({words}, sequence={self.sequence}, layer={self.layer}{self._positions_code})"
+        )
+
+
+def sequence_of(spec: TrainSpec, number: int) -> Batch:
+    """Return one sequence that training does not use, ``[1, n]``; see ``TrainedSource.sequence``."""
+    if number == 0:
+        return evaluation_batch(spec, spec.length, spec.items, sequences=1)
+    found = evaluation_batch(spec, spec.length, spec.items)
+    chosen = slice(number, number + 1)
+    return Batch(inputs=found.inputs[chosen], targets=found.targets[chosen])
+
+
+@lru_cache(maxsize=32)
+def trained_weights(spec: TrainSpec) -> bytes:
+    """Train a model, once per process, and return its parameters as safetensors."""
+    return steps(spec, spec.steps)[1].weights

@@ -1,0 +1,45 @@
+"""Links that open a model of the Learn page as the input of the page Matrices."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+import attention_core as ac
+from app.state.session import REFERENCE
+from app.ui import navigation
+from app.ui.sources import trained_form
+from app.words.i18n import _
+from attention_core.experiments.learning import LearnRow
+from attention_core.inputs import TrainedSource
+from attention_core.learning.tasks import task as task_of
+from pages.learn.outcomes import outcomes
+
+
+def show(rows: Sequence[LearnRow]) -> None:
+    """Cache the weights of the trained models, and draw a link to the page Matrices for each variant."""
+    found = [(outcome, last(outcome.rows)) for outcome in outcomes(rows)]
+    trained = [(outcome, row) for outcome, row in found if row.row.step]
+    if not trained:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="learn.open"):
+        st.caption(_("Open on Matrices:"), width="content")
+        for outcome, row in trained:
+            trained_form.keep(row)
+            spec = replace(row.spec, steps=row.row.step)
+            navigation.link(
+                "matrices",
+                outcome.name,
+                input=TrainedSource.key,
+                trained=spec,
+                sequence=0,
+                layer=spec.model.layers - 1,
+                variants=tuple({word: ac.from_word(word) for word in (REFERENCE, outcome.word)}.values()),
+                causal=task_of(spec.model.task).causal,
+            )
+
+
+def last(rows: Sequence[LearnRow]) -> LearnRow:
+    """Return the last measurement of the first seed during training."""
+    first = min(each.spec.seed for each in rows)
+    return max((each for each in rows if each.spec.seed == first), key=lambda each: each.row.step)

@@ -1,0 +1,167 @@
+"""The Trained here view: the answers of a tiny trained model before and after its attention is replaced."""
+
+import math
+from collections.abc import Sequence
+
+import streamlit as st
+
+import attention_core as ac
+from app.state.session import SharedOptions
+from app.ui.sources import trained_form
+from app.words.i18n import _, paragraph
+from app.words.labels import label
+from attention_core.experiments import trained_swap
+from attention_core.experiments.trained_swap import TrainedSwapRow, TrainedSwapTask
+from attention_core.formatting import formatted, number, percent
+from attention_core.learning.tasks import TASKS
+from attention_core.learning.train import EVALUATED, TrainSpec
+from attention_core.model_patching import UNIFORM
+from pages.model import places
+from pages.model.options import EVERY, ModelOptions, Question, called
+from pages.model.view import View
+
+OFFERED = ("softmax", "local~window~4", "sink~window~4", "topk~k~4", "linear", "retention", UNIFORM)
+"""Variants offered as buttons: a window of four tokens is short for the sequences of the tasks."""
+PREDICTS_NEXT = ("characters", "induction")
+"""Tasks whose answers are the next tokens, so that the loss has a perplexity."""
+
+LARGEST = 700.0
+"""Loss in nats up to which a float can hold the exponential."""
+
+
+def top() -> None:
+    """Draw the choice of the model, of its replaced layers, and of the replacements."""
+    spec: TrainSpec = SharedOptions.trained.value
+    layers = range(EVERY, spec.model.layers)
+    ModelOptions.replaced.restrict_to(layers)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        trained_form.draw_model()
+        ModelOptions.replaced.draw(
+            options=layers, format_func=lambda layer: _("all") if layer == EVERY else _("layer {layer}", layer=layer)
+        )
+    st.caption(trained_form.describe(spec, trained_form.trained(spec)))
+    places.show(
+        causal=TASKS[spec.model.task].causal,
+        control=ModelOptions.replacements,
+        introduction=_("Replace {name} in the trained model with:", name=f"**{own(spec)}**"),
+        offered=OFFERED,
+    )
+
+
+def show(question: Question) -> None:
+    """Train the model if it is not trained yet, and draw its answers with every replacement."""
+    if trained_form.trained(SharedOptions.trained.value) is None:
+        trained_form.train()
+    else:
+        VIEW.show(question)
+
+
+def own(spec: TrainSpec) -> str:
+    """Return the name of the variant that a model was trained with."""
+    return label(ac.from_word(spec.model.word))
+
+
+def _tasks(question: Question) -> tuple[TrainedSwapTask, ...]:
+    spec: TrainSpec = SharedOptions.trained.value
+    found = trained_form.trained(spec)
+    replaced = question.options.replaced
+    layers = range(spec.model.layers) if replaced == EVERY else (replaced,)
+    weights = found.checkpoint.weights if found and found.checkpoint else b""
+    return trained_swap.tasks(spec, question.options.replacements, layers, weights=weights)
+
+
+def in_words(rows: Sequence[TrainedSwapRow]) -> str:
+    """Return how each replacement changes the accuracy and the loss, one line per replacement.
+
+    Args:
+        rows: the rows found so far; the unchanged model comes first.
+    """
+    if len(rows) < 2:
+        return _("Choose a replacement above.") if rows else ""
+    original, *changed = rows
+    return "  \n".join(_effect(original, each) for each in changed)
+
+
+def _effect(original: TrainedSwapRow, each: TrainedSwapRow) -> str:
+    values = {
+        "name": called(each.word),
+        "before": percent(original.accuracy),
+        "after": percent(each.accuracy),
+        "loss": formatted(original.loss, ".2f"),
+        "other": formatted(each.loss, ".2f"),
+    }
+    if values["before"] == values["after"]:
+        answers = _("**{name}**: {after} of the answers are correct, the same rounded share as before.", **values)
+    elif each.accuracy < original.accuracy:
+        answers = _("**{name}**: the share of correct answers falls from {before} to {after}.", **values)
+    else:
+        answers = _("**{name}**: the share of correct answers rises from {before} to {after}.", **values)
+    if values["loss"] == values["other"]:
+        return paragraph(answers, _("The loss, rounded, stays at {other} nats per answer.", **values))
+    return paragraph(answers, _("The loss changes from {loss} to {other} nats per answer.", **values))
+
+
+def table(rows: Sequence[TrainedSwapRow], *, predicts_next: bool) -> list[dict[str, str]]:
+    """Return one line per model, with the perplexity if the task has one."""
+    return [
+        {
+            _("Attention"): called(row.word) if row.layers else _("{name}, as trained", name=called(row.word)),
+            _("Correct answers"): percent(row.accuracy),
+            _("Loss (nats per answer)"): formatted(row.loss, ".3f"),
+            **({_("Perplexity"): number(perplexity(row.loss), 3)} if predicts_next else {}),
+        }
+        for row in rows
+    ]
+
+
+def perplexity(loss: float) -> float:
+    """Return the exponential of a loss in nats; infinite if it is too large for a float."""
+    return math.inf if loss > LARGEST else math.exp(loss)
+
+
+def notes(spec: TrainSpec, layers: int) -> str:
+    """Return what is measured.
+
+    Args:
+        spec: the training run.
+        layers: number of replaced layers.
+    """
+    task = TASKS[spec.model.task]
+    if task.key in PREDICTS_NEXT:
+        measure = _("The perplexity is the exponential of the loss, and belongs to one predicted token.")
+    else:
+        measure = _("Perplexity is not defined for this task, because its answers are not the next tokens.")
+    return paragraph(
+        _(
+            "The attention is replaced in {n} of {all} layers, without further training.",
+            n=layers,
+            all=spec.model.layers,
+        ),
+        _(
+            "Accuracy and loss are measured on {n} sequences of {length} tokens that training does not use.",
+            n=EVALUATED,
+            length=spec.length,
+        ),
+        measure,
+    )
+
+
+def _draw(_question: Question, rows: Sequence[TrainedSwapRow], _key: str) -> None:
+    spec: TrainSpec = SharedOptions.trained.value
+    st.table(table(rows, predicts_next=spec.model.task in PREDICTS_NEXT), hide_index=True)
+
+
+def _notes(question: Question, _rows: Sequence[TrainedSwapRow]) -> str:
+    spec: TrainSpec = SharedOptions.trained.value
+    return notes(spec, spec.model.layers if question.options.replaced == EVERY else 1)
+
+
+VIEW = View(
+    experiment="trained_swap",
+    tasks=_tasks,
+    describe=lambda _question, rows: in_words(rows),
+    draw=_draw,
+    notes=_notes,
+    file="trained-model.csv",
+    has_charts=False,
+)

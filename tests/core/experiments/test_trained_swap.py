@@ -1,0 +1,86 @@
+"""Tests of replacing the attention of a tiny trained model."""
+
+import math
+
+import pytest
+import torch
+
+from attention_core.errors import LabError
+from attention_core.experiments import learning, trained_swap
+from attention_core.inputs.trained import trained_weights, usual_run
+from attention_core.learning.learning_task import IGNORED
+from attention_core.learning.train import evaluation_batch, model_of
+from attention_core.model_patching import UNIFORM
+
+SPEC = usual_run("recall", "softmax", steps=60, rate=0.01)
+
+
+def effects(spec, words, layers):
+    return [trained_swap.run(task)[0] for task in trained_swap.tasks(spec, words, layers)]
+
+
+def test_the_same_variant_changes_nothing():
+    original, same = effects(SPEC, ["softmax"], (0, 1))
+    assert (original.layers, same.layers) == ((), (0, 1))
+    assert same.loss == pytest.approx(original.loss, abs=1e-6)
+    assert same.accuracy == original.accuracy
+
+
+def test_the_unchanged_model_has_the_accuracy_that_training_reports():
+    [row] = learning.run(learning.TrainTask(spec=SPEC, start=None, until=SPEC.steps))
+    [original] = effects(SPEC, [], (0,))
+    assert (original.loss, original.accuracy) == (row.row.loss, row.row.accuracy)
+    [given] = trained_swap.run(trained_swap.tasks(SPEC, [], (), weights=row.checkpoint.weights)[0])
+    assert given == original
+
+
+@torch.no_grad()
+def plain(spec, mixes):
+    """Return loss and accuracy of a model whose layers mix values by the given functions of queries and keys."""
+    model, batch = model_of(spec, trained_weights(spec)), evaluation_batch(spec, spec.length, spec.items)
+    x = model.embedded(batch.inputs)
+    for layer, mix in zip(model.layers, mixes, strict=True):
+        q, k, v = layer.qkv(x)
+        x = x + layer.out((mix(q, k) @ v).transpose(1, 2).flatten(2))
+    asked = batch.targets != IGNORED
+    logs = model.head(model.norm(x)).log_softmax(-1)[asked]
+    right = batch.targets[asked]
+    return -logs.gather(1, right[:, None]).mean().item(), (logs.argmax(-1) == right).float().mean().item()
+
+
+def softmax(q, k):
+    n, d = q.shape[-2:]
+    return (q @ k.mT / math.sqrt(d)).masked_fill(torch.ones(n, n).triu(1).bool(), -math.inf).softmax(-1)
+
+
+def mean(q, _k):
+    n = q.shape[-2]
+    return torch.ones(n, n).tril() / torch.arange(1, n + 1)[:, None]
+
+
+def window(q, k):
+    near = softmax(q, k) * torch.ones(q.shape[-2], q.shape[-2]).triu(-2)
+    return near / near.sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("word", "layers", "mixes"),
+    [
+        ("softmax", (), (softmax, softmax)),
+        (UNIFORM, (0, 1), (mean, mean)),
+        (UNIFORM, (1,), (softmax, mean)),
+        ("local~window~2", (0,), (window, softmax)),
+    ],
+)
+def test_a_replacement_gives_the_answers_of_a_plain_forward_pass(word, layers, mixes):
+    row = effects(SPEC, [word], layers)[-1] if layers else effects(SPEC, [], ())[0]
+    loss, accuracy = plain(SPEC, mixes)
+    assert row.loss == pytest.approx(loss, abs=1e-4)
+    assert row.accuracy == pytest.approx(accuracy, abs=2e-3)
+
+
+def test_a_variant_that_cannot_be_causal_is_refused_where_the_task_is():
+    with pytest.raises(LabError, match="cannot be causal"):
+        effects(SPEC, ["nystrom"], (0,))
+    digits = usual_run("digits", "softmax", steps=1)
+    assert math.isfinite(effects(digits, ["nystrom"], (0,))[1].loss)

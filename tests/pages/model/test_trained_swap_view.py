@@ -1,0 +1,104 @@
+"""Tests of the Model page's view of a model trained here: its sentences, its table, and what it measures."""
+
+import math
+
+import pytest
+from driver import spoken, visit
+
+from app.jobs import dispatch
+from attention_core.experiments import trained_swap
+from attention_core.experiments.trained_swap import TrainedSwapRow
+from attention_core.inputs.trained import run_from_words, usual_run
+from attention_core.learning.tasks import TASKS
+from attention_core.model_patching import UNIFORM
+from pages.model.tiny import trained_swap as view
+
+WORDS = ["recall", "softmax", "steps~5"]
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    monkeypatch.setattr(dispatch, "workers", lambda: None)
+
+
+def opened(**changes):
+    link = {"m_view": ["trained"], "trained": WORDS, "m_replacements": ["softmax", UNIFORM], **changes}
+    at = visit("model", link)
+    assert not at.exception
+    return at
+
+
+def test_the_table_holds_the_numbers_of_the_library():
+    rows = [trained_swap.run(each)[0] for each in trained_swap.tasks(run_from_words(WORDS), ["softmax", UNIFORM], (1,))]
+    found = opened(m_replaced=["1"]).table[0].value
+    assert list(found["Attention"]) == ["Softmax, as trained", "Softmax", "Mean of v"]
+    assert list(found["Loss (nats per answer)"]) == [f"{row.loss:.3f}" for row in rows]
+    assert found["Loss (nats per answer)"][0] == found["Loss (nats per answer)"][1]
+    assert "Perplexity" not in found
+
+
+def test_the_page_names_the_model_and_what_is_measured():
+    said = spoken(opened(), "caption")
+    assert "Replace **Softmax** in the trained model with:" in said
+    assert "The attention is replaced in 2 of 2 layers, without further training." in said
+    assert "Accuracy and loss are measured on 256 sequences of 32 tokens that training does not use." in said
+    assert "Perplexity is not defined for this task, because its answers are not the next tokens." in said
+    assert "The attention is replaced in 1 of 2 layers" in spoken(opened(m_replaced=["0"]), "caption")
+
+
+def test_a_layer_that_the_model_lacks_is_refused():
+    at = opened(m_replaced=["5"])
+    assert "m_replaced is “-1”, not “5”" in at.warning[0].value.replace("\\", "")
+    assert "replaced in 2 of 2 layers" in spoken(at, "caption")
+
+
+def test_a_variant_that_cannot_be_causal_says_so():
+    at = opened(m_replacements=["nystrom"])
+    assert "cannot be causal" in at.info[0].value
+
+
+def test_other_views_say_where_the_trained_model_is():
+    at = visit("model", {"input": ["trained"], "trained": WORDS, "m_view": ["copying"]})
+    said = spoken(at, "caption")
+    assert "This view measures a language model." in said
+    assert "This view measures a language model." not in spoken(visit("model", {"m_view": ["copying"]}), "caption")
+
+
+def row(accuracy, loss, word="linear", layers=(0, 1)):
+    return TrainedSwapRow(word=word, layers=layers, accuracy=accuracy, loss=loss)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ((1.0, 0.01), (0.25, 2.0), "falls from 100% to 25%. The loss changes from 0.01 to 2.00 nats per answer."),
+        ((0.25, 2.0), (0.5, 1.0), "rises from 25% to 50%. The loss changes from 2.00 to 1.00 nats per answer."),
+        ((0.5, 1.0), (0.5, 1.5), "50% of the answers are correct, the same rounded share as before."),
+        ((0.501, 1.0), (0.5, 1.0001), "The loss, rounded, stays at 1.00 nats per answer."),
+        ((0.5, 1.0), (0.0, math.inf), "The loss changes from 1.00 to ∞ nats per answer."),
+    ],
+)
+def test_the_effect_of_a_replacement_in_words(before, after, told):
+    text = view.in_words([row(*before, word="softmax", layers=()), row(*after)])
+    assert text.startswith("**Linear**: ")
+    assert told in text
+
+
+def test_without_a_replacement_the_page_asks_for_one():
+    assert view.in_words([]) == ""
+    assert view.in_words([row(0.5, 1.0, layers=())]) == "Choose a replacement above."
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_only_tasks_that_predict_the_next_token_have_a_perplexity(task):
+    predicts_next = task in view.PREDICTS_NEXT
+    text = view.notes(usual_run(task), 1)
+    assert ("The perplexity is the exponential of the loss" in text) == predicts_next
+    [line] = view.table([row(0.5, 2.0, layers=())], predicts_next=predicts_next)
+    assert line.get("Perplexity") == ("7.39" if predicts_next else None)
+
+
+def test_a_perplexity_that_is_too_large_is_infinite():
+    assert view.perplexity(701.0) == math.inf
+    assert view.perplexity(1.0) == pytest.approx(math.e)
+    assert math.isnan(view.perplexity(math.nan))
