@@ -1,7 +1,6 @@
 """Denoising: what attention over the patches of a noisy image returns, and to which pixels each pixel attends."""
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,7 +17,6 @@ LEVELS = 127
 """Number of levels of a weight in a map, on either side of zero."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Denoised(CompactRepr):
     """An image as a variant returns it, compared with the image without noise.
 
@@ -89,7 +87,6 @@ def cell_side(side: int) -> int:
     return next(cell for cell in range(1, side + 1) if side % cell == 0 and (side // cell) ** 2 <= CELLS)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Maps(CompactRepr):
     """The attention of one pixel of each cell to all cells.
 
