@@ -1,0 +1,125 @@
+"""The comparison on the Picture page: one noisy image and what each chosen variant makes of it, on one board."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+
+import attention_core as ac
+from app.jobs import cached
+from app.matrix_board import Knob
+from app.picture_board import Tile, picture_board
+from app.state.session import SharedOptions
+from app.ui import variant_picker
+from app.ui.input_forms import forms
+from app.ui.input_panel import NoInputError
+from app.words.i18n import _, escape_markdown, sentence
+from app.words.labels import readable
+from attention_core.analysis.denoised_image import Denoised, cell_side, judge, mean_image
+from attention_core.inputs.positions import OWN
+from attention_core.inputs.source import ImageSource
+from pages.picture import words
+from pages.picture.options import PictureOptions
+
+FULL_ERROR = 0.3
+"""Mean absolute error that is drawn in the darkest colour of an error map; white is 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The images on the page.
+
+    Attributes:
+        source: the noisy image.
+        variants: the image that each variant returns.
+        noisy: the noisy image.
+        mean: the mean image.
+        clean: the image without noise.
+    """
+
+    source: ImageSource
+    variants: dict[ac.Attention, Denoised]
+    noisy: Denoised
+    mean: Denoised
+    clean: np.ndarray
+
+
+def of() -> Found:
+    """Compute the images of all chosen variants, or show a message on the page and end it.
+
+    Raises:
+        NoInputError: after a message.
+    """
+    form = forms()[ImageSource.key]
+    try:
+        source = form.source(SharedOptions.now())
+        if not isinstance(source, ImageSource):
+            st.info(form.missing, icon=":material/upload:")
+            raise NoInputError
+        source = replace(source, positions=OWN)
+        qkv = cached.record(source, source.size**2)
+    except ac.LabError as error:
+        st.error(escape_markdown(sentence(error)), icon=":material/error:")
+        raise NoInputError from error
+    for notice in qkv.notices:
+        st.caption(f":material/info: {escape_markdown(sentence(notice))}")
+    clean, noisy = source.clean(), source.noisy()
+    mean = mean_image(noisy)
+    with cached.spinner(_("Computing the variants …")):
+        found = {each: cached.denoised(source, each) for each in SharedOptions.variants.value}
+    return Found(source, found, judge(noisy, clean, mean), judge(mean, clean, mean), clean.float().numpy())
+
+
+def show(found: Found) -> None:
+    """Draw the board: the original, the noisy image, and the image of each variant."""
+    size = found.source.size
+    PictureOptions.pixel.restrict_to(range(size**2))
+    tiles = [
+        Tile(key="original", title=_("Original"), number="", details="", tone="", image=found.clean),
+        Tile(
+            key="noisy",
+            title=_("Noisy"),
+            number=_decibel(found.noisy.psnr),
+            details=_details(found.noisy),
+            tone="",
+            image=found.noisy.image,
+            error=found.noisy.error,
+        ),
+    ]
+    tiles += [_tile(found, attention) for attention in found.variants]
+    picture_board(
+        tiles,
+        key="picture.board",
+        cell=cell_side(size),
+        pinned=PictureOptions.pixel.value,
+        full_error=FULL_ERROR,
+        on_pin=PictureOptions.pixel.set,
+        on_turn=variant_picker.set_budget,
+    )
+    st.caption(words.units())
+
+
+def _tile(found: Found, attention: ac.Attention) -> Tile:
+    image, budget, knob = found.variants[attention], attention.variant.budget, None
+    if budget is not None:
+        now = getattr(attention.params, budget.name)
+        knob = Knob(readable(budget.name), variant_picker.stops(budget, now, found.source.size**2), now)
+    return Tile(
+        key=attention.key,
+        title=_(attention.title),
+        number=_decibel(image.psnr),
+        details=_details(image),
+        tone="better" if image.psnr > found.noisy.psnr else "worse",
+        image=image.image,
+        error=image.error,
+        maps=cached.attention_maps(found.source, attention),
+        knob=knob,
+    )
+
+
+def _decibel(value: float) -> str:
+    return _("{value:.1f} dB", value=value)
+
+
+def _details(image: Denoised) -> str:
+    return _("PSNR {psnr:.2f} dB, SSIM {ssim:.3f}", psnr=image.psnr, ssim=image.ssim)
