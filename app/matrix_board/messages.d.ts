@@ -305,6 +305,8 @@ export interface Face {
   root: HTMLElement;
   send: Send;
   receive(received: Received<any>, parts: Received<any>[]): void;
+  /** Draw the answer to a dragged knob. */
+  redraw?(part: Received<any>, heard: number): void;
   show(settings: BoardSettings | HeadsSettings | PicturesSettings | ReadingSettings | SentenceSettings | SketchSettings | StripsSettings): void;
   retheme(): void;
   destroy(): void;

@@ -67,6 +67,21 @@ export class PictureBoard {
     if (this.settings) this.point();
   }
 
+  /**
+   * Draw the image whose slider is being dragged.
+   * @param {Received<SentTile>} received
+   * @param {number} heard
+   */
+  redraw(received, heard) {
+    const at = this.panels.findIndex((tile) => tile.key === received.header.key);
+    if (at >= 0) {
+      this.panels[at] = this.unpack(received, this.panels[at].figure);
+      this.fill(this.panels[at]);
+      this.point();
+    }
+    this.knobs.land(heard);
+  }
+
   /** @param {PicturesSettings} settings */
   show(settings) {
     this.settings = settings;

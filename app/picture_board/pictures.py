@@ -12,6 +12,7 @@ import numpy as np
 import streamlit as st
 
 from app.matrix_board import Knob
+from app.matrix_board.board import hold
 from app.matrix_board.component import digest_of, encode, mount, receiver
 from app.words.i18n import _
 from attention_core.analysis.denoised_image import Maps
@@ -54,7 +55,8 @@ def picture_board(
     pinned: int | None,
     full_error: float,
     on_pin: Callable[[int | None], None],
-    on_turn: Callable[[str, object], None],
+    on_turn: Callable[[str, object, bool], None],
+    redraw: Callable[[str], Tile | None],
 ) -> None:
     """Draw the images side by side with a linked crosshair.
 
@@ -65,7 +67,10 @@ def picture_board(
         pinned: index of the pixel whose attention is shown while the pointer is not on an image; None for none.
         full_error: the error that is drawn in the darkest colour.
         on_pin: called before the next run with the pixel that the visitor clicked, or None if the pin was removed.
-        on_turn: called before the next run with a tile's key and its slider's new value, which has not been checked.
+        on_turn: called before the next run with a tile's key, its slider's new value, which has not been checked, and
+            whether the slider is still being dragged.
+        redraw: returns a tile by its key while its slider is dragged; that run draws nothing else. It returns None if
+            the tile no longer exists.
     """
     heard = f"{key}.heard"
 
@@ -76,7 +81,7 @@ def picture_board(
     def turn(reported: object) -> None:
         if isinstance(reported, dict):
             st.session_state[heard] = reported.get("turn", 0)
-            on_turn(str(reported.get("panel")), reported.get("value"))
+            on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
 
     parts = {tile.key: _pack(tile, full_error) for tile in tiles}
     header = {
@@ -92,6 +97,12 @@ def picture_board(
     mount(
         encode(header), key=key, events={"pin": pin, "turn": turn}, settings=settings, parts=parts, receiver=_PICTURES
     )
+
+    def packed(tile: str) -> bytes:
+        drawn = redraw(tile)
+        return b"" if drawn is None else _pack(drawn, full_error)
+
+    hold(key, {tile.key for tile in tiles}, packed, on_turn)
 
 
 def _pack(tile: Tile, full_error: float) -> bytes:

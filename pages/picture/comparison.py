@@ -1,12 +1,13 @@
 """The comparison on the Picture page: one noisy image and what each chosen variant makes of it, on one board."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.jobs import cached
+from app.jobs import cached, dispatch
 from app.matrix_board import Knob
 from app.picture_board import Tile, picture_board
 from app.state.session import SharedOptions
@@ -86,7 +87,7 @@ def show(found: Found) -> None:
             error=found.noisy.error,
         ),
     ]
-    tiles += [_tile(found, attention) for attention in found.variants]
+    tiles += [_tile(found.source, attention, found.noisy.psnr) for attention in found.variants]
     picture_board(
         tiles,
         key="picture.board",
@@ -94,25 +95,41 @@ def show(found: Found) -> None:
         pinned=PictureOptions.pixel.value,
         full_error=FULL_ERROR,
         on_pin=PictureOptions.pixel.set,
-        on_turn=variant_picker.set_budget,
+        on_turn=_turn,
+        # Every session keeps this callback while the page is open, so it refers to the settings, not to the images.
+        redraw=partial(_redraw, found.source, found.noisy.psnr),
     )
     st.caption(words.units())
 
 
-def _tile(found: Found, attention: ac.Attention) -> Tile:
-    image, budget, knob = found.variants[attention], attention.variant.budget, None
+def _turn(key: str, value: object, held: bool) -> None:
+    variant_picker.set_budget(key, value)
+
+
+def _redraw(source: ImageSource, noisy: float, key: str) -> Tile | None:
+    """Return one tile drawn with its variant's current settings; None if the variant has been removed."""
+    attention = next((each for each in SharedOptions.variants.value if each.key == key), None)
+    if attention is None:
+        return None
+    with cached.page_lock().acquired(dispatch.visitor()):
+        return _tile(source, attention, noisy)
+
+
+def _tile(source: ImageSource, attention: ac.Attention, noisy: float) -> Tile:
+    """Return the tile of a variant; ``noisy`` is the PSNR of the noisy image."""
+    image, budget, knob = cached.denoised(source, attention), attention.variant.budget, None
     if budget is not None:
         now = getattr(attention.params, budget.name)
-        knob = Knob(readable(budget.name), variant_picker.stops(budget, now, found.source.size**2), now)
+        knob = Knob(readable(budget.name), variant_picker.stops(budget, now, source.size**2), now)
     return Tile(
         key=attention.key,
         title=_(attention.title),
         number=_decibel(image.psnr),
         details=_details(image),
-        tone="better" if image.psnr > found.noisy.psnr else "worse",
+        tone="better" if image.psnr > noisy else "worse",
         image=image.image,
         error=image.error,
-        maps=cached.attention_maps(found.source, attention),
+        maps=cached.attention_maps(source, attention),
         knob=knob,
     )
 

@@ -19,9 +19,9 @@ class PictureOptions(Options, prefix="p_"):
     pixel = place(lambda: current().picture_side ** 2, N_("Pixel"))
     below = choice(
         {
-            "budget": N_("Error against budget"),
-            "numbers": N_("Numbers"),
             "explain": N_("Formula"),
+            "numbers": N_("Numbers"),
+            "budget": N_("PSNR against budget"),
             "download": N_("Export"),
         },
         N_("More"),

@@ -58,5 +58,5 @@ PAGE = Page(
     scope=scope,
     top=top,
     view=PictureOptions.below,
-    views={"budget": budget.show, "numbers": numbers.show, "explain": explain, "download": numbers.show_downloads},
+    views={"explain": explain, "numbers": numbers.show, "budget": budget.show, "download": numbers.show_downloads},
 )

@@ -56,7 +56,7 @@ function draw({ data, parentElement, setTriggerValue }) {
     held.set(parentElement, { message, header, payload });
     holders.set(header.key, setTriggerValue);
     const part = before !== received && payload.byteLength && unpack(new Uint8Array(payload));
-    if (part) boards.get(header.key)?.redraw(/** @type {Received<SentPanel>} */ (part), header.heard);
+    if (part) for (const one of shown.values()) if (one.header.key === header.key) one.face.redraw?.(part, header.heard);
     return;
   }
   const one = shown.get(parentElement) ?? show(parentElement, received);
