@@ -261,6 +261,7 @@ VIEWS = {
     ],
     "error": [{"against": "cost"}],
     "learn": [{}, {"l_view": "attention"}],
+    "picture": [{"grid": "16", "p_below": "budget"}],
     "timing": [{}],
     "model": [{"m_text": "own"}, {"m_view": "layers"}, {"m_view": "encoder"}, {"m_view": "continuation"}],
     "causal": [
