@@ -1,5 +1,6 @@
 """How well each variant denoises an image when it attends over patches, at its own settings or over its budget."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -91,6 +92,17 @@ def tasks(source: ImageSource, words: Sequence[str]) -> list[DenoisingTask]:
     if not words:
         raise InputError("Choose at least one variant.")
     return [DenoisingTask(source=source, word=registry.from_word(word).word) for word in words]
+
+
+def with_square_window(local: Attention, columns: int) -> Attention:
+    """Return local attention with a square window of at most as many pixels as its window along the row.
+
+    Args:
+        local: local attention.
+        columns: number of columns of the image.
+    """
+    window = local.params.window  # type: ignore[attr-defined]
+    return local.with_settings(window=max(1, (math.isqrt(2 * window + 1) - 1) // 2), columns=columns)
 
 
 def budgets(attention: Attention, pixels: int) -> Iterator[Attention]:

@@ -5,12 +5,13 @@ import streamlit as st
 import attention_core as ac
 from app.figures.lines.curves import Curve, curves, guide
 from app.jobs import cached
+from app.state.session import REFERENCE
 from app.ui import chart, palette
 from app.words.i18n import _
 from app.words.labels import readable
 from attention_core.analysis.denoised_image import box_blur, judge, mean_image
 from attention_core.experiments.denoising import budgets
-from pages.picture.comparison import Found
+from pages.picture.comparison import Found, name
 
 HEIGHT = 400
 
@@ -25,14 +26,14 @@ def show(found: Found) -> None:
     blurred = judge(box_blur(noisy), clean, mean_image(noisy)).psnr
     for attention, image in found.variants.items():
         if attention.variant.budget is None:
-            name = _("Softmax = non-local means") if attention.key == "softmax" else _(attention.title)
-            lines.append(Curve(name, ends, [image.psnr] * 2, colour=palette.place(attention.key), marks=False))
-    for name, psnr in (
+            title = _("Softmax = non-local means") if attention.key == REFERENCE else name(attention)
+            lines.append(Curve(title, ends, [image.psnr] * 2, colour=palette.place(attention.key), marks=False))
+    for level, psnr in (
         (_("noisy image"), found.noisy.psnr),
         (_("blur with 3 × 3 pixels"), blurred),
         (_("mean of all pixels"), found.mean.psnr),
     ):
-        lines.append(guide(name, ends, (psnr, psnr)))
+        lines.append(guide(level, ends, (psnr, psnr)))
     figure = curves(
         lines, x_title=_("budget: each variant's own setting"), y_title=_("PSNR in dB"), height=HEIGHT, log_x=True
     )
@@ -51,5 +52,7 @@ def _line(found: Found, attention: ac.Attention) -> Curve | None:
         if (value := getattr(each.params, budget.name)) > 0:  # a logarithmic axis cannot show zero
             x.append(float(value) * (found.source.size**2 if budget.kind == "float" else 1))
             y.append(cached.denoised(found.source, each).psnr)
-    name = f"{_(attention.title)} · {readable(budget.name)}{' × n' if budget.kind == 'float' else ''}"
-    return Curve(name, x, y, colour=palette.place(attention.key), label=_(attention.title))
+    square = bool(getattr(attention.params, "columns", 0))
+    short = _("{name}, square", name=_(attention.title)) if square else _(attention.title)
+    title = f"{short} · {readable(budget.name)}{' × n' if budget.kind == 'float' else ''}"
+    return Curve(title, x, y, colour=palette.place(attention.key), label=short, dash="dash" if square else "solid")

@@ -17,6 +17,7 @@ from app.ui.input_panel import NoInputError
 from app.words.i18n import _, escape_markdown, sentence
 from app.words.labels import readable
 from attention_core.analysis.denoised_image import Denoised, cell_side, judge, mean_image
+from attention_core.experiments.denoising import with_square_window
 from attention_core.inputs.positions import OWN
 from attention_core.inputs.source import ImageSource
 from pages.picture import words
@@ -67,8 +68,27 @@ def of() -> Found:
     clean, noisy = source.clean(), source.noisy()
     mean = mean_image(noisy)
     with cached.spinner(_("Computing the variants …")):
-        found = {each: cached.denoised(source, each) for each in SharedOptions.variants.value}
+        found = {each: cached.denoised(source, each) for each in _shown(source.size)}
     return Found(source, found, judge(noisy, clean, mean), judge(mean, clean, mean), clean.float().numpy())
+
+
+def _shown(columns: int) -> list[ac.Attention]:
+    """Return the chosen variants, local attention followed by its form with a square window if this is switched on."""
+    found: list[ac.Attention] = []
+    for attention in SharedOptions.variants.value:
+        found.append(attention)
+        if PictureOptions.squares.value and attention.key == "local" and not attention.params.columns:
+            found.append(with_square_window(attention, columns))
+    return found
+
+
+def name(attention: ac.Attention) -> str:
+    """Return the name of a variant, with the size of a square window."""
+    columns, window = (getattr(attention.params, setting, 0) for setting in ("columns", "window"))
+    if not columns:
+        return _(attention.title)
+    side = min(2 * window + 1, columns)
+    return _("{name}, {side} × {side}", name=_(attention.title), side=side)
 
 
 def show(found: Found) -> None:
@@ -94,12 +114,16 @@ def show(found: Found) -> None:
         cell=cell_side(size),
         pinned=PictureOptions.pixel.value,
         full_error=FULL_ERROR,
-        on_pin=PictureOptions.pixel.set,
+        on_pin=_pin,
         on_turn=_turn,
         # Every session keeps this callback while the page is open, so it refers to the settings, not to the images.
         redraw=partial(_redraw, found.source, found.noisy.psnr),
     )
     st.caption(words.units())
+
+
+def _pin(pixel: int | None) -> None:
+    PictureOptions.pixel.set(pixel)
 
 
 def _turn(key: str, value: object, held: bool) -> None:
@@ -118,12 +142,13 @@ def _redraw(source: ImageSource, noisy: float, key: str) -> Tile | None:
 def _tile(source: ImageSource, attention: ac.Attention, noisy: float) -> Tile:
     """Return the tile of a variant; ``noisy`` is the PSNR of the noisy image."""
     image, budget, knob = cached.denoised(source, attention), attention.variant.budget, None
-    if budget is not None:
+    is_twin = attention not in SharedOptions.variants.value  # the square form of another tile has no slider
+    if budget is not None and not is_twin:
         now = getattr(attention.params, budget.name)
         knob = Knob(readable(budget.name), variant_picker.stops(budget, now, source.size**2), now)
     return Tile(
-        key=attention.key,
-        title=_(attention.title),
+        key=attention.word if is_twin else attention.key,
+        title=name(attention),
         number=_decibel(image.psnr),
         details=_details(image),
         tone="better" if image.psnr > noisy else "worse",

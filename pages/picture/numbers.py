@@ -10,10 +10,9 @@ from app.jobs import cached
 from app.ui import export
 from app.ui.tables import table
 from app.words.i18n import _
-from app.words.labels import label
 from attention_core.inputs.source import ImageSource
 from pages.picture import words
-from pages.picture.comparison import Found
+from pages.picture.comparison import Found, name
 
 
 def show(found: Found) -> None:
@@ -28,8 +27,8 @@ def _header() -> tuple[str, ...]:
 
 def _rows(found: Found) -> Iterator[tuple[str, float, float, float, float]]:
     images = {_("Noisy"): found.noisy, _("Mean of all pixels"): found.mean}
-    for name, each in (images | {label(attention): each for attention, each in found.variants.items()}).items():
-        yield name, round(each.psnr, 3), round(each.ssim, 4), round(each.from_mean, 4), round(each.seconds, 4)
+    for title, each in (images | {name(attention): each for attention, each in found.variants.items()}).items():
+        yield title, round(each.psnr, 3), round(each.ssim, 4), round(each.from_mean, 4), round(each.seconds, 4)
 
 
 def show_downloads(found: Found) -> None:
@@ -44,9 +43,14 @@ def show_downloads(found: Found) -> None:
         "from attention_core.metrics.image_quality import psnr\n\n"
         f"source = {source.code}\n"
         "qkv, clean = source.whole(), source.clean()\n"
-        + "".join(f"{a.key} = {_code(a)}.attend(*qkv.tensors)[0].reshape(clean.shape)\n" for a in variants)
+        + "".join(f"{_variable(a)} = {_code(a)}.attend(*qkv.tensors)[0].reshape(clean.shape)\n" for a in variants)
         + "print(psnr(softmax, clean))\n"
     )
+
+
+def _variable(attention: ac.Attention) -> str:
+    """Return a name for the image of a variant in code and files."""
+    return f"{attention.key}_square" if getattr(attention.params, "columns", 0) else attention.key
 
 
 def _code(attention: ac.Attention) -> str:
@@ -55,5 +59,5 @@ def _code(attention: ac.Attention) -> str:
 
 
 def _images(source: ImageSource, variants: tuple[ac.Attention, ...]) -> dict[str, np.ndarray]:
-    images = {attention.key: cached.denoised(source, attention).image for attention in variants}
+    images = {_variable(attention): cached.denoised(source, attention).image for attention in variants}
     return images | {"original": source.clean().float().numpy(), "noisy": source.noisy().float().numpy()}

@@ -6,7 +6,7 @@ from app.page import Page
 from app.ui import export, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
-from app.words.i18n import N_, _
+from app.words.i18n import N_
 from attention_core.inputs.source import ImageSource
 from pages.picture import budget, comparison, numbers, options, words
 from pages.picture.comparison import Found
@@ -23,7 +23,7 @@ def top() -> Found:
     variant_picker.show(all_stay=True)
     place = st.container(key="picture.headline")
     found = comparison.of()
-    titles = {_(attention.title): image for attention, image in found.variants.items()}
+    titles = {comparison.name(attention): image for attention, image in found.variants.items()}
     place.markdown(words.headline(titles, found.noisy.psnr, found.mean.psnr))
     comparison.show(found)
     PictureOptions.below.draw()
@@ -34,7 +34,12 @@ def explain(found: Found) -> None:
     """Draw the formula of non-local means, and how attention computes it."""
     st.latex(FORMULA)
     st.markdown(words.definition(found.source.patch, found.source.size**2))
-    export.snippet(found.source.code)
+    export.snippet(f"import attention_core as ac\n\nqkv = {found.source.code}.whole()\nprint(qkv.q.shape, qkv.grid)\n")
+
+
+def header() -> None:
+    """Draw the switch of the square windows."""
+    PictureOptions.squares.draw(width="content")
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -53,6 +58,7 @@ PAGE = Page(
     options=PictureOptions,
     opening=options.opening,
     only_input=ImageSource.key,
+    header=header,
     has_causal_switch=False,
     runs_as_fragment=True,
     scope=scope,
