@@ -9,6 +9,7 @@ from app.lessons.lesson import Lesson
 FOLDER = Path(__file__).parent / "shipped"
 PICTURES = {
     "flat": ("softmax", "linear"),
+    "grey": ("linear", "local"),
     "window_and_sink": ("local", "sink"),
     "local_then_atrous": ("local", "atrous"),
     "nystrom_performer": ("nystrom", "performer"),
@@ -17,7 +18,7 @@ PICTURES = {
     "stand_in": ("sink", "topk"),
 }
 """The variants whose matrices are shown next to the question of a lesson."""
-ORDER = ("flat", "window_and_sink", "local_then_atrous", "nystrom_performer", "pooling", "log_n", "stand_in")
+ORDER = ("flat", "grey", "window_and_sink", "local_then_atrous", "nystrom_performer", "pooling", "log_n", "stand_in")
 
 
 @cache

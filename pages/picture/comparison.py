@@ -88,7 +88,7 @@ def name(attention: ac.Attention) -> str:
     if not columns:
         return _(attention.title)
     side = min(2 * window + 1, columns)
-    return _("{name}, {side} × {side}", name=_(attention.title), side=side)
+    return _("{name} {side} × {side}", name=_(attention.title), side=side)
 
 
 def show(found: Found) -> None:

@@ -10,6 +10,7 @@ from app.words.i18n import N_
 from attention_core.inputs.source import ImageSource
 from pages.picture import budget, comparison, numbers, options, words
 from pages.picture.comparison import Found
+from pages.picture.measures import MEASURES
 from pages.picture.options import PictureOptions
 
 FORMULA = (
@@ -61,6 +62,7 @@ PAGE = Page(
     header=header,
     has_causal_switch=False,
     runs_as_fragment=True,
+    measures=MEASURES,
     scope=scope,
     top=top,
     view=PictureOptions.below,
