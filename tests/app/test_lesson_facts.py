@@ -14,9 +14,11 @@ from app.lessons.lesson import Step
 from app.lessons.screen import Screen
 from app.words.labels import label
 from attention_core import metrics
+from attention_core.analysis.denoised_image import denoise
 from attention_core.experiments.error import ErrorTask, points
 from attention_core.experiments.leaks import tasks as leak_tasks
 from attention_core.experiments.swap.derived import error_points
+from attention_core.metrics.image_quality import psnr
 from pages.model import predicts
 from pages.model.measures import _question, _rows
 
@@ -55,6 +57,11 @@ def moved(screen, attention, token):
     [task] = leak_tasks(screen.chosen.source, [attention.word], head=screen.chosen.head)
     [found] = dispatch.rows("leaks", task)
     return found.before(token), found.share
+
+
+def denoised(screen, key):
+    source = screen.chosen.source
+    return denoise(source.whole(), source.clean(), screen.variant(key))
 
 
 # Each function below checks the statements of one lesson step as conditions on numbers.
@@ -296,6 +303,25 @@ def stand_in_5():
         curve = [point for point in found if point.word.startswith(key)]
         assert len(curve) == 9
         assert metrics.rank_correlation([p.output for p in curve], [p.perplexity for p in curve]) > 0.9
+
+
+def grey_1():
+    screen = revealed("grey", 1)
+    source = screen.chosen.source
+    assert f"{psnr(source.noisy(), source.clean()):.1f}" == "20.0"
+    softmax, linear = (number(screen, "psnr", key) for key in ("softmax", "linear"))
+    assert linear < 20 < softmax
+    assert denoised(screen, "linear").from_mean < 0.05 < denoised(screen, "softmax").from_mean
+
+
+def grey_2():
+    assert denoised(revealed("grey", 2), "softmax").from_mean < 0.05
+
+
+def grey_3():
+    screen = revealed("grey", 3)
+    assert all(number(screen, "psnr", key) > 20 for key in ("softmax", "local", "atrous", "topk"))
+    assert screen.variant("atrous").params.stride == screen.variant("topk").params.k == 8
 
 
 FACTS = {(key, place): globals()[f"{key}_{place}"] for key, place in STEPS if f"{key}_{place}" in globals()}
