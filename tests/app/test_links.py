@@ -251,6 +251,7 @@ VIEWS = {
         {"row": "3", "more": "explain"},
         {"input": "text", "text": "@repeats"},
         {"more": "heads"},
+        {"input": "image", "grid": "16"},
         {"more": "download"},
         {"input": "synthetic", "n": "300", "heads": "1", "variants": "softmax"},
     ],
@@ -261,7 +262,7 @@ VIEWS = {
     ],
     "error": [{"against": "cost"}],
     "learn": [{}, {"l_view": "attention"}],
-    "picture": [{"grid": "16", "p_below": "budget"}],
+    "picture": [{"grid": "16", "p_below": below} for below in ("explain", "budget", "download")],
     "timing": [{}],
     "model": [{"m_text": "own"}, {"m_view": "layers"}, {"m_view": "encoder"}, {"m_view": "continuation"}],
     "causal": [
