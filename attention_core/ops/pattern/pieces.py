@@ -56,8 +56,8 @@ def band(
         backward: whether memory is also needed for the keys' gradients.
         block: queries per block.
         causal: whether a query attends to the keys up to its own only; requires ``before = after = 0``.
-        allowed_pairs: returns which pairs are allowed, given the positions of queries ``[r, 1]`` and keys ``[c]``, if
-            ``allowed`` is None. Moving both by a block must not change the result.
+        allowed_pairs: used without ``allowed``: returns which pairs are allowed, given the positions of queries
+            ``[r, 1]`` and keys ``[c]``. Moving both by a block must not change the result.
     """
     heads, n = like.shape[:2]
     for first, last in runs(n, block, before, after):
