@@ -38,6 +38,7 @@ class Page(Generic[Q]):
         header: draws the page's own controls next to the question; None if the page has none.
         has_causal_switch: whether the header has the causal switch; a page about causal forms does not need it.
         uses_input: whether the page uses the shared input, which the visitor chooses in the sidebar.
+        only_input: the only kind of input that the page uses; empty if it uses every kind.
         open_heads: callback that opens the large view of all heads; None except on the page that has this view.
         runs_as_fragment: whether the page draws fast enough to run as a fragment (``app.ui.partial_rerun``): a widget
             change then redraws only the page and does not interrupt an earlier rerun.
@@ -62,6 +63,7 @@ class Page(Generic[Q]):
     header: Callable[[], None] | None = None
     has_causal_switch: bool = True
     uses_input: bool = True
+    only_input: str = ""
     open_heads: Callable[[], None] | None = None
     runs_as_fragment: bool = False
     hides_special: bool = False

@@ -16,7 +16,7 @@ from app.state import url
 from app.state.controls import Options
 from app.state.session import SharedOptions, opening_on, write_text
 from app.ui import export_metadata, input_panel, navigation, partial_rerun
-from app.ui.input_forms import UPLOAD
+from app.ui.input_forms import PHOTO, UPLOAD, has_upload
 from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import _, set_language
@@ -43,7 +43,7 @@ def _run() -> None:
         url.register_fields(page.options.fields())
         if page.uses_input:
             with st.sidebar:
-                input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
+                input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads, only=page.only_input)
         draw = partial(_draw, key, page)
         # A run of the whole page can be stopped while it computes the input, and a run of a fragment cannot.
         if page.runs_as_fragment and (not page.uses_input or input_panel.is_ready()):
@@ -91,7 +91,7 @@ def _scope(page: Page[object]) -> tuple[Scope | None, str]:
     if not page.uses_input:
         return (page.scope() if page.scope else None), ""
     try:
-        chosen = input_panel.read_input(SharedOptions.now())
+        chosen = input_panel.read_input(SharedOptions.now(), page.only_input)
     except LabError:
         return None, ""  # The page, drawn later, reads the input again and shows this error.
     if chosen is None:
@@ -108,9 +108,13 @@ def _take_up(page: Page[object]) -> None:
 
 
 def _around(page: Page[object]) -> tuple[object, ...]:
-    """Return the values that the sidebar and the style depend on; links in the sidebar carry the variants."""
-    left_out = {SharedOptions.variants.name} if page.open_heads else set()
-    return *(url.value(name) for name in Options.shared() if name not in left_out), st.session_state.get(UPLOAD)
+    """Return the values that the sidebar and the style depend on; links in most sidebars carry the variants."""
+    left_out = {SharedOptions.variants.name} if page.open_heads or page.only_input else set()
+    return (
+        *(url.value(name) for name in Options.shared() if name not in left_out),
+        st.session_state.get(UPLOAD),
+        st.session_state.get(PHOTO),
+    )
 
 
 def _header(key: str, page: Page[object], subtitle: str) -> None:
@@ -143,9 +147,10 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
 
 def _share(key: str) -> None:
     """Draw the link to the current screen, what the link cannot carry, and the options for presenting and lessons."""
-    if SharedOptions.input.value == "upload":
+    kind = discover()[key].only_input or SharedOptions.input.value
+    if has_upload(kind):
         st.info(_("The link does not contain the uploaded file. Anyone who opens it must upload the file again."))
-    elif SharedOptions.input.value == "text" and not write_text(SharedOptions.text.value):
+    elif kind == "text" and not write_text(SharedOptions.text.value):
         st.info(_("This text is too long for a link. The link opens with the default text."))
     address = (st.context.url or "").split("?")[0]  # Outside a browser, for example in a test, there is no URL.
     st.code(address + url.query_string(url.current_query()), language=None, wrap_lines=True)

@@ -1,4 +1,4 @@
-"""Command line of the library: ``python -m attention_core list``, ``bench``, ``claims``, ``swap`` and ``learn``."""
+"""Command line of the library: ``python -m attention_core`` with ``list``, ``bench``, ``claims`` and other commands."""
 
 import argparse
 import json
@@ -23,8 +23,18 @@ from attention_core.benchmarking.run_records import Skipped, gather
 from attention_core.benchmarking.timing import DTYPES, SIZES, TimingSpec
 from attention_core.claims import survey
 from attention_core.errors import InputError, LabError
-from attention_core.experiments import learning, swap, timing_length
-from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource, UploadSource, models
+from attention_core.experiments import denoising, learning, swap, timing_length
+from attention_core.inputs import (
+    KINDS,
+    ImageSource,
+    Source,
+    SyntheticSource,
+    SyntheticSpec,
+    TextSource,
+    UploadSource,
+    image,
+    models,
+)
 from attention_core.learning.model import POSITIONS
 from attention_core.learning.tasks import TASKS
 from attention_core.model_patching import from_word, layer_range
@@ -148,6 +158,18 @@ def _parser() -> argparse.ArgumentParser:
     learn.add_argument("--fixed", action="store_true", help="train no gates, write strengths or other such tensors")
     learn.add_argument("--json", action="store_true", help="print the rows as JSON")
     learn.set_defaults(command=_learn)
+    picture = commands.add_parser("image", help="denoise an image with attention over its patches")
+    photo = picture.add_mutually_exclusive_group()
+    photo.add_argument("--file", type=Path, metavar="PATH", help="a PNG or JPEG image")
+    photo.add_argument("--photo", choices=image.PHOTOS, default=image.PHOTOS[0], help="an included photograph")
+    picture.add_argument("--variants", nargs="+", required=True, metavar="WORD", help="such as softmax local~window~64")
+    picture.add_argument("--size", type=int, default=ImageSource.size, help="side of the pixel grid")
+    picture.add_argument("--patch", type=int, choices=image.PATCHES, default=ImageSource.patch, help="side of a patch")
+    picture.add_argument("--noise", type=float, default=ImageSource.noise, help="standard deviation; white is 1")
+    picture.add_argument("--seed", type=int, default=ImageSource.seed, help="seed of the noise")
+    picture.add_argument("--strength", type=float, default=ImageSource.strength, help="filter strength h")
+    picture.add_argument("--json", action="store_true", help="print the rows as JSON")
+    picture.set_defaults(command=_image)
     return parser
 
 
@@ -339,6 +361,34 @@ def _learn(args: argparse.Namespace) -> None:
     if args.json:
         # JSON has no NaN: the loss of a training that failed is null.
         printed = [asdict(each.row) | ({} if math.isfinite(each.row.loss) else {"loss": None}) for each in found]
+        print(json.dumps(printed, indent=2, allow_nan=False))
+
+
+def _image(args: argparse.Namespace) -> None:
+    use_threads()
+    settings = {name: getattr(args, name) for name in ("size", "patch", "noise", "seed", "strength")}
+    if args.file is None:
+        source = ImageSource(args.photo, **settings)
+    else:
+        source = ImageSource.of(args.file.name, _bytes_of(args.file), **settings)
+    tasks = denoising.tasks(source, args.variants)
+    width, printed = max(8, *(len(task.word) for task in tasks)), []
+    for notice in () if args.json else source.whole().notices:
+        print(_wrapped(str(notice)))
+    for task in tasks:
+        [row] = denoising.run(task)
+        names = ("variant", "psnr", "ssim", "psnr_noisy", "psnr_mean", "seconds")
+        # JSON has no infinity: the ratio of an image without any error is null.
+        values = {name: getattr(row, name) for name in names}
+        printed.append({name: None if value in (math.inf, -math.inf) else value for name, value in values.items()})
+        if not args.json:
+            if len(printed) == 1:
+                print(
+                    f"{'variant':<{width}} {'psnr':>7} {'ssim':>6} {'psnr_noisy':>10} {'psnr_mean':>9} {'seconds':>7}"
+                )
+            form = "{variant:<{width}} {psnr:>7.2f} {ssim:>6.3f} {psnr_noisy:>10.2f} {psnr_mean:>9.2f} {seconds:>7.3f}"
+            print(form.format(width=width, **values), flush=True)
+    if args.json:
         print(json.dumps(printed, indent=2, allow_nan=False))
 
 

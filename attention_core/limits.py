@@ -39,6 +39,12 @@ class Limits:
     """Maximum absolute value in an upload: the squared logits of a second-order variant still fit into float32."""
     upload_members: int
     """Maximum members of an upload's zip: Python holds about a kilobyte for each entry of the zip's directory."""
+    photo_bytes: int
+    """Maximum bytes of an uploaded photograph, as unpacking it takes time in proportion."""
+    photo_pixels: int
+    """Maximum pixels of an uploaded photograph, checked before it is unpacked to 3 bytes for each pixel."""
+    picture_side: int
+    """Maximum side of a pixel grid: 64 means 4,096 tokens, and some variants hold several matrices of n² numbers."""
     label_characters: int
     """Maximum characters of a token label in an upload: longer labels are mistakes, and each label is drawn n times."""
     compared_variants: int
@@ -95,6 +101,9 @@ OWN_MACHINE = Limits(
     uploads_bytes=2**30,
     upload_magnitude=1e6,
     upload_members=64,
+    photo_bytes=20 * 2**20,
+    photo_pixels=40_000_000,
+    picture_side=64,
     label_characters=256,
     compared_variants=16,
     stack_layers=8,
@@ -130,6 +139,9 @@ HOSTED = Limits(
     uploads_bytes=2**28,
     upload_magnitude=1e6,
     upload_members=64,
+    photo_bytes=8 * 2**20,
+    photo_pixels=20_000_000,
+    picture_side=48,
     label_characters=256,
     compared_variants=8,
     stack_layers=8,

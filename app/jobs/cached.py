@@ -18,6 +18,7 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
+import attention_core.analysis.denoised_image as _denoised_image
 import attention_core.analysis.masks.pattern as _pattern
 import attention_core.analysis.masks.stack as _stack
 import attention_core.analysis.matrix.budgets as _budgets
@@ -39,7 +40,7 @@ from attention_core.analysis.matrix.compare import Compared, compare
 from attention_core.analysis.matrix.compare import ranks as ranks_of
 from attention_core.analysis.matrix.miniatures import miniatures
 from attention_core.inputs.positions import OWN
-from attention_core.inputs.source import Source
+from attention_core.inputs.source import ImageSource, Source
 from attention_core.limits import current
 from attention_core.metrics.passport import Ranks
 from attention_core.runtime import execution
@@ -103,7 +104,7 @@ def _itself(part: Hashable) -> Hashable:
 
 SHORT_INPUT_TOKENS = 128
 """Inputs up to this many tokens skip the lock: they take milliseconds, and would wait seconds behind long inputs."""
-CACHE_PARTS = 58
+CACHE_PARTS = 64
 """Parts into which ``cached_bytes`` is divided. A result larger than its cache's parts is the cache's only entry."""
 
 
@@ -319,6 +320,28 @@ def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scor
     """Return the scores that describe each layer and head of a source, as in ``head_miniatures``."""
     score = partial(_head_scores.head_scores, causal=causal, special=_shown(source, special))
     return _of_every_layer(_scores, source, score, score.keywords)
+
+
+_denoised: ByteLRUCache[Frozen[_denoised_image.Denoised]] = cache(8, 2)
+_attention_maps: ByteLRUCache[Frozen[_denoised_image.Maps]] = cache(4, 4)
+
+
+def denoised(source: ImageSource, attention: ac.Attention) -> _denoised_image.Denoised:
+    """Return the image that a variant returns for the whole pixel grid of a noisy image.
+
+    Raises:
+        LabError: if the image cannot be read.
+    """
+    qkv = record(source, source.size**2)
+    find = partial(_denoised_image.denoise, qkv, source.clean(), attention)
+    return _get_in_turn(_denoised, _key((source, attention)), find, qkv.n)
+
+
+def attention_maps(source: ImageSource, attention: ac.Attention) -> _denoised_image.Maps:
+    """Return to which pixels each pixel of that image attends; errors are as in ``denoised``."""
+    qkv = record(source, source.size**2)
+    find = partial(_denoised_image.attention_maps, qkv, attention)
+    return _get_in_turn(_attention_maps, _key((source, attention)), find, qkv.n)
 
 
 def _of_every_layer(

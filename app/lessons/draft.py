@@ -7,8 +7,10 @@ import streamlit as st
 from app.lessons import answer
 from app.lessons.lesson import LENGTHS, MOST_STEPS, Lesson, LessonError, Step, query
 from app.lessons.screen import Screen
+from app.page import discover
 from app.state import url
 from app.state.session import SharedOptions
+from app.ui.input_forms import has_upload
 from app.words.i18n import N_
 
 DRAFT = "draft"
@@ -34,7 +36,7 @@ def screen(page: str) -> str:
     Raises:
         LessonError: if no link can contain the screen.
     """
-    if SharedOptions.input.value == "upload":
+    if has_upload(discover()[page].only_input or SharedOptions.input.value):
         raise LessonError(
             N_("A screen with an uploaded file cannot be a step, because a lesson does not contain the file.")
         )

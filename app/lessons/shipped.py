@@ -9,6 +9,7 @@ from app.lessons.lesson import Lesson
 FOLDER = Path(__file__).parent / "shipped"
 PICTURE = {
     "flat": "softmax",
+    "grey": "cosine",
     "window_and_sink": "local",
     "local_then_atrous": "atrous",
     "nystrom_performer": "landmark",
@@ -20,6 +21,7 @@ PICTURE = {
 """The variant whose matrix is shown next to the question of a lesson. No picture shows an answer."""
 ORDER = (
     "flat",
+    "grey",
     "window_and_sink",
     "local_then_atrous",
     "nystrom_performer",

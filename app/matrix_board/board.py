@@ -149,14 +149,21 @@ def matrix_board(
             drawn = redraw(panel)
             return b"" if drawn is None else pack_panel(drawn, labels, labels, diverging)
 
-        _hold(key, {panel.key for panel in panels}, packed, on_turn)
+        hold(key, {panel.key for panel in panels}, packed, on_turn)
 
 
 @st.fragment
-def _hold(
+def hold(
     key: str, panels: Set[str], pack_panel: Callable[[str], bytes], on_turn: Callable[[str, object, bool], None]
 ) -> None:
-    """Draw only the panel whose knob is being dragged. In a run of the whole board, draw nothing."""
+    """Draw only the panel whose knob is being dragged. In a run of the whole board, draw nothing.
+
+    Args:
+        key: the board's key.
+        panels: the keys of its panels.
+        pack_panel: returns the message of a panel by its key; empty if the panel no longer exists.
+        on_turn: as in `matrix_board`.
+    """
     asked = f"{key}.held"
 
     def turn(reported: object) -> None:

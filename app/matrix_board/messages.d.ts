@@ -2,6 +2,7 @@
 
 import type { SketchHeader, SketchSettings } from "../lessons/sketch_messages";
 import type { SentenceHeader, SentenceSettings } from "../live_sentence/sentence_messages";
+import type { PicturesHeader, PicturesSettings, SentTile } from "../picture_board/pictures_messages";
 import type { ReadingHeader, ReadingSettings } from "../reading_board/types";
 
 /** A drawing interface for the screen and PNG, or for SVG. Lengths are CSS pixels. */
@@ -115,6 +116,13 @@ export interface SentKnob {
   name: string;
   stops: number[];
   value: number;
+}
+
+/** A board with settings on its panels. */
+export interface Turnable {
+  panels: { key: string; title: string; knob: SentKnob | null }[];
+  root: HTMLElement;
+  send: Send;
 }
 
 /** One panel as Python describes it. */
@@ -286,7 +294,7 @@ export interface StripsSettings {
 export type Send = (event: string, value: unknown) => void;
 
 /** An unpacked message of numbers. */
-export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | ReadingHeader | SentenceHeader | SketchHeader | StripsHeader | SentPanel> {
+export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | PicturesHeader | ReadingHeader | SentenceHeader | SketchHeader | StripsHeader | SentPanel | SentTile> {
   message: Uint8Array;
   header: Header & { told?: object };
   payload: ArrayBuffer;
@@ -296,8 +304,10 @@ export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | Read
 export interface Face {
   root: HTMLElement;
   send: Send;
-  receive(received: Received<any>, parts: Received<SentPanel>[]): void;
-  show(settings: BoardSettings | HeadsSettings | ReadingSettings | SentenceSettings | SketchSettings | StripsSettings): void;
+  receive(received: Received<any>, parts: Received<any>[]): void;
+  /** Draw the answer to a dragged knob. */
+  redraw?(part: Received<any>, heard: number): void;
+  show(settings: BoardSettings | HeadsSettings | PicturesSettings | ReadingSettings | SentenceSettings | SketchSettings | StripsSettings): void;
   retheme(): void;
   destroy(): void;
 }

@@ -16,6 +16,7 @@ import { Sketch } from "../lessons/sketch.js";
 import { Sentence } from "../live_sentence/sentence.js";
 import { linkTexts } from "../matrix_board/views/links.js";
 import { offer } from "../matrix_board/channels/main.js";
+import { PictureBoard } from "../picture_board/pictures.js";
 import { ReadingBoard } from "../reading_board/reading.js";
 import { followWays } from "./navigation/ways.js";
 
@@ -47,5 +48,5 @@ export default function ({ data, setStateValue }) {
   showArrivals();
   linkTexts();
   explainTerms(GLOSSARY);
-  offer({ reading: ReadingBoard, sentence: Sentence, sketch: Sketch });
+  offer({ pictures: PictureBoard, reading: ReadingBoard, sentence: Sentence, sketch: Sketch });
 }

@@ -13,7 +13,7 @@ from app.state import presets
 from app.state.controls import Options, choice, link_only_option, listed_whole, pills, selection, switch, whole
 from app.state.link_fields import CutError, Field, number, only
 from app.words.i18n import N_, _
-from attention_core.inputs import Source, SyntheticSource, models
+from attention_core.inputs import ImageSource, Source, SyntheticSource, image, models
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.inputs.trained import SEQUENCES, run_from_words, usual_run, words_of
@@ -23,6 +23,8 @@ from attention_core.limits import current
 LINK_TEXT = 12_000
 """Characters of compressed text that a link can carry: web servers refuse addresses longer than about 16,000."""
 REFERENCE = "softmax"
+OWN_PHOTO = "own"
+"""Value of the photograph that the visitor has uploaded."""
 PINNED = "row"
 """Name in links of the pinned token of the Matrices page."""
 AUTOMATIC = -1
@@ -219,6 +221,35 @@ class SharedOptions(Options, shared=1):
         ),
     )
     picture = choice({"png": "PNG", "svg": "SVG"}, N_("Save as"))
+    photo = choice({"portrait": N_("Portrait"), "camera": N_("Camera"), OWN_PHOTO: N_("Own")}, N_("Photograph"))
+    grid = listed_whole(
+        ImageSource.size,
+        image.SMALLEST,
+        lambda: current().picture_side,
+        N_("Pixel grid"),
+        widget=st.select_slider,
+        layout={"format_func": "{0} × {0}".format},
+        help=N_("Height and width of the image in pixels. Every pixel is a token."),
+    )
+    patch = choice(
+        {side: f"{side} × {side}" for side in (5, 3, 7)},
+        N_("Patch"),
+        help=N_("The pixels around each pixel, which are its query and its key."),
+    )
+    noise = link_only_option(
+        lambda: number(ImageSource.noise, 0.0, 0.5),
+        N_("Noise"),
+        widget=st.slider,
+        arguments=lambda: {"min_value": 0.0, "max_value": 0.5, "step": 0.01},
+        help=N_("Standard deviation of the noise that is added to each pixel. Black is 0 and white is 1."),
+    )
+    strength = link_only_option(
+        lambda: number(ImageSource.strength, 0.02, 1.0),
+        N_("Filter strength h"),
+        widget=st.slider,
+        arguments=lambda: {"min_value": 0.02, "max_value": 1.0, "step": 0.01},
+        help=N_("The logit is −(distance of two patches)² ÷ h². A smaller h makes attention sharper."),
+    )
 
 
 def opening_on(own: Mapping[str, Any]) -> dict[str, Field]:

@@ -48,7 +48,8 @@ def now(title: str, *, whole_input: bool = False) -> Origin:
         title: title of what is saved.
         whole_input: whether the file holds all heads and tokens of the input, independent of what the page shows.
     """
-    page, kind, text = discover()[st.session_state[PAGE]], SharedOptions.input.value, SharedOptions.text.value
+    page, text = discover()[st.session_state[PAGE]], SharedOptions.text.value
+    kind = page.only_input or SharedOptions.input.value
     scope: Scope = st.session_state[SCOPE] or Scope()
     if whole_input:
         scope = scope.every_head()

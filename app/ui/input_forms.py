@@ -1,4 +1,4 @@
-"""The forms of the input panel, one for each kind of input: text, synthetic data, an upload and a trained model."""
+"""The forms of the input panel, one for each kind of input, such as text, synthetic data or an image."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,17 +10,22 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 import attention_core as ac
 from app.jobs import cached
 from app.state import presets, url
-from app.state.session import SharedOptions, kinds, set_text
+from app.state.session import OWN_PHOTO, SharedOptions, kinds, set_text
 from app.ui.sources import trained_form
 from app.words.i18n import N_, _, escape_markdown
 from attention_core.errors import InputError
-from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
+from attention_core.inputs import image
+from attention_core.inputs.source import ImageSource, Source, SyntheticSource, TextSource, UploadSource
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.inputs.trained import TrainedSource
 from attention_core.limits import current
 
 UPLOAD = "upload.file"
 """Session key of the uploaded file, without its data."""
+PHOTO = "photo.file"
+"""Session key of the uploaded photograph, without its data."""
+GRID_STEP = 8
+"""Pixels between two sides of the grid on its slider, so that a side has a small common factor with the next."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,13 @@ def forms() -> dict[str, Form]:
         TrainedSource.key: Form(
             _("Trained"), trained_form.draw, trained_form.source, trained_form.name, make=trained_form.train
         ),
+        ImageSource.key: Form(
+            _("Image"),
+            _image,
+            _image_source,
+            _image_name,
+            missing=_("Upload a PNG or JPEG image in the panel on the left."),
+        ),
     }
 
 
@@ -85,16 +97,50 @@ def _uploaded(now: SharedOptions) -> Source | None:
     upload: UploadSource | None = st.session_state.get(UPLOAD)
     if upload is None:
         return None
-    if upload.data:
-        return replace(upload, positions=now.positions)
-    data = cached.uploads().known(upload.digest)
+    data = upload.data or _stored(upload.digest, upload.name)
+    return replace(upload, data=data, positions=now.positions)
+
+
+def _stored(digest: str, name: str) -> bytes:
+    """Return the bytes of an uploaded file."""
+    data = cached.uploads().known(digest)
     if data is None:
         text = N_(
             "{file} was removed, because the files of all visitors together may use at most {most:.0f} MiB. Upload "
             "the file again."
         )
-        raise InputError(text, file=upload.name, most=current().uploads_bytes / 2**20)
-    return replace(upload, data=data, positions=now.positions)
+        raise InputError(text, file=name, most=current().uploads_bytes / 2**20)
+    return data
+
+
+def _image_source(now: SharedOptions) -> ImageSource | None:
+    photo = ImageSource(now.photo)
+    if now.photo == OWN_PHOTO:
+        uploaded: ImageSource | None = st.session_state.get(PHOTO)
+        if uploaded is None:
+            return None
+        photo = replace(uploaded, data=uploaded.data or _stored(uploaded.digest, uploaded.photo))
+    return replace(
+        photo,
+        size=now.grid,
+        patch=now.patch,
+        noise=now.noise,
+        seed=now.seed,
+        strength=now.strength,
+        positions=now.positions,
+    )
+
+
+def _image_name() -> str:
+    name = SharedOptions.photo.label_of(SharedOptions.photo.value)
+    if SharedOptions.photo.value == OWN_PHOTO and PHOTO in st.session_state:
+        name = escape_markdown(st.session_state[PHOTO].photo)
+    return _("{name}, noise {noise:g}", name=name, noise=SharedOptions.noise.value)
+
+
+def has_upload(kind: str) -> bool:
+    """Return whether an input of this kind is an uploaded file, which no link contains."""
+    return kind == UploadSource.key or (kind == ImageSource.key and SharedOptions.photo.value == OWN_PHOTO)
 
 
 def _text() -> None:
@@ -161,7 +207,7 @@ def _upload() -> None:
         max_upload_size=current().upload_bytes // 2**20,
     )
     if file is not None:
-        _take_upload(file)
+        _store(UPLOAD, UploadSource.of(file.name, file.getvalue()), file)
     elif UPLOAD in st.session_state:
         st.caption(_("Showing {name}", name=escape_markdown(st.session_state[UPLOAD].name)))
     st.download_button(
@@ -169,11 +215,31 @@ def _upload() -> None:
     )
 
 
-def _take_upload(file: UploadedFile) -> None:
-    """Store a file in the uploads of all visitors, and its name and digest in the session."""
-    source = UploadSource.of(file.name, file.getvalue())
+def _image() -> None:
+    SharedOptions.photo.draw(width="stretch")
+    if SharedOptions.photo.value == OWN_PHOTO:
+        file = st.file_uploader(
+            _("Image (PNG or JPEG)"),
+            type=["png", "jpg", "jpeg"],
+            key="photo.widget",
+            max_upload_size=current().photo_bytes // 2**20,
+        )
+        if file is not None:
+            _store(PHOTO, ImageSource.of(file.name, file.getvalue()), file)
+        elif PHOTO in st.session_state:
+            st.caption(_("Showing {name}", name=escape_markdown(st.session_state[PHOTO].photo)))
+    now = SharedOptions.grid.value
+    SharedOptions.grid.draw(options=sorted({*range(image.SMALLEST, current().picture_side + 1, GRID_STEP), now}))
+    SharedOptions.patch.draw()
+    SharedOptions.noise.draw()
+    SharedOptions.strength.draw()
+    SharedOptions.seed.draw()
+
+
+def _store(key: str, source: UploadSource | ImageSource, file: UploadedFile) -> None:
+    """Store a file in the uploads of all visitors, and its name and digest in the session under a key."""
     cached.uploads().get(source.digest, lambda: source.data)
-    st.session_state[UPLOAD] = replace(source, data=b"")
+    st.session_state[key] = replace(source, data=b"")
     # Remove Streamlit's own copy, which would stay for as long as the session lasts.
     context = get_script_run_ctx()
     remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)

@@ -42,7 +42,7 @@ class ChosenInput:
     head: int | None
 
 
-def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -> None:
+def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None, only: str = "") -> None:
     """Draw the panel.
 
     Args:
@@ -50,8 +50,12 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
             always use all tokens.
         open_heads: callback that opens the large view of all heads on this page; None to link to the page with that
             view.
+        only: the only kind of input that the page uses; empty if the visitor chooses the kind.
     """
     known = forms()
+    if only:
+        known[only].draw()
+        return
     form = known[SharedOptions.input.draw(format_func=lambda key: known[key].title)]
     form.draw()
     SharedOptions.positions.draw(on_change=_take_positions)
@@ -104,7 +108,7 @@ def headline(source: Source, scope: Scope) -> str:
         [
             forms()[source.key].name(),
             *([_("layer {layer}", layer=SharedOptions.layer.value)] if source.layer_count > 1 else []),
-            scope.heads_in_words(),
+            *([scope.heads_in_words()] if scope.heads else []),
             scope.tokens_in_words(),
             *describe_positions(source),
         ]
@@ -196,13 +200,17 @@ def describe_alibi(alone: Sequence[str], others: Sequence[str]) -> str:
     )
 
 
-def read_input(visit: SharedOptions) -> ChosenInput | None:
+def read_input(visit: SharedOptions, only: str = "") -> ChosenInput | None:
     """Return the input of a visit; None if it is a file that has not been uploaded.
+
+    Args:
+        visit: the visit's options.
+        only: the kind of input, if it is not the chosen one.
 
     Raises:
         LabError: if the input cannot be read.
     """
-    source = forms()[visit.input].source(visit)
+    source = forms()[only or visit.input].source(visit)
     if source is None:
         return None
     qkv = cached.record(source)

@@ -3,7 +3,7 @@
 from attention_core.inputs import models
 from attention_core.inputs.own_model import from_model
 from attention_core.inputs.record import QKV, Notice
-from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource, first_tokens
+from attention_core.inputs.source import ImageSource, Source, SyntheticSource, TextSource, UploadSource, first_tokens
 from attention_core.inputs.synthetic import KINDS, SyntheticKind, SyntheticSpec, from_synthetic
 from attention_core.inputs.tensors import TensorSource
 from attention_core.inputs.text import from_text, record_layers
@@ -13,6 +13,7 @@ from attention_core.inputs.upload import example_npz, from_upload, to_npz
 __all__ = [
     "KINDS",
     "QKV",
+    "ImageSource",
     "Notice",
     "Source",
     "SyntheticKind",

@@ -48,6 +48,7 @@ class QKV:
         origin: name of the source, for captions: ``"minilm layer 3"``.
         total_tokens: number of tokens before cutting; equals n if nothing was cut.
         notices: messages for the user.
+        grid: height and width of an image whose pixels are the tokens, row by row; None for other inputs.
     """
 
     q: Tensor
@@ -61,6 +62,7 @@ class QKV:
     origin: str
     total_tokens: int
     notices: tuple[Notice, ...] = ()
+    grid: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         n = self.q.shape[-2]

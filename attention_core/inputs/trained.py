@@ -197,8 +197,8 @@ class TrainedSource(Source):
             notices = (Notice(text, (("title", title),)),)
         if learned := ", ".join(each.title for each in self.spec.model.trainable):
             text = (
-                "This model has learned these parts too: {names}. They are not in q, k and v. On this page, they follow "
-                "the settings of each variant."
+                "This model has learned these parts too: {names}. They are not in q, k and v. On this page, they "
+                "follow the settings of each variant."
             )
             notices += (Notice(text, (("names", learned),)),)
         return _Layers(

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from PIL import Image
 from transformers import BertConfig
 
 import attention_core as ac
@@ -21,7 +22,7 @@ from attention_core.errors import LabError
 from attention_core.experiments import learning
 from attention_core.experiments.swap import text_tokens
 from attention_core.experiments.timing_length import measure
-from attention_core.inputs import SyntheticSpec, from_synthetic, from_text, from_upload
+from attention_core.inputs import ImageSource, SyntheticSpec, from_synthetic, from_text, from_upload
 from attention_core.inputs.models import hub
 from attention_core.inputs.trained import usual_run
 from attention_core.limits import Limits
@@ -52,6 +53,13 @@ def upload(shape=(1, 4, 4), largest=1.0, **more):
     file = io.BytesIO()
     np.savez(file, q=q, k=q, v=q, **more)
     return file.getvalue()
+
+
+def photo(width, size=0):
+    """Read a PNG of this width and 20 rows, padded to a size in bytes."""
+    file = io.BytesIO()
+    Image.new("L", (width, 20)).save(file, "PNG")
+    ImageSource.of("a.png", file.getvalue().ljust(size, b"0"), size=16).load()
 
 
 def padded(size):
@@ -146,6 +154,9 @@ CASES = {
         lambda n: read(upload(**{f"x{i}": np.ones(1) for i in range(n - 3)})),
         "contains 6 arrays, more than 5. Save only q, k and v",
     ),
+    "photo_bytes": (2000, lambda n: photo(16, n), "2,001 bytes. Upload an image of at most 2,000 bytes"),
+    "photo_pixels": (400, lambda n: photo(-(-n // 20)), "a.png has too many pixels"),
+    "picture_side": (20, lambda n: ImageSource(size=n).load() and "", "grid is 21 .* from 16 to 20"),
     "label_characters": (
         7,
         lambda n: read(upload(tokens=np.array(["a" * n] * 4))),

@@ -28,6 +28,7 @@ ADDRESSES = {
     f"entropy?{SMALL}&h_longest=128&h_seeds=1&h_view=distance": "distance.csv",
     f"entropy?{SMALL}&h_longest=128&h_seeds=1&h_view=factor": "homogeneity.csv",
     "learn": "learning.csv",
+    "picture?p_below=download": "picture.csv",
     "timing?variants=softmax&variants=local": "timing.csv",
     f"causal?{SMALL}&c_view=overview": "causal-variants.csv",
     f"causal?{SHORT}&c_view=leaks": "leaks.csv",

@@ -72,7 +72,7 @@ def test_labels_and_names_of_files_are_never_markup(page):
                 seen.add(kind)
             read_as = MARKUP_IN_HTML if kind in ("html", "plotly_chart", "latex") else MARKUP_IN_MARKDOWN
             assert not read_as.search(words), (kind, view, words[:2000])
-    assert seen or page in ("home", "timing", "model", "claims", "entropy", "error", "lessons", "learn")
+    assert seen or page in ("home", "timing", "model", "claims", "entropy", "error", "lessons", "learn", "picture")
 
 
 def in_the_gallery(markdown):

@@ -39,7 +39,7 @@ def test_no_page_builds_what_nobody_has_opened(page):
 
 def test_the_form_that_was_opened_is_built_and_no_other():
     at = opened("matrices", settings=("local",), variants=chosen(*EIGHT))
-    assert forms(at) == {"knob.local.window"}
+    assert forms(at) == {"knob.local.window", "knob.local.columns"}
     menu = forms(opened("matrices", "variants.menu", variants=chosen(*EIGHT)))
     assert menu == {f"variants.menu.{family}" for family in ac.families()}
     assert "inside.knob.nystrom.landmarks" in forms(opened("inside", "inside.settings"))
@@ -82,7 +82,7 @@ def test_a_knob_is_turned_in_an_opened_form():
     [slider] = [each for each in at.select_slider if each.key == "knob.local.window"]
     slider.set_value(4).run()
     assert at.query_params["variants"] == ["softmax", ac.get("local", window=4).word]
-    assert forms(at) == {"knob.local.window"}
+    assert forms(at) == {"knob.local.window", "knob.local.columns"}
 
 
 def test_a_comparison_of_eight_sends_few_elements():

@@ -14,11 +14,13 @@ from app.lessons.lesson import Step
 from app.lessons.screen import Screen
 from app.words.labels import label
 from attention_core import metrics
+from attention_core.analysis.denoised_image import denoise
 from attention_core.experiments.error import ErrorTask, points
 from attention_core.experiments.leaks import tasks as leak_tasks
 from attention_core.experiments.swap.derived import error_points
 from attention_core.learning import recorded_runs
 from attention_core.learning.defaults import SEEDS
+from attention_core.metrics.image_quality import psnr
 from pages.learn.options import LearnOptions, plan_of
 from pages.model import predicts
 from pages.model.measures import _question, _rows
@@ -58,6 +60,11 @@ def moved(screen, attention, token):
     [task] = leak_tasks(screen.chosen.source, [attention.word], head=screen.chosen.head)
     [found] = dispatch.rows("leaks", task)
     return found.before(token), found.share
+
+
+def denoised(screen, key):
+    source = screen.chosen.source
+    return denoise(source.whole(), source.clean(), screen.variant(key))
 
 
 # Each function below checks the statements of one lesson step as conditions on numbers.
@@ -335,6 +342,25 @@ def convolution_and_gate_3():
     assert min(shares(screen, "gated_deltanet")) > 0.95, "it learns the task at the length of training"
     assert min(shares(screen, "deltanet", longest=True)) > 0.95
     assert max(shares(screen, "gated_deltanet", longest=True)) < 0.3, "it only guesses in long sequences"
+
+
+def grey_1():
+    screen = revealed("grey", 1)
+    source = screen.chosen.source
+    assert f"{psnr(source.noisy(), source.clean()):.1f}" == "20.0"
+    softmax, linear = (number(screen, "psnr", key) for key in ("softmax", "linear"))
+    assert linear < 20 < softmax
+    assert denoised(screen, "linear").from_mean < 0.05 < denoised(screen, "softmax").from_mean
+
+
+def grey_2():
+    assert denoised(revealed("grey", 2), "softmax").from_mean < 0.05
+
+
+def grey_3():
+    screen = revealed("grey", 3)
+    assert all(number(screen, "psnr", key) > 20 for key in ("softmax", "local", "atrous", "topk"))
+    assert screen.variant("atrous").params.stride == screen.variant("topk").params.k == 8
 
 
 FACTS = {(key, place): globals()[f"{key}_{place}"] for key, place in STEPS if f"{key}_{place}" in globals()}

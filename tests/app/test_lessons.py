@@ -126,6 +126,11 @@ def _forecast(at, attention):
     return float(re.search(r"\(rank correlation ([\d.]+) over", spoken(at))[1])
 
 
+def _psnr(at, attention):
+    found = at.dataframe[-1].value
+    return float(found.loc[found["image"] == attention.title, "PSNR (dB)"].iloc[0])
+
+
 SHOWN = {
     "times": lambda at, attention: float(_chosen_line(at)[1].removeprefix("× ")),
     "copied": lambda at, attention: float(_chosen_line(at)[2]),
@@ -148,6 +153,7 @@ SHOWN = {
     "error": _error,
     "accuracy": _last_share,
     "longest_accuracy": _last_share,
+    "psnr": _psnr,
 }
 """Functions that read each measure from its page."""
 
@@ -184,6 +190,7 @@ def test_what_a_step_reveals_is_what_its_page_shows(key, place):
         ("matrices", "input=synthetic&n=24&causal=1&variants=softmax&variants=local~window~3&variants=linear"),
         ("masks", "input=synthetic&n=40&masks_part=numbers&variants=softmax&variants=local~window~3&variants=atrous"),
         ("causal", "input=synthetic&n=24&variants=softmax&variants=local&variants=linformer&c_token=9"),
+        ("picture", "grid=16&noise=0.2&p_below=numbers&variants=softmax&variants=linear&variants=local~window~3"),
     ],
 )
 def test_every_measure_is_what_its_page_shows_of_each_variant(page, link):

@@ -252,6 +252,7 @@ VIEWS = {
         {"row": "3", "more": "explain"},
         {"input": "text", "text": "@repeats"},
         {"more": "heads"},
+        {"input": "image", "grid": "16"},
         {"more": "download"},
         {"input": "synthetic", "n": "300", "heads": "1", "variants": "softmax"},
         {"input": "trained", "trained": ["parity", "softmax", "steps~1"]},
@@ -263,6 +264,7 @@ VIEWS = {
     ],
     "error": [{"against": "cost"}],
     "learn": [{}, {"l_view": "attention"}],
+    "picture": [{"grid": "16", "p_below": below} for below in ("explain", "budget", "download")],
     "timing": [{}],
     "model": [
         {"m_text": "own"},

@@ -43,6 +43,7 @@ def test_code_runs_and_is_about_the_input_on_screen(page, tmp_path, monkeypatch)
     own = {code for code in seen if "torch.randn" not in code}  # Snippets with random input show how to call a variant.
     assert bool(own) == (page not in WITHOUT)
     for code in seen:
-        assert code not in own or source.code in code or "qkv.npz" in code
+        about_an_image = page == "picture" and "ac.inputs.ImageSource(" in code
+        assert code not in own or source.code in code or "qkv.npz" in code or about_an_image
         with contextlib.redirect_stdout(io.StringIO()):
             exec(code, {})

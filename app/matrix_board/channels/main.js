@@ -1,4 +1,5 @@
 // Draws all boards of a page from the data that Streamlit passes to them.
+/** @import { SentTile } from "../../picture_board/pictures_messages" */
 /** @import { Face, Mounted, Received, SentPanel } from "../messages" */
 
 import { Board } from "../views/board.js";
@@ -14,7 +15,7 @@ import { Thumbnails } from "../views/thumbnails.js";
 const faces = { board: Board, heads: Thumbnails, strips: Strips };
 /** @type {Map<object, Shown>} */
 const shown = new Map(); // shadow root -> its view
-/** @type {Map<object, Received<SentPanel>>} */
+/** @type {Map<object, Received<SentPanel | SentTile>>} */
 const parts = new Map(); // shadow root -> its panel, for any board that needs the panel
 
 /** @type {Map<object, Received<import("../messages").HeldHeader>>} */
@@ -45,7 +46,7 @@ function draw({ data, parentElement, setTriggerValue }) {
     held.set(parentElement, { message, header, payload });
     holders.set(header.key, setTriggerValue);
     const part = before !== received && payload.byteLength && unpack(new Uint8Array(payload));
-    if (part) boards.get(header.key)?.redraw(/** @type {Received<SentPanel>} */ (part), header.heard);
+    if (part) for (const one of shown.values()) if (one.header.key === header.key) one.face.redraw?.(part, header.heard);
     return;
   }
   const one = shown.get(parentElement) ?? show(parentElement, received);
@@ -66,7 +67,7 @@ function draw({ data, parentElement, setTriggerValue }) {
 function complete(one) {
   const { header } = one;
   if (header.digest === one.drawn) return;
-  const asked = header.kind === "board" ? header.parts : [];
+  const asked = "parts" in header ? header.parts : [];
   const known = new Map([...parts.values(), ...within(one)].map((part) => [part.header.digest, part]));
   const found = asked.map((digest) => known.get(digest)).filter((part) => part !== undefined);
   if (found.length < asked.length) return;

@@ -1,8 +1,7 @@
 // The knobs on panels. A panel is redrawn while its knob is moved. One value at a time is sent to Python; of the values
 // that arrive meanwhile, only the newest is sent next. While a slider is dragged, Python may answer with its panel
 // only.
-/** @import { Panel, SentKnob } from "../messages" */
-/** @import { Board } from "./board.js" */
+/** @import { SentKnob, Turnable } from "../messages" */
 
 import { holders } from "../channels/boards.js";
 import { make } from "../drawing/elements.js";
@@ -26,7 +25,7 @@ export class Knobs {
   /** @type {Set<string>} */
   ahead = new Set(); // panels that were turned since the rest of the page was updated
 
-  /** @param {Board} board */
+  /** @param {Turnable} board */
   constructor(board) {
     this.board = board;
     /** @type {Map<string, number>} */
@@ -54,7 +53,7 @@ export class Knobs {
   /**
    * Set a panel's slider, unless the visitor has moved it meanwhile.
    * @param {HTMLElement} row
-   * @param {Panel} panel
+   * @param {Turnable["panels"][number]} panel
    */
   fit(row, { key, title, knob }) {
     row.hidden = !knob;

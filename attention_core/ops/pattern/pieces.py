@@ -44,6 +44,7 @@ def band(
     backward: bool,
     block: int = BLOCK,
     causal: bool = False,
+    allowed_pairs: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Iterator[Piece]:
     """Yield blocks of queries, each with the keys from ``before`` tokens before it to ``after`` tokens after it.
 
@@ -55,6 +56,8 @@ def band(
         backward: whether memory is also needed for the keys' gradients.
         block: queries per block.
         causal: whether a query attends to the keys up to its own only; requires ``before = after = 0``.
+        allowed_pairs: used without ``allowed``: returns which pairs are allowed, given the positions of queries
+            ``[r, 1]`` and keys ``[c]``. Moving both by a block must not change the result.
     """
     heads, n = like.shape[:2]
     for first, last in runs(n, block, before, after):
@@ -62,6 +65,9 @@ def band(
         bias = None  # frees the bias of the previous run before the next one is made
         if allowed is not None:
             bias = _by_distance(allowed, rows, columns, like)
+        elif allowed_pairs is not None:
+            i, j = (torch.arange(each.start, each.stop, device=like.device) for each in (rows, columns))
+            bias = lowest_bias(allowed_pairs(i[:, None], j), like)
         most = heads * share(n) // len(rows)
         if backward:
             most = min(2 * most, heads * n // len(columns))

@@ -1,4 +1,7 @@
-"""Attention to a window: the keys at most ``reach`` tokens before or after a query, or before it only if causal."""
+"""Attention to a window: the keys at most ``reach`` tokens before or after a query, or before it only if causal.
+
+In an image, a window along the row contains pixels to the left and right, and a square window pixels in all directions.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -43,3 +46,58 @@ def window_cost(n: int, d: int, reach: int, *, causal: bool) -> tuple[int, int]:
         return 2 * d * pairs(n, causal=causal), n * (d + 1)
     within, rows, mask = window_size(n, reach, causal=causal)
     return 2 * d * within, union_elements(n, d, rows=rows, mask=mask)
+
+
+def in_square(i: Tensor, j: Tensor, reach: int, columns: int, *, causal: bool) -> Tensor:
+    """Check which pairs of pixels are at most ``reach`` rows and columns apart; pixels are numbered row by row.
+
+    Args:
+        i: positions of queries.
+        j: positions of keys, broadcast with ``i``.
+        reach: the number of rows and columns on each side.
+        columns: the number of columns of the image.
+        causal: whether later pixels are excluded.
+    """
+    # Comparisons give booleans. Differences would be integers, which take eight times as much memory.
+    near = (j // columns >= i // columns - reach) & (j % columns >= i % columns - reach)
+    near &= j % columns <= i % columns + reach
+    near &= j <= i if causal else j // columns <= i // columns + reach
+    return near
+
+
+def square_attention(q: Tensor, k: Tensor, v: Tensor, reach: int, columns: int, *, causal: bool) -> Tensor:
+    """Return softmax attention to a square of pixels, ``[..., n, d_v]``: O(n w columns d) time, O(n d) memory."""
+    if _spans_image(q.shape[-2], reach, columns):
+        return exact_attention(q, k, v, causal=causal)
+    return union_attention(partial(_square_pieces, reach=reach, columns=columns, causal=causal), q, k, v)
+
+
+def square_cost(n: int, d: int, reach: int, columns: int, *, causal: bool) -> tuple[int, int]:
+    """Return multiply-adds and peak elements of ``square_attention`` for one head."""
+    if _spans_image(n, reach, columns):
+        return 2 * d * pairs(n, causal=causal), n * (d + 1)
+    before = reach * columns
+    after = 0 if causal else before
+    rows, mask = band_elements(n, before + after, block=columns)
+    within = window_pairs(n, block=columns, before=before, after=after)
+    mask += mask // 4  # the booleans from which the mask is made
+    return 2 * d * within, union_elements(n, d, rows=rows, mask=mask)
+
+
+def _spans_image(n: int, reach: int, columns: int) -> bool:
+    """Return whether a square contains the whole image from each of its pixels."""
+    return reach >= max(min(columns, n), -(-n // columns)) - 1
+
+
+def _square_pieces(like: Tensor, reach: int, columns: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
+    """Yield the rows of an image, each with the rows that its squares reach."""
+    before = reach * columns
+    return band(
+        like,
+        before=before,
+        after=0 if causal else before,
+        allowed=None,
+        backward=backward,
+        block=columns,
+        allowed_pairs=partial(in_square, reach=reach, columns=columns, causal=causal),
+    )

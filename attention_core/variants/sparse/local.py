@@ -5,7 +5,14 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.pattern.primitives import mask_and_primitives
-from attention_core.ops.pattern.window import in_window, window_attention, window_cost
+from attention_core.ops.pattern.window import (
+    in_square,
+    in_window,
+    square_attention,
+    square_cost,
+    window_attention,
+    window_cost,
+)
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.variant import TOKENS, Cost, Params, SpecialCase, Variant, param
 
@@ -22,10 +29,19 @@ class LocalParams(Params):
         "gives full attention.",
         budget=True,
     )
+    columns: int = param(
+        0,
+        low=0,
+        high=1024,
+        help="0: the tokens are in one line. Otherwise the tokens are the pixels of an image with this number of "
+        "columns, row by row, and the window is a square of pixels.",
+    )
 
 
 def parts(n: int, p: LocalParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pairs with ``|i - j| <= w``, ``bool [n, n]``."""
+    """Return the pairs in the window, ``bool [n, n]``."""
+    if p.columns:
+        return {"window": in_square(*positions(n, device), p.window, p.columns, causal=causal)}
     return {"window": in_window(distances(n, device), p.window, causal=causal)}
 
 
@@ -36,16 +52,23 @@ def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
     """Compute softmax over the tokens at most w away, ``[..., n, n]``."""
     i, j = positions(q.shape[-2], q.device)
     allowed = (i - j).abs() <= p.window
+    if p.columns:
+        rows_apart, columns_apart = i // p.columns - j // p.columns, i % p.columns - j % p.columns
+        allowed = (rows_apart.abs() <= p.window) & (columns_apart.abs() <= p.window)
     return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
     """Compute blocks of queries with the keys around them by the fused kernel: O(n w d) time, O(n d) memory."""
+    if p.columns:
+        return square_attention(q, k, v, p.window, p.columns, causal=causal)
     return window_attention(q, k, v, p.window, causal=causal)
 
 
 def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
     """Count two products over the pairs in the blocks; memory for the output and one piece."""
+    if p.columns:
+        return Cost(*square_cost(n, d, p.window, p.columns, causal=causal))
     return Cost(*window_cost(n, d, p.window, causal=causal))
 
 

@@ -1,0 +1,266 @@
+// An image as several variants return it, with error maps, and the attention of the pixel under the pointer.
+/** @import { PicturesHeader, PicturesSettings, SentTile, Tile } from "./pictures_messages" */
+/** @import { Received, Send } from "../matrix_board/messages" */
+
+import { clamp, listenTo, make, perform, readTheme } from "../matrix_board/drawing/elements.js";
+import { numeral } from "../matrix_board/drawing/color.js";
+import { Knobs } from "../matrix_board/views/knobs.js";
+import { fill } from "../page_script/templates.js";
+
+const LEVELS = 127; // the number of levels of a weight on either side of zero
+const WARM = [255, 149, 0]; // the colour of positive weights over a darkened image
+const COOL = [64, 156, 255]; // the colour of negative weights
+const TILE_GAP = 14; // pixels between two images
+const IMAGE_SHARE = 0.76; // the part of a tile's width that the image takes; the error map takes the rest
+const AROUND = 320; // pixels of the window that the rest of the page takes above the images
+const CAPTION = 52; // pixels of a tile's height that its name and its slider take
+const TWO_COLUMNS = 560; // pixels of width below which two images are next to each other
+const [SMALLEST_SIDE, LARGEST_SIDE] = [104, 420]; // the bounds of an image's side in CSS pixels
+
+export class PictureBoard {
+  /** @type {Tile[]} */
+  panels = [];
+  /** @type {PicturesHeader} */
+  header;
+  /** @type {PicturesSettings} */
+  settings;
+  /** @type {number | null} */
+  pinned = null; // the pixel that is kept
+  /** @type {number | null} */
+  aimed = null; // the pixel under the pointer
+  /** @type {Send} */
+  send;
+
+  /** @param {HTMLElement | ShadowRoot} host */
+  constructor(host) {
+    this.readout = make("p", { class: "readout", role: "status", "aria-live": "polite" });
+    this.grid = make("div", { class: "tiles", role: "group", tabindex: "0" });
+    this.root = make("div", { class: "pictures" }, this.readout, this.grid);
+    host.append(this.root);
+    this.knobs = new Knobs(this);
+    this.ears = new AbortController();
+    const on = listenTo(this.grid, this.ears.signal);
+    on("pointermove", (event) => event.pointerType === "mouse" && this.aim(this.pixelAt(event)));
+    on("pointerleave", () => this.aim(null));
+    on("click", (event) => this.click(event));
+    on("keydown", (event) => this.key(event));
+    addEventListener("resize", () => this.layout(), { signal: this.ears.signal });
+    this.watcher = new ResizeObserver(() => this.layout());
+    this.watcher.observe(this.root);
+  }
+
+  /**
+   * @param {Received<PicturesHeader>} received
+   * @param {Received<SentTile>[]} parts
+   */
+  receive({ header }, parts) {
+    const resized = this.header && this.header.side !== header.side;
+    this.header = header;
+    if (resized) this.aimed = null;
+    while (this.grid.children.length > parts.length) this.grid.lastChild?.remove();
+    while (this.grid.children.length < parts.length) this.grid.append(this.build());
+    this.panels = parts.map((part, i) => this.unpack(part, /** @type {HTMLElement} */ (this.grid.children[i])));
+    for (const tile of this.panels) this.fill(tile);
+    this.knobs.land(header.heard);
+    this.knobs.goAhead();
+    this.layout();
+    if (this.settings) this.point();
+  }
+
+  /**
+   * Draw the image whose slider is being dragged.
+   * @param {Received<SentTile>} received
+   * @param {number} heard
+   */
+  redraw(received, heard) {
+    const at = this.panels.findIndex((tile) => tile.key === received.header.key);
+    if (at >= 0) {
+      this.panels[at] = this.unpack(received, this.panels[at].figure);
+      this.fill(this.panels[at]);
+      this.point();
+    }
+    this.knobs.land(heard);
+  }
+
+  /** @param {PicturesSettings} settings */
+  show(settings) {
+    this.settings = settings;
+    this.pinned = settings.pinned;
+    this.grid.setAttribute("aria-label", settings.words.help);
+    for (const label of this.grid.querySelectorAll(".error span")) label.textContent = settings.words.error;
+    this.point();
+  }
+
+  retheme() {
+    this.root.dataset.mode = readTheme(this.root).mode;
+  }
+
+  /** Create the elements of one image. */
+  build() {
+    const head = make("figcaption", {}, make("span", { class: "title" }), make("span", { class: "number" }));
+    const image = make("div", { class: "image" }, make("canvas"), make("canvas", { class: "map" }), make("i"));
+    const error = make("div", { class: "error" }, make("canvas"), make("span", {}, this.settings?.words.error ?? ""));
+    return make("figure", {}, head, make("div", { class: "pair" }, image, error), this.knobs.build());
+  }
+
+  /**
+   * @param {Received<SentTile>} part
+   * @param {HTMLElement} figure
+   * @returns {Tile}
+   */
+  unpack({ header: sent, payload }, figure) {
+    const { side, channels, cell } = this.header;
+    const cells = (side / cell) ** 2;
+    let end = 0;
+    const take = (/** @type {number} */ bytes) => payload.slice(end, (end += bytes));
+    const peaks = sent.has_maps ? new Float32Array(take(4 * cells)) : null;
+    const levels = sent.has_maps ? new Int8Array(take(cells * cells)) : null;
+    const error = sent.has_error ? new Uint8Array(take(side * side)) : null;
+    return { ...sent, peaks, levels, error, pixels: new Uint8Array(take(side * side * channels)), figure };
+  }
+
+  /**
+   * Draw an image and its error map.
+   * @param {Tile} tile
+   */
+  fill(tile) {
+    const { side, channels } = this.header;
+    const { figure, pixels, error } = tile;
+    const [image, , errors] = figure.querySelectorAll("canvas");
+    part(figure, ".title").textContent = tile.title;
+    part(figure, ".number").dataset.tone = tile.tone;
+    part(figure, "figcaption").title = tile.details;
+    paint(image, side, (i) => (channels === 1 ? [pixels[i], pixels[i], pixels[i]] : [...pixels.subarray(3 * i, 3 * i + 3)]));
+    part(figure, ".error").toggleAttribute("data-empty", !error);
+    if (error) paint(errors, side, (i) => [255 - error[i], 255 - error[i], 255 - error[i]].map((v, c) => (c ? v : Math.min(255, v + error[i] / 2))));
+    this.knobs.fit(part(figure, ".knob"), tile);
+  }
+
+  /** Give all images the largest size that fits. */
+  layout() {
+    const count = this.panels.length;
+    const room = this.root.clientWidth;
+    if (!count || !room) return;
+    const columns = room < TWO_COLUMNS ? 2 : count <= 6 ? count : Math.ceil(count / 2);
+    const wide = ((room - TILE_GAP * (columns - 1)) / columns) * IMAGE_SHARE;
+    const high = (innerHeight - AROUND) / Math.ceil(count / columns) - CAPTION;
+    this.grid.style.setProperty("--columns", String(columns));
+    this.grid.style.setProperty("--side", `${Math.floor(clamp(Math.min(wide, room < TWO_COLUMNS ? wide : high), SMALLEST_SIDE, LARGEST_SIDE))}px`);
+  }
+
+  /** Show the attention of the pixel under the pointer, or of the one that is kept. */
+  point() {
+    const { words } = this.settings;
+    const { side, cell } = this.header ?? { side: 1, cell: 1 };
+    const shown = this.aimed ?? this.pinned;
+    const known = shown !== null && shown < side * side;
+    const [row, column] = known ? [Math.floor(shown / side), shown % side].map((at) => at - (at % cell)) : [0, 0];
+    const cells = side / cell;
+    const at = (row / cell) * cells + column / cell;
+    this.root.toggleAttribute("data-pointing", known);
+    const touch = matchMedia("(hover: none)").matches;
+    this.readout.textContent = known
+      ? fill(words.at, { row: String(row + 1), column: String(column + 1) })
+      : touch
+        ? words.touch_hint
+        : words.hint;
+    for (const { figure, peaks, levels, number } of this.panels) {
+      const mark = part(figure, ".image i");
+      mark.hidden = !known;
+      figure.toggleAttribute("data-map", known && levels !== null);
+      part(figure, ".number").textContent = number;
+      if (!known) continue;
+      mark.style.left = `${(100 * column) / side}%`;
+      mark.style.top = `${(100 * row) / side}%`;
+      mark.style.width = mark.style.height = `${100 / side}%`;
+      if (!levels || !peaks) continue;
+      part(figure, ".number").textContent = fill(words.largest, { most: `${numeral(100 * peaks[at], 2)}%` });
+      const own = levels.subarray(at * cells * cells, (at + 1) * cells * cells);
+      paint(figure.querySelectorAll("canvas")[1], cells, (i) => [...(own[i] < 0 ? COOL : WARM), 255 * Math.sqrt(Math.abs(own[i]) / LEVELS)]);
+    }
+  }
+
+  /**
+   * Return the pixel at a pointer's position, or null outside the images.
+   * @param {MouseEvent} event
+   */
+  pixelAt({ target, clientX, clientY }) {
+    const image = target instanceof Element && target.closest(".image");
+    if (!image) return null;
+    const { left, top, width, height } = image.getBoundingClientRect();
+    const { side } = this.header;
+    const at = (/** @type {number} */ share) => clamp(Math.floor(share * side), 0, side - 1);
+    return at((clientY - top) / height) * side + at((clientX - left) / width);
+  }
+
+  /** @param {number | null} pixel */
+  aim(pixel) {
+    if (pixel === this.aimed || !this.settings) return;
+    this.aimed = pixel;
+    this.point();
+  }
+
+  /** @param {MouseEvent} event */
+  click(event) {
+    const pixel = this.pixelAt(event);
+    if (pixel !== null) this.pin(pixel === this.pinned ? null : pixel);
+  }
+
+  /** @param {number | null} pixel */
+  pin(pixel) {
+    this.pinned = pixel;
+    if (pixel === null) this.aimed = null;
+    this.point();
+    this.send("pin", { pixel });
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    if (event.target !== this.grid || !this.header) return;
+    const { side, cell } = this.header;
+    const now = this.aimed ?? this.pinned ?? Math.floor(side / 2) * (side + 1);
+    const [row, column] = [Math.floor(now / side), now % side];
+    const go = (/** @type {number} */ down, /** @type {number} */ right) => {
+      const [y, x] = [row + down * cell, column + right * cell].map((place) => clamp(place, 0, side - 1));
+      this.aim(y * side + x);
+    };
+    perform(event, {
+      ArrowUp: () => go(-1, 0),
+      ArrowDown: () => go(1, 0),
+      ArrowLeft: () => go(0, -1),
+      ArrowRight: () => go(0, 1),
+      Enter: () => this.pin(now),
+      Escape: () => this.pin(null),
+    });
+  }
+
+  destroy() {
+    this.ears.abort();
+    this.watcher.disconnect();
+    this.knobs.destroy();
+    this.root.remove();
+  }
+}
+
+/**
+ * Return the element inside another one that a selector finds.
+ * @param {HTMLElement} element
+ * @param {string} selector
+ */
+const part = (element, selector) => /** @type {HTMLElement} */ (element.querySelector(selector));
+
+/**
+ * Draw a square picture, one canvas pixel for each of its pixels.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} side
+ * @param {(pixel: number) => number[]} colourOf returns red, green, blue and, if not opaque, alpha, 0 to 255
+ */
+function paint(canvas, side, colourOf) {
+  if (canvas.width !== side || canvas.height !== side) Object.assign(canvas, { width: side, height: side });
+  const picture = new ImageData(side, side);
+  for (let i = 0; i < side * side; i++) {
+    const [red, green, blue, alpha = 255] = colourOf(i);
+    picture.data.set([red, green, blue, alpha], 4 * i);
+  }
+  canvas.getContext("2d")?.putImageData(picture, 0, 0);
+}

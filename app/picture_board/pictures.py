@@ -1,0 +1,144 @@
+"""An image as several variants return it, each with its error map and its attention from the pixel under the pointer.
+
+All attention maps are sent in advance, so that pointing at another pixel needs no request. A changed setting sends only
+its own variant again.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from app.board_messages.packing import digest_of, encode
+from app.matrix_board import Knob
+from app.matrix_board.board import hold
+from app.matrix_board.component import mount, receiver
+from app.words.i18n import _
+from attention_core.analysis.denoised_image import Maps
+
+_PICTURES = receiver("attention_lab_pictures", Path(__file__).parent / "pictures.css")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tile:
+    """One image on the board.
+
+    Attributes:
+        key: its key, unique on the board.
+        title: its name.
+        number: the number next to its name.
+        details: its numbers in words, for the tooltip.
+        tone: whether the number is better or worse than that of the noisy image: "better", "worse" or "".
+        image: the pixels, ``[s, s, c]`` from 0 to 1; other values are clipped.
+        error: mean absolute error of each pixel, ``[s, s]``; None for no error map.
+        maps: its attention maps; None for none.
+        knob: the setting on its slider; None for no slider.
+    """
+
+    key: str
+    title: str
+    number: str
+    details: str
+    tone: str
+    image: np.ndarray
+    error: np.ndarray | None = None
+    maps: Maps | None = None
+    knob: Knob | None = None
+
+
+def picture_board(
+    tiles: Sequence[Tile],
+    *,
+    key: str,
+    cell: int,
+    pinned: int | None,
+    full_error: float,
+    on_pin: Callable[[int | None], None],
+    on_turn: Callable[[str, object, bool], None],
+    redraw: Callable[[str], Tile | None],
+) -> None:
+    """Draw the images side by side with a linked crosshair.
+
+    Args:
+        tiles: the images, all of one size.
+        key: the element's key, unique in the app.
+        cell: side in pixels of a cell of the attention maps.
+        pinned: index of the pixel whose attention is shown while the pointer is not on an image; None for none.
+        full_error: the error that is drawn in the darkest colour.
+        on_pin: called before the next run with the pixel that the visitor clicked, or None if the pin was removed.
+        on_turn: called before the next run with a tile's key, its slider's new value, which has not been checked, and
+            whether the slider is still being dragged.
+        redraw: returns a tile by its key while its slider is dragged; that run draws nothing else. It returns None if
+            the tile no longer exists.
+    """
+    heard = f"{key}.heard"
+
+    def pin(reported: object) -> None:
+        if isinstance(reported, dict) and isinstance(pixel := reported.get("pixel"), int | None):
+            on_pin(pixel)
+
+    def turn(reported: object) -> None:
+        if isinstance(reported, dict):
+            st.session_state[heard] = reported.get("turn", 0)
+            on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
+
+    parts = {tile.key: _pack(tile, full_error) for tile in tiles}
+    header = {
+        "kind": "pictures",
+        "key": key,
+        "parts": list(map(digest_of, parts.values())),
+        "side": len(tiles[0].image),
+        "channels": tiles[0].image.shape[-1],
+        "cell": cell,
+        "heard": st.session_state.get(heard, 0),
+    }
+    settings = {"pinned": pinned, "words": _words()}
+    mount(
+        encode(header), key=key, events={"pin": pin, "turn": turn}, settings=settings, parts=parts, receiver=_PICTURES
+    )
+
+    def packed(tile: str) -> bytes:
+        drawn = redraw(tile)
+        return b"" if drawn is None else _pack(drawn, full_error)
+
+    hold(key, {tile.key for tile in tiles}, packed, on_turn)
+
+
+def _pack(tile: Tile, full_error: float) -> bytes:
+    """Return the message of one image: the peaks of its maps, their levels, its error map and its pixels."""
+    header = {
+        "kind": "part",
+        **{name: getattr(tile, name) for name in ("key", "title", "number", "details", "tone")},
+        "knob": tile.knob and asdict(tile.knob),
+        "has_error": tile.error is not None,
+        "has_maps": tile.maps is not None,
+    }
+    payload = b""
+    if tile.maps is not None:
+        payload += tile.maps.peaks.astype("<f4").tobytes() + tile.maps.levels.tobytes()
+    if tile.error is not None:
+        payload += _bytes(tile.error / full_error)
+    return encode(header, payload + _bytes(tile.image))
+
+
+def _bytes(values: np.ndarray) -> bytes:
+    return (255 * values.clip(0, 1)).round().astype(np.uint8).tobytes()
+
+
+def _words() -> dict[str, str]:
+    """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
+    return {
+        "hint": _("Point at a pixel to see which pixels it attends to. Click to keep the pixel."),
+        "touch_hint": _("Tap a pixel to see which pixels it attends to."),
+        "at": _(
+            "Attention of the pixel in row {row}, column {column}. Orange: positive weights, blue: negative weights. "
+            "Each picture has its own scale."
+        ),
+        "largest": _("max {most}"),
+        "error": _("error"),
+        "help": _(
+            "Images. Use the arrow keys to move to another pixel. Enter keeps the pixel, and Escape releases it."
+        ),
+    }

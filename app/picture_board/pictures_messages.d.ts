@@ -1,0 +1,51 @@
+// The data that Python sends to the picture board (pictures.py).
+
+import type { SentKnob } from "../matrix_board/messages";
+
+export interface SentTile {
+  kind: "part";
+  key: string;
+  digest: string;
+  title: string;
+  number: string;
+  details: string;
+  tone: "better" | "worse" | "";
+  knob: SentKnob | null;
+  has_error: boolean;
+  has_maps: boolean;
+}
+
+export interface PicturesHeader {
+  kind: "pictures";
+  key: string;
+  digest: string;
+  parts: string[];
+  side: number; // of the images, in pixels
+  channels: number;
+  cell: number; // side of a cell of the attention maps, in pixels
+  heard: number;
+}
+
+/** Sentences; the parts in braces are filled in. */
+export interface PicturesWords {
+  hint: string;
+  touch_hint: string;
+  at: string;
+  largest: string;
+  error: string;
+  help: string;
+}
+
+export interface PicturesSettings {
+  pinned: number | null; // a pixel
+  words: PicturesWords;
+}
+
+/** One image with its elements. */
+export interface Tile extends SentTile {
+  peaks: Float32Array | null;
+  levels: Int8Array | null; // one row of cells per cell
+  error: Uint8Array | null;
+  pixels: Uint8Array;
+  figure: HTMLElement;
+}

@@ -1,0 +1,119 @@
+"""Denoising: what attention over the patches of a noisy image returns, and to which pixels each pixel attends."""
+
+import time
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_core.compact_repr import CompactRepr
+from attention_core.inputs.record import QKV
+from attention_core.metrics.image_quality import psnr, ssim
+from attention_core.variant import Attention
+
+CELLS = 1024
+"""Most cells of an attention map: the maps of all cells of one variant are then at most a megabyte."""
+LEVELS = 127
+"""Number of levels of a weight in a map, on either side of zero."""
+
+
+class Denoised(CompactRepr):
+    """An image as a variant returns it, compared with the image without noise.
+
+    Attributes:
+        image: the pixels, ``[h, w, c]`` float32.
+        error: mean absolute difference from the image without noise over the channels, ``[h, w]`` float32.
+        psnr: peak signal-to-noise ratio in dB.
+        ssim: structural similarity.
+        from_mean: root mean square difference from the plain mean of the noisy image's pixels.
+        seconds: seconds that the variant took.
+    """
+
+    image: np.ndarray
+    error: np.ndarray
+    psnr: float
+    ssim: float
+    from_mean: float
+    seconds: float
+
+
+def denoise(qkv: QKV, clean: Tensor, attention: Attention) -> Denoised:
+    """Return the output of a variant for the record of a noisy image.
+
+    Args:
+        qkv: the record of the whole image.
+        clean: the image without noise, ``[h, w, c]``.
+        attention: the variant.
+    """
+    start = time.perf_counter()
+    found = attention.attend(*qkv.tensors)
+    seconds = time.perf_counter() - start
+    return judge(found[0].reshape(clean.shape), clean, mean_image(qkv.v[0].reshape(clean.shape)), seconds=seconds)
+
+
+def judge(image: Tensor, clean: Tensor, mean: Tensor, *, seconds: float = 0.0) -> Denoised:
+    """Return an image with its comparison with the image without noise, and with the mean image.
+
+    Args:
+        image: ``[h, w, c]``.
+        clean: the image without noise, of the same shape.
+        mean: the mean image, of the same shape.
+        seconds: seconds that the image took.
+    """
+    image, clean, mean = image.double(), clean.double(), mean.double()
+    return Denoised(
+        image=image.float().numpy(),
+        error=(image - clean).abs().mean(-1).float().numpy(),
+        psnr=psnr(image, clean),
+        ssim=ssim(image, clean),
+        from_mean=(image - mean).square().mean().sqrt().item(),
+        seconds=seconds,
+    )
+
+
+def mean_image(noisy: Tensor) -> Tensor:
+    """Return the image whose pixels are all the mean of all pixels, ``[h, w, c]``: the output of uniform attention."""
+    return noisy.mean((0, 1), keepdim=True).expand_as(noisy)
+
+
+def box_blur(noisy: Tensor) -> Tensor:
+    """Return the image in which every pixel is the mean of the 3 x 3 pixels around it, ``[h, w, c]``."""
+    padded = torch.nn.functional.pad(noisy.permute(2, 0, 1)[None], (1, 1, 1, 1), mode="reflect")
+    return torch.nn.functional.avg_pool2d(padded, 3, 1)[0].permute(1, 2, 0)
+
+
+def cell_side(side: int) -> int:
+    """Return the side in pixels of a cell of the attention maps of an image with this side."""
+    return next(cell for cell in range(1, side + 1) if side % cell == 0 and (side // cell) ** 2 <= CELLS)
+
+
+class Maps(CompactRepr):
+    """The attention of one pixel of each cell to all cells.
+
+    Attributes:
+        levels: ``[cells, cells]`` int8, one row per cell: each weight divided by its row's largest magnitude, times
+            ``LEVELS``.
+        peaks: the largest magnitude of a weight of each row, ``[cells]`` float32.
+    """
+
+    levels: np.ndarray
+    peaks: np.ndarray
+
+
+def attention_maps(qkv: QKV, attention: Attention) -> Maps:
+    """Return the attention of the first pixel of each cell (its upper left one), summed over the pixels of each cell.
+
+    Args:
+        qkv: the record of a whole image with a square grid.
+        attention: the variant.
+    """
+    assert qkv.grid is not None
+    side = qkv.grid[0]
+    cell = cell_side(side)
+    cells = side // cell
+    first = torch.arange(side**2).reshape(side, side)[::cell, ::cell].flatten()
+    rows = attention.weights(qkv.q, qkv.k)[0][first]
+    sums = rows.reshape(-1, cells, cell, cells, cell).sum((2, 4)).flatten(1)
+    peaks = sums.abs().amax(-1)
+    levels = (LEVELS * sums / peaks.clamp(min=torch.finfo(sums.dtype).tiny)[:, None]).round()
+    return Maps(levels=levels.to(torch.int8).numpy(), peaks=peaks.float().numpy())

@@ -1,0 +1,1 @@
+"""Claims about attention over the pixels of an image."""

@@ -1,0 +1,91 @@
+"""Claim: linear attention spreads so evenly that its output is closer to the mean of all values than to softmax's."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from attention_core import registry
+from attention_core.claims.claim import Claim, ExperimentInput
+from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
+from attention_core.claims.rule import Condition, Numbers, Rule
+from attention_core.experiments.error import uniform
+from attention_core.variant import Paper
+
+MEAN, SOFTMAX = "mean of all values", "output of softmax"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceRow:
+    """The distance of the output of linear attention in one head.
+
+    Attributes:
+        target: ``MEAN`` or ``SOFTMAX``.
+        head: the head.
+        distance: the distance, divided by the distance between the mean and the output of softmax.
+    """
+
+    target: str
+    head: int
+    distance: float
+
+
+def measure(inputs: ExperimentInput) -> Iterator[DistanceRow]:
+    """Yield how far the output of linear attention is from the mean of all values and from the output of softmax.
+
+    Raises:
+        UntestableError: if the output of softmax is the mean of all values in some head.
+    """
+    qkv = inputs.record()
+    q, k, v = (x.double() for x in qkv.tensors)
+    softmax, linear = (registry.get(key).weights(q, k, causal=qkv.causal) @ v for key in ("softmax", "linear"))
+    mean = uniform(qkv.n, causal=qkv.causal).double() @ v
+    apart = (softmax - mean).flatten(1).norm(dim=-1)
+    if (apart <= 1e-9 * v.flatten(1).norm(dim=-1)).any():
+        raise UntestableError("Softmax itself returns the mean of all values here. Choose an input with larger logits.")
+    for target, other in ((MEAN, mean), (SOFTMAX, softmax)):
+        yield from inputs.head_rows(
+            DistanceRow, target=target, distance=(linear - other).flatten(1).norm(dim=-1) / apart
+        )
+
+
+def numbers(rows: Sequence[DistanceRow]) -> Numbers:
+    """Return both distances in the median head, and the share of heads in which the mean is closer."""
+    mean, softmax = (values(rows, "distance", target=each) for each in (MEAN, SOFTMAX))
+    return {
+        "mean": median(mean),
+        "softmax": median(softmax),
+        "heads": 100 * sum(a < b for a, b in zip(mean, softmax, strict=True)) / len(mean),
+    }
+
+
+CLAIM = Claim(
+    statement="Linear attention with the features elu + 1 spreads its weight so evenly that its output is closer to "
+    "the mean of all values than to the output of softmax.",
+    source=Paper("The Devil in Linear Transformer", 2022, "https://arxiv.org/abs/2210.10340"),
+    place=Place("picture", variants=("softmax", "linear")),
+    experiment="In every head, the output of linear attention is compared with two others: the output of softmax, and "
+    "the mean of all values, which attention with equal weights returns. In a causal input, the mean is that of the "
+    "values up to each token. Distances are divided by the distance between these two.",
+    measure=measure,
+    numbers=numbers,
+    rule="The claim holds if the mean is closer in at least {most}% of the heads. It holds partly if the mean is "
+    "closer in at least {some}% of the heads.",
+    bounds={"most": 95, "some": 50},
+    verdict=Rule(holds=Condition("heads", ">=", "most"), partly=Condition("heads", ">=", "some")),
+    finding="In {heads}% of the heads, the output of linear attention is closer to the mean of all values than to the "
+    "output of softmax. In the median head, its distance to the mean is {mean}, and its distance to the output of "
+    "softmax is {softmax}. The distance between the mean and the output of softmax is 1.",
+    quantities=(
+        Quantity("heads", "share of heads in which the mean of all values is closer", "%"),
+        Quantity("mean", "distance to the mean of all values, median over heads"),
+        Quantity("softmax", "distance to the output of softmax, median over heads"),
+    ),
+    figure=Figure(
+        x="target",
+        y="distance",
+        by="target",
+        x_title="compared with the output of linear attention",
+        y_title="distance (mean to softmax: 1)",
+        kind="bars",
+    ),
+)

@@ -1,0 +1,125 @@
+"""How well each variant denoises an image when it attends over patches, at its own settings or over its budget."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from attention_core import registry
+from attention_core.analysis.denoised_image import box_blur, denoise, judge, mean_image
+from attention_core.errors import InputError
+from attention_core.inputs.source import ImageSource
+from attention_core.metrics.image_quality import psnr
+from attention_core.variant import Attention, Value
+
+STEPS = 8
+"""Most measured values of a budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenoisingTask:
+    """A task that denoises one image with one variant.
+
+    Attributes:
+        source: the image.
+        word: the variant and its settings, as ``Attention.word`` writes them.
+    """
+
+    source: ImageSource
+    word: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenoisingRow:
+    """How close a variant's output is to the image without noise.
+
+    Attributes:
+        variant: the variant and its settings.
+        setting: name of its budget; None if it has no budget.
+        value: its budget.
+        pixels: number of pixels, which are the tokens.
+        psnr: peak signal-to-noise ratio of the output in dB.
+        ssim: structural similarity of the output.
+        psnr_noisy: peak signal-to-noise ratio of the noisy image.
+        psnr_mean: peak signal-to-noise ratio of the plain mean of all pixels.
+        psnr_blur: peak signal-to-noise ratio of the mean of the 3 x 3 pixels around each pixel.
+        seconds: seconds that the variant took.
+    """
+
+    variant: str
+    setting: str | None
+    value: Value | None
+    pixels: int
+    psnr: float
+    ssim: float
+    psnr_noisy: float
+    psnr_mean: float
+    psnr_blur: float
+    seconds: float
+
+
+def run(task: DenoisingTask) -> tuple[DenoisingRow, ...]:
+    """Denoise the image of a task.
+
+    Raises:
+        LabError: if the image cannot be read, or the word is not that of a variant.
+    """
+    attention = registry.from_word(task.word)
+    qkv, clean = task.source.whole(), task.source.clean()
+    noisy = qkv.v[0].reshape(clean.shape)
+    mean, budget = mean_image(noisy), attention.variant.budget
+    found = denoise(qkv, clean, attention)
+    row = DenoisingRow(
+        variant=attention.word,
+        setting=None if budget is None else budget.name,
+        value=None if budget is None else getattr(attention.params, budget.name),
+        pixels=qkv.n,
+        psnr=found.psnr,
+        ssim=found.ssim,
+        psnr_noisy=psnr(noisy, clean),
+        psnr_mean=psnr(mean, clean),
+        psnr_blur=judge(box_blur(noisy), clean, mean).psnr,
+        seconds=found.seconds,
+    )
+    return (row,)
+
+
+def tasks(source: ImageSource, words: Sequence[str]) -> list[DenoisingTask]:
+    """Return one task per variant.
+
+    Raises:
+        LabError: if a word is not that of a variant, or no word is given.
+    """
+    if not words:
+        raise InputError("Choose at least one variant.")
+    return [DenoisingTask(source=source, word=registry.from_word(word).word) for word in words]
+
+
+def with_square_window(local: Attention, columns: int) -> Attention:
+    """Return local attention with a square window of at most as many pixels as its window along the row.
+
+    Args:
+        local: local attention.
+        columns: number of columns of the image.
+    """
+    window = local.params.window  # type: ignore[attr-defined]
+    return local.with_settings(window=max(1, (math.isqrt(2 * window + 1) - 1) // 2), columns=columns)
+
+
+def budgets(attention: Attention, pixels: int) -> Iterator[Attention]:
+    """Yield the variant at up to ``STEPS`` values of its budget and at its own value; itself if it has no budget.
+
+    Values of whole-number budgets are spaced by a constant ratio, up to the number of pixels.
+    """
+    budget = attention.variant.budget
+    if budget is None:
+        yield attention
+        return
+    low, high = float(budget.low or 0), float(budget.high or 0)
+    if budget.kind == "int":
+        low, high = max(1.0, low), min(high, float(pixels))
+        ratio = max(high / low, 1.0) ** (1 / (STEPS - 1))
+        values: set[Value] = {max(1, min(int(high), round(low * ratio**i))) for i in range(STEPS)}
+    else:
+        values = {low + (high - low) * i / (STEPS - 1) for i in range(STEPS)}
+    for value in sorted(values | {getattr(attention.params, budget.name)}, key=float):
+        yield attention.with_settings(**{budget.name: value})

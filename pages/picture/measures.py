@@ -1,0 +1,30 @@
+"""The numbers of the Picture page that a lesson can ask about."""
+
+from dataclasses import replace
+
+import attention_core as ac
+from app.jobs import cached
+from app.lessons.screen import Screen
+from app.measures import VariantMeasure
+from app.words.i18n import N_
+from attention_core.inputs.positions import OWN
+from attention_core.inputs.source import ImageSource
+
+
+def _psnr(screen: Screen, attention: ac.Attention) -> float:
+    source = replace(screen.chosen.source, positions=OWN)
+    assert isinstance(source, ImageSource)
+    return cached.denoised(source, attention).psnr
+
+
+MEASURES = {
+    "psnr": VariantMeasure(
+        N_("peak signal-to-noise ratio of the image of {name}"),
+        _psnr,
+        unit=N_("dB"),
+        high=40,
+        step=0.5,
+        digits=1,
+        tolerance=1,
+    )
+}

@@ -1,0 +1,63 @@
+"""The table of the Picture page, and its downloads."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import streamlit as st
+
+import attention_core as ac
+from app.jobs import cached
+from app.ui import export
+from app.ui.tables import table
+from app.words.i18n import _
+from attention_core.inputs.source import ImageSource
+from pages.picture import words
+from pages.picture.comparison import Found, name
+
+
+def show(found: Found) -> None:
+    """Draw the table of metrics."""
+    st.dataframe(table([dict(zip(_header(), row, strict=True)) for row in _rows(found)]), hide_index=True)
+    st.caption(words.metrics())
+
+
+def _header() -> tuple[str, ...]:
+    return (_("image"), _("PSNR (dB)"), _("SSIM"), _("difference from the mean"), _("time (s)"))
+
+
+def _rows(found: Found) -> Iterator[tuple[str, float, float, float, float]]:
+    images = {_("Noisy"): found.noisy, _("Mean of all pixels"): found.mean}
+    for title, each in (images | {name(attention): each for attention, each in found.variants.items()}).items():
+        yield title, round(each.psnr, 3), round(each.ssim, 4), round(each.from_mean, 4), round(each.seconds, 4)
+
+
+def show_downloads(found: Found) -> None:
+    """Draw the downloads and the code that computes the images again."""
+    # The callbacks use only these parts. With ``found``, they would keep all images in memory.
+    source, variants, rows, header = found.source, tuple(found.variants), list(_rows(found)), _header()
+    with st.container(horizontal=True):
+        export.download(_("Numbers (CSV)"), lambda: export.to_csv(header, rows), "picture.csv")
+        export.download(_("Images (NPZ)"), lambda: export.to_npz(_images(source, variants)), "picture.npz")
+    export.snippet(
+        "import attention_core as ac\n"
+        "from attention_core.metrics.image_quality import psnr\n\n"
+        f"source = {source.code}\n"
+        "qkv, clean = source.whole(), source.clean()\n"
+        + "".join(f"{_variable(a)} = {_code(a)}.attend(*qkv.tensors)[0].reshape(clean.shape)\n" for a in variants)
+        + "print(psnr(softmax, clean))\n"
+    )
+
+
+def _variable(attention: ac.Attention) -> str:
+    """Return a name for the image of a variant in code and files."""
+    return f"{attention.key}_square" if getattr(attention.params, "columns", 0) else attention.key
+
+
+def _code(attention: ac.Attention) -> str:
+    changed = "".join(f", {name}={getattr(attention.params, name)!r}" for name in attention.params.changed())
+    return f"ac.get({attention.key!r}{changed})"
+
+
+def _images(source: ImageSource, variants: tuple[ac.Attention, ...]) -> dict[str, np.ndarray]:
+    images = {_variable(attention): cached.denoised(source, attention).image for attention in variants}
+    return images | {"original": source.clean().float().numpy(), "noisy": source.noisy().float().numpy()}

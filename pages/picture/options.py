@@ -1,0 +1,40 @@
+"""The options of the Picture page, and the variants that an empty address opens with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attention_core as ac
+from app.state.controls import Options, choice, place, switch
+from app.state.session import SharedOptions
+from app.words.i18n import N_
+from attention_core.limits import current
+
+FIRST = ("softmax", "sparse", "atrous", "local", "topk", "pooled", "nystrom", "performer", "linear")
+"""Variants of a first visit, at most ten images with the square window."""
+
+
+class PictureOptions(Options, prefix="p_"):
+    """The options that a link to this page carries in addition to the image and the variants."""
+
+    pixel = place(lambda: current().picture_side ** 2, N_("Pixel"))
+    squares = switch(
+        False,
+        N_("Square windows"),
+        opening=True,
+        help=N_("Next to a window along the row, shows a square window with at most as many pixels."),
+    )
+    below = choice(
+        {
+            "explain": N_("Formula"),
+            "numbers": N_("Numbers"),
+            "budget": N_("PSNR against budget"),
+            "download": N_("Export"),
+        },
+        N_("More"),
+        layout={"label_visibility": "collapsed"},
+    )
+
+
+def opening() -> Mapping[str, Any]:
+    """Return the variants of a first visit."""
+    return {SharedOptions.variants.name: tuple(map(ac.get, FIRST[: current().compared_variants]))}

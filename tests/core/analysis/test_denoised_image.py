@@ -1,0 +1,71 @@
+"""Tests of denoising: uniform attention returns the mean image, and the maps are sums of the variant's weights."""
+
+import numpy as np
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.analysis.denoised_image import attention_maps, box_blur, cell_side, denoise, mean_image
+from attention_core.experiments import denoising
+from attention_core.inputs import ImageSource
+
+SOURCE = ImageSource(size=16)
+QKV, CLEAN = SOURCE.load(), SOURCE.clean()
+
+
+def test_the_softmax_of_very_weak_patches_returns_the_mean_image():
+    weak = ImageSource(size=16, strength=10.0)
+    found = denoise(weak.load(), CLEAN, ac.get("softmax"))
+    assert found.from_mean < 0.001
+    mean = mean_image(weak.noisy())
+    np.testing.assert_allclose(found.image, mean.numpy(), atol=0.005)
+
+
+def test_softmax_improves_the_image_and_linear_attention_returns_about_its_mean():
+    rows = {word: denoising.run(task)[0] for word in ("softmax", "linear") for task in denoising.tasks(SOURCE, [word])}
+    assert rows["softmax"].psnr > rows["softmax"].psnr_noisy > rows["linear"].psnr
+    assert denoise(QKV, CLEAN, ac.get("linear")).from_mean < 0.05 < denoise(QKV, CLEAN, ac.get("softmax")).from_mean
+    assert rows["softmax"].ssim > rows["linear"].ssim
+
+
+def test_the_error_is_the_mean_absolute_difference_over_the_channels():
+    found = denoise(QKV, CLEAN, ac.get("local"))
+    np.testing.assert_allclose(found.error, np.abs(found.image - CLEAN.numpy()).mean(-1), atol=1e-6)
+
+
+def test_a_blurred_pixel_is_the_mean_of_nine():
+    noisy = SOURCE.noisy()
+    assert box_blur(noisy)[5, 7, 1].item() == pytest.approx(noisy[4:7, 6:9, 1].mean().item())
+
+
+@pytest.mark.parametrize(("side", "cell"), [(16, 1), (32, 1), (40, 2), (48, 2), (64, 2)])
+def test_cells_are_as_small_as_the_bound_allows(side, cell):
+    assert cell_side(side) == cell
+
+
+@pytest.mark.parametrize(("size", "key"), [(16, "softmax"), (48, "local"), (16, "differential")])
+def test_a_map_is_the_sum_of_the_weights_of_one_pixel_in_each_cell(size, key):
+    qkv, attention = ImageSource(size=size).whole(), ac.get(key)
+    maps, cell = attention_maps(qkv, attention), cell_side(size)
+    cells, weights = size // cell, attention.weights(qkv.q, qkv.k)[0]
+    for row, column in ((0, 0), (3, 5)):
+        at = row * cells + column
+        pixel = weights[row * cell * size + column * cell].reshape(size, size)
+        wanted = torch.stack([part.sum() for band in pixel.split(cell) for part in band.split(cell, 1)])
+        found = maps.levels[at].astype(float) / 127 * maps.peaks[at]
+        np.testing.assert_allclose(found, wanted.numpy(), atol=maps.peaks[at] / 127)
+
+
+def test_a_budget_takes_several_values_with_its_own_among_them():
+    words = [each.word for each in denoising.budgets(ac.get("local", window=5), 256)]
+    assert "local~window~5" in words
+    assert len(words) in (8, 9)
+    assert [each.word for each in denoising.budgets(ac.get("linear"), 256)] == ["linear"]
+    steps = [each.params.window for each in denoising.budgets(ac.get("local"), 256)]
+    assert steps == sorted(steps)
+    assert steps[-1] == 256
+
+
+def test_an_image_without_variants_is_refused():
+    with pytest.raises(ac.errors.InputError, match="at least one variant"):
+        denoising.tasks(SOURCE, [])

@@ -1,0 +1,128 @@
+"""Tests of the Picture page: the images and their numbers, the pinned pixel, budgets, square windows and own photos."""
+
+import io
+from functools import partial
+
+import numpy as np
+import pytest
+from driver import charts, numbers, open_page, table, unpacked, visit
+from PIL import Image
+
+import attention_core as ac
+from app.ui.input_forms import PHOTO
+from attention_core.analysis.denoised_image import attention_maps, denoise
+from attention_core.inputs import ImageSource
+from attention_core.limits import HOSTED
+
+SMALL = ImageSource(size=16)
+PAIR = (ac.get("softmax"), ac.get("local", window=4))
+open_picture = partial(open_page, "picture", grid=16, p_squares=False, variants=PAIR)
+
+
+def sent(at):
+    """Return the header of the board, and the header and payload of each image by key, in the board's order."""
+    protos = [each.proto for each in at.get("bidi_component") if each.proto.bytes]
+    [board] = [each.bytes for each in protos if each.component_name == "attention_lab_pictures"]
+    parts = [unpacked(each.bytes) for each in protos if "-board_part.picture.board." in each.id]
+    known = {header["digest"]: (header, payload) for header, payload in parts if header.get("kind") == "part"}
+    header, _ = unpacked(board)
+    return header, {known[digest][0]["key"]: known[digest] for digest in header["parts"]}
+
+
+def file_of(image):
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+def test_every_image_is_sent_with_its_number_and_its_attention_maps():
+    at = open_picture()
+    assert not at.exception
+    header, parts = sent(at)
+    assert list(parts) == ["original", "noisy", "softmax", "local"]
+    assert (header["side"], header["cell"], header["channels"]) == (16, 1, 3)
+    for attention in PAIR:
+        found, payload = parts[attention.key]
+        wanted = denoise(SMALL.load(), SMALL.clean(), attention)
+        assert found["number"] == f"{wanted.psnr:.1f} dB"
+        assert found["tone"] == "better"
+        maps = attention_maps(SMALL.load(), attention)
+        peaks, levels, error, image = np.split(np.frombuffer(payload, np.uint8), np.cumsum([4 * 256, 256**2, 256]))
+        np.testing.assert_array_equal(peaks.view("<f4"), maps.peaks)
+        np.testing.assert_array_equal(levels.view(np.int8).reshape(256, 256), maps.levels)
+        np.testing.assert_allclose(error / 255, (wanted.error.ravel() / 0.3).clip(0, 1), atol=0.003)
+        np.testing.assert_allclose(image / 255, wanted.image.ravel().clip(0, 1), atol=0.003)
+
+
+def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_improve_the_image():
+    at = visit("picture", {})
+    assert not at.exception
+    assert len(sent(at)[1]) == 2 + 10
+    [headline] = [each.value for each in at.markdown if "improve the image" in each.value]
+    assert "Linear" in headline.partition("Almost the mean")[2]
+
+
+def test_the_first_visit_stays_within_the_limits_of_a_hosted_server(monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    at = visit("picture", {})
+    assert not at.exception
+    assert len(at.session_state["variants"]) == HOSTED.compared_variants
+
+
+def test_a_square_window_is_shown_next_to_one_along_the_row_with_at_most_as_many_pixels():
+    at = open_picture(p_squares=True)
+    _, parts = sent(at)
+    titles = [header["title"] for header, _ in parts.values()]
+    assert titles[-2:] == ["Local", "Local 3 × 3"]  # 9 pixels, as in the window of 4 pixels on each side
+    assert [header["knob"] is None for header, _ in parts.values()][-2:] == [False, True]
+
+
+def test_a_pixel_in_the_link_is_shown_and_one_outside_the_image_is_refused():
+    at = visit("picture", {"grid": "16", "p_pixel": "17", "variants": ["softmax"]})
+    assert at.session_state["p_pixel"] == 17
+    at = visit("picture", {"grid": "16", "p_pixel": "256", "variants": ["softmax"]})
+    assert at.session_state["p_pixel"] is None
+    assert "p_pixel" in at.warning[0].value
+
+
+def test_the_chart_has_a_line_over_each_budget_and_levels_for_simpler_methods():
+    at = open_picture(p_below="budget")
+    [chart] = charts(at)
+    lines = {trace["name"]: list(numbers(trace["y"])) for trace in chart["data"] if trace.get("name")}
+    softmax = denoise(SMALL.load(), SMALL.clean(), PAIR[0]).psnr
+    assert lines["Softmax = non-local means"] == pytest.approx([softmax] * 2)
+    assert lines["Local · window"][-1] == pytest.approx(softmax)  # the window contains the whole image
+    assert {"noisy image", "blur with 3 × 3 pixels", "mean of all pixels"} <= set(lines)
+
+
+def test_the_table_has_the_numbers_of_the_board():
+    at = open_picture(p_below="numbers")
+    found = table(at)
+    wanted = denoise(SMALL.load(), SMALL.clean(), PAIR[1])
+    assert list(found.index) == ["Noisy", "Mean of all pixels", "Softmax", "Local"]
+    assert found.loc["Local", "PSNR (dB)"] == pytest.approx(wanted.psnr, abs=1e-3)
+    assert found.loc["Local", "SSIM"] == pytest.approx(wanted.ssim, abs=1e-3)
+
+
+def test_an_own_photo_is_asked_for_and_then_shown():
+    at = open_picture(photo="own")
+    assert any("Upload a PNG or JPEG" in each.value for each in at.info)
+    photo = ImageSource.of("me.png", file_of(Image.new("RGB", (40, 20), (200, 100, 50))))
+    at = open_picture(photo="own", **{PHOTO: photo})
+    assert not at.exception
+    assert "(40 × 20 pixels)" in " ".join(each.value for each in at.caption)
+    assert sent(at)[0]["side"] == 16
+
+
+def test_a_bad_photo_is_refused_in_a_sentence():
+    at = open_picture(photo="own", **{PHOTO: ImageSource.of("<b>.png", b"nothing")})
+    assert not at.exception
+    assert "is not a PNG or JPEG image" in at.error[0].value
+
+
+def test_the_input_of_other_pages_stays():
+    at = visit("picture", {"input": "synthetic", "grid": "16", "variants": ["softmax"]})
+    assert at.session_state["input"] == "synthetic"
+    at = visit("matrices", {"input": "image", "grid": "16", "variants": ["softmax", "local"]})
+    assert not at.exception
+    assert not at.error
