@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attention_core import registry
-from attention_core.analysis.denoised_image import box_blur, denoise, judge, mean_image
+from attention_core.analysis.denoised_image import denoise, mean_image
 from attention_core.errors import InputError
 from attention_core.inputs.source import ImageSource
 from attention_core.metrics.image_quality import psnr
@@ -34,26 +34,18 @@ class DenoisingRow:
 
     Attributes:
         variant: the variant and its settings.
-        setting: name of its budget; None if it has no budget.
-        value: its budget.
-        pixels: number of pixels, which are the tokens.
         psnr: peak signal-to-noise ratio of the output in dB.
         ssim: structural similarity of the output.
         psnr_noisy: peak signal-to-noise ratio of the noisy image.
         psnr_mean: peak signal-to-noise ratio of the plain mean of all pixels.
-        psnr_blur: peak signal-to-noise ratio of the mean of the 3 x 3 pixels around each pixel.
         seconds: seconds that the variant took.
     """
 
     variant: str
-    setting: str | None
-    value: Value | None
-    pixels: int
     psnr: float
     ssim: float
     psnr_noisy: float
     psnr_mean: float
-    psnr_blur: float
     seconds: float
 
 
@@ -66,18 +58,13 @@ def run(task: DenoisingTask) -> tuple[DenoisingRow, ...]:
     attention = registry.from_word(task.word)
     qkv, clean = task.source.whole(), task.source.clean()
     noisy = qkv.v[0].reshape(clean.shape)
-    mean, budget = mean_image(noisy), attention.variant.budget
     found = denoise(qkv, clean, attention)
     row = DenoisingRow(
         variant=attention.word,
-        setting=None if budget is None else budget.name,
-        value=None if budget is None else getattr(attention.params, budget.name),
-        pixels=qkv.n,
         psnr=found.psnr,
         ssim=found.ssim,
         psnr_noisy=psnr(noisy, clean),
-        psnr_mean=psnr(mean, clean),
-        psnr_blur=judge(box_blur(noisy), clean, mean).psnr,
+        psnr_mean=psnr(mean_image(noisy), clean),
         seconds=found.seconds,
     )
     return (row,)
