@@ -52,6 +52,7 @@ class StateOptions(Options, prefix="c_"):
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the choice of the variant, the animated part, the explanation and the downloads."""
+    headline.markdown(_("Each token updates one state of fixed size. A key-value cache grows with every token."))
     attention, head = _pick(), chosen.head or 0
     again = partial(cached.state_history, chosen.source, attention, head=head)
     with computing(_(attention.title)):
@@ -63,7 +64,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     last = len(labels) - 1
     play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
     # While the animation plays, only this fragment reruns for each of its pictures.
-    st.fragment(_draw, run_every=play.tick_interval)(play, headline.empty(), again, labels, play.is_running)
+    st.fragment(_draw, run_every=play.tick_interval)(play, again, labels, play.is_running)
     _explain(attention, grown)
     header = ("i", *_sizes(grown), _("difference from the matrix"), _("distance from softmax"))
     export_panel(
@@ -148,15 +149,16 @@ def _turn(name: str, value: Value) -> None:
     StateOptions.variant.set(variant_picker.with_setting(StateOptions.variant.value, name, value))
 
 
-def _draw(
-    play: Animation, headline: DeltaGenerator, again: Callable[[], StateHistory], labels: tuple[str, ...], ticking: bool
-) -> None:
+def _draw(play: Animation, again: Callable[[], StateHistory], labels: tuple[str, ...], ticking: bool) -> None:
     """Draw the animated part: the slider, the buttons and the pictures.
 
     The fragment keeps ``again``, which reads the state from the cache, so that no visitor's session holds a state.
     """
     grown = again()
     i, last = play.step(ticking), play.last
+    # A container keeps its old content until the new sentence is known. A placeholder would be emptied first, and the
+    # page would jump.
+    place = st.container()
     if last:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container(width=120):
@@ -170,7 +172,7 @@ def _draw(
                 args=(i + 1,),
             )
             i = StateOptions.last.draw(label_visibility="collapsed", **tokens(labels))
-    headline.markdown("  \n".join(filter(None, (sentence(grown, i, labels), change(grown, i)))))
+    place.markdown("  \n".join(filter(None, (sentence(grown, i, labels), change(grown, i)))))
     _board(grown, labels, i)
     _figure(grown, i)
     if not ticking:
