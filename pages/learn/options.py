@@ -59,6 +59,14 @@ class LearnOptions(Options, prefix="l_"):
         N_("Positions"),
         help=N_("Position encoding of the model. Without it, a model still knows the order from the causal mask."),
     )
+    gates = choice(
+        {"learned": N_("learned"), "fixed": N_("fixed")},
+        N_("Gates and write strengths"),
+        help=N_(
+            "learned: a linear map of the token computes them, and is trained with the model. fixed: they follow the "
+            "variant's settings. Projections and other matrices of a variant are learned or fixed with them."
+        ),
+    )
     measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, N_("Measure"))
     by = choice({"step": N_("Steps"), "seconds": N_("CPU seconds")}, N_("Horizontal axis"))
     layer = pills({i: str(i) for i in range(MOST_LAYERS)}, N_("Layer"), default=1)
@@ -87,6 +95,7 @@ def _set_up() -> None:
         LearnOptions.layers.draw()
         LearnOptions.convolution.draw()
         LearnOptions.positions.draw()
+        LearnOptions.gates.draw()
     with right:
         LearnOptions.steps.draw()
         LearnOptions.seeds.draw()
@@ -126,6 +135,7 @@ def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...])
         layers=options.layers,
         convolution=TOKENS if options.convolution == "on" else 0,
         positions=TASKS[task].positions if options.positions == OWN else options.positions,
+        fixed=options.gates == "fixed",
     )
 
 

@@ -344,6 +344,11 @@ def convolution_and_gate_3():
     assert max(shares(screen, "gated_deltanet", longest=True)) < 0.3, "it only guesses in long sequences"
 
 
+def convolution_and_gate_4():
+    assert max(shares(asked("convolution_and_gate", 4), "gated_deltanet", longest=True)) < 0.3
+    assert min(shares(revealed("convolution_and_gate", 4), "gated_deltanet", longest=True)) > 0.95
+
+
 def grey_1():
     screen = revealed("grey", 1)
     source = screen.chosen.source
