@@ -1,7 +1,7 @@
 """Settings of a variant: their defaults, bounds and help texts, and the checks that every value passes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, Literal, Self, dataclass_transform
@@ -132,6 +132,31 @@ def param(
         "budget": budget,
     }
     return field(default=default, metadata={"setting": meta})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trainable:
+    """A tensor that models train, where an untrained variant follows a setting or a rule.
+
+    The variant's functions read it from ``Params.learned``. A model starts its training with zeros.
+
+    Attributes:
+        name: its name in ``Params.learned``.
+        title: a plural noun that describes it, such as "forget gates".
+        per: ``"token"``: a linear map gives one number per token and head, ``[B, H, n, 1]``. ``"channel"``: a linear
+            map gives d numbers, ``[B, H, n, d]``. ``"head"``: a parameter per head, ``[H, 1, 1]``. ``"layer"``: a
+            parameter that all heads share.
+        shape: for ``"layer"``, ``(p, tokens, d) -> shape``, where ``tokens`` is the largest number of tokens.
+        over_positions: whether the shape depends on ``tokens``, so that longer sequences are not possible.
+        when: ``(p) -> bool``, whether it is trained at these settings.
+    """
+
+    name: str
+    title: str
+    per: Literal["token", "channel", "head", "layer"]
+    shape: Callable[[Any, int, int], tuple[int, ...]] | None = None
+    over_positions: bool = False
+    when: Callable[[Any], bool] = lambda p: True
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)

@@ -21,7 +21,7 @@ from attention_core import description
 from attention_core.errors import NotCausalError, NotCrossError, ShapeError
 from attention_core.ops import padding
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
-from attention_core.settings import Params, Setting, Value, param
+from attention_core.settings import Params, Setting, Trainable, Value, param
 
 __all__ = [
     "TOKENS",
@@ -143,31 +143,6 @@ class SpecialCase:
     other: Mapping[str, Value] = dataclasses.field(default_factory=dict, hash=False)
     shared: tuple[str, ...] = ()
     causal: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trainable:
-    """A tensor that models train, where an untrained variant follows a setting or a rule.
-
-    The variant's functions read it from ``Params.learned``. A model starts its training with zeros.
-
-    Attributes:
-        name: its name in ``Params.learned``.
-        title: a plural noun that describes it, such as "forget gates".
-        per: ``"token"``: a linear map gives one number per token and head, ``[B, H, n, 1]``. ``"channel"``: a linear
-            map gives d numbers, ``[B, H, n, d]``. ``"head"``: a parameter per head, ``[H, 1, 1]``. ``"layer"``: a
-            parameter that all heads share.
-        shape: for ``"layer"``, ``(p, tokens, d) -> shape``, where ``tokens`` is the largest number of tokens.
-        over_positions: whether the shape depends on ``tokens``, so that longer sequences are not possible.
-        when: ``(p) -> bool``, whether it is trained at these settings.
-    """
-
-    name: str
-    title: str
-    per: Literal["token", "channel", "head", "layer"]
-    shape: Callable[[Any, int, int], tuple[int, ...]] | None = None
-    over_positions: bool = False
-    when: Callable[[Any], bool] = lambda p: True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,7 @@ from torch import Tensor
 
 from attention_core.ops.delta.fast_weights import Tokens
 from attention_core.ops.softmax.masked import nonzero
-from attention_core.settings import Params, param
-from attention_core.variant import Trainable
+from attention_core.settings import Params, Trainable, param
 
 
 class DeltaParams(Params):

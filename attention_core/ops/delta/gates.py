@@ -11,8 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.ops.softmax.masked import at_least_float32
-from attention_core.settings import Params, param
-from attention_core.variant import Trainable
+from attention_core.settings import Params, Trainable, param
 
 
 def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of param
