@@ -155,6 +155,6 @@ def _arrays(value: object) -> Iterator[np.ndarray]:
     elif isinstance(value, tuple | list | Mapping):
         for each in value.values() if isinstance(value, Mapping) else value:
             yield from _arrays(each)
-    elif is_dataclass(value):
+    elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
             yield from _arrays(getattr(value, field.name))
