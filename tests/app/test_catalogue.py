@@ -238,7 +238,8 @@ def test_all_prose_of_a_page_is_in_the_catalogue(page, state, marking, monkeypat
 @pytest.mark.parametrize("variant", discover())
 def test_all_prose_of_a_story_is_in_the_catalogue(variant, marking):
     at = open_app("inside", text=NUMBERS, inside=ac.get(variant))
-    for step in link_numbers(variant, len(at.button_group(key="step").options)):
+    assert not missing(at)
+    for step in link_numbers(variant, len(at.button_group(key="step").options))[1:]:
         at.session_state["step"] = step
         assert not missing(at.run())
 
