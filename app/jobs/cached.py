@@ -104,7 +104,7 @@ def _itself(part: Hashable) -> Hashable:
 
 SHORT_INPUT_TOKENS = 128
 """Inputs up to this many tokens skip the lock: they take milliseconds, and would wait seconds behind long inputs."""
-CACHE_PARTS = 64
+CACHE_PARTS = 66
 """Parts into which ``cached_bytes`` is divided. A result larger than its cache's parts is the cache's only entry."""
 
 
@@ -291,7 +291,7 @@ def most_informative_row(view: View, attention: ac.Attention) -> int | None:
 
 _telling: ByteLRUCache[Frozen[int | None]] = cache(8)
 _ranks: ByteLRUCache[Frozen[Ranks]] = cache(8)
-READINGS = 16
+READINGS = 18
 """Parts for the records that models compute, which takes up to seconds: all of a class's shared texts and some more."""
 _readings: ByteLRUCache[Any] = cache(1, READINGS)
 _reaches: ByteLRUCache[Frozen[_stack.Reach]] = cache(8)

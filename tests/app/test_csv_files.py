@@ -42,6 +42,7 @@ ADDRESSES = {
     **{f"model?m_view={word}": "model.csv" for word in ("reading", "copying", "layers", "budget", "predicts")},
     "model?m_view=continuation&m_words=local~window~16": "continuation.csv",
     "model?m_view=encoder": "embeddings.csv",
+    "model?m_view=trained&trained=recall&trained=softmax&trained=steps~2&trained=length~16": "trained-model.csv",
 }
 """An address for each button that saves a CSV file, with the name of the file."""
 

@@ -269,7 +269,7 @@ def test_the_list_of_lessons_shows_what_is_done_and_continues_there():
     at = open_page("lessons")
     [before] = [each.proto.body for each in at.get("html") if "lessons" in each.proto.body]
     assert before.count("way next") == 1
-    assert before.index("way next") < before.index("1. Linear attention") < before.index("2. Local windows")
+    assert before.index("way next") < before.index("1. Linear attention") < before.index("3. Local windows")
     assert "done" not in before
     answered = press(begun("window_and_sink"), ".show").session_state[ANSWERED]
     answered = {**answered, **press(begun("flat"), ".show").session_state[ANSWERED]}
@@ -285,7 +285,7 @@ def test_the_list_of_lessons_shows_what_is_done_and_continues_there():
         each.proto.body for each in open_page("lessons", **{ANSWERED: whole}).get("html") if "4 of 4" in each.proto.body
     ]
     assert html.escape(address(window, 1, present=False)) in end
-    assert end.index("2. Local windows") < end.index("way next") < end.index("3. Sparse layers")
+    assert end.index("1. Linear attention") < end.index("way next") < end.index("3. Local windows")
 
 
 def test_a_lesson_goes_on_elsewhere_and_shows_the_way_back():
