@@ -91,16 +91,16 @@ def test_an_address_that_the_browser_has_not_seen_replaced_is_no_new_link():
     at.query_params.clear()
     for name, words in seen.items():
         at.query_params[name] = words
-    send(at, h_line=["mean"])
+    send(at, causal=True)
     assert at.query_params["h_factor"] == "2.0"
-    assert at.query_params["h_line"] == "mean"
+    assert at.query_params["causal"] == "1"
 
 
 def test_an_address_that_was_replaced_and_seen_to_be_is_a_new_link():
     at = open_page("entropy", SYNTHETIC | {"h_view": "factor"})
     seen = dict(at.query_params)
     send(at, h_factor=["2"])
-    send(at, h_line=["mean"])  # sent from the address that has the factor
+    send(at, causal=True)  # sent from the address that has the factor
     at.query_params.clear()
     for name, words in seen.items():
         at.query_params[name] = words

@@ -25,6 +25,7 @@ OPENING = {
     "error": {"against": ["cost"]},
     "causal": {"c_view": ["overview"]},
     "inside": {"step": ["0"]},
+    "picture": {"p_squares": ["1"]},
 }
 """Options whose value on a first visit differs from their value in an address without them."""
 
