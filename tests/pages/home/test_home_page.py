@@ -21,7 +21,7 @@ from app.words.labels import family_line, family_title
 
 ROW = '<div class="variant">'
 OPENING = {
-    "entropy": {"h_base": ["64"]},
+    "entropy": {"h_base": ["64"], "h_measure": ["keys"]},
     "error": {"against": ["cost"]},
     "causal": {"c_view": ["overview"]},
     "inside": {"step": ["0"]},
