@@ -410,7 +410,7 @@ class Attention:
 
         Args:
             q: queries, ``[..., n, d]``.
-            k: keys, ``[..., m, d]``; m may differ from n if the variant's ``cross_reason`` is None.
+            k: keys, ``[..., m, d]``; m may differ from n unless the variant has a ``cross_reason``.
             causal: whether query i attends to keys 0..i only.
             key_mask: the keys that are not padding, ``bool [m]`` or ``[B, m]`` for keys ``[B, H, m, d]``; the weights
                 of the others are zero, and the rest is as if they were absent.
@@ -433,7 +433,7 @@ class Attention:
 
         Args:
             q: queries, ``[..., n, d]``.
-            k: keys, ``[..., m, d]``; m may differ from n if the variant's ``cross_reason`` is None.
+            k: keys, ``[..., m, d]``; m may differ from n unless the variant has a ``cross_reason``.
             v: values, ``[..., m, d_v]``.
             causal: as for ``weights``.
             key_mask: as for ``weights``.

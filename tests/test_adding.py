@@ -149,9 +149,9 @@ def test_adding_one_of_each_breaks_no_other_test(tmp_path):
         '    added = switch(False, N_("Added"))\n    unit = choice(',
     )
     replace(
-        tmp_path / "pages/entropy/options.py",
-        "        chart.choose_format()",
-        "        EntropyOptions.added.draw()\n        chart.choose_format()",
+        tmp_path / "pages/entropy/view.py",
+        "for option in (EntropyOptions.unit,",
+        "for option in (EntropyOptions.added, EntropyOptions.unit,",
     )
     checks = tmp_path / "attention_core/claims/checks/softmax"
     shutil.copy2(checks / "memory_quadruples.py", checks / "added_claim.py")

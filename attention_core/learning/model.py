@@ -79,7 +79,7 @@ class ModelSpec:
 
     @property
     def trainable(self) -> tuple[Trainable, ...]:
-        """What is trained in addition to the projections of queries, keys and values."""
+        """The tensors that are trained in addition to the projections of queries, keys and values."""
         return () if self.fixed else registry.from_word(self.word).trainable
 
 

@@ -22,7 +22,7 @@ from app.words.labels import family_line, family_title
 ROW = '<div class="variant">'
 OPENING = {
     "entropy": {"h_base": ["64"], "h_measure": ["keys"]},
-    "error": {"against": ["cost"]},
+    "error": {"against": ["cost"], "fidelity": ["output"]},
     "causal": {"c_view": ["overview"]},
     "inside": {"step": ["0"]},
     "picture": {"p_squares": ["1"]},
