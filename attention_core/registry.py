@@ -116,7 +116,7 @@ def from_word(word: str) -> Attention:
     Example:
         >>> import attention_core as ac
         >>> ac.from_word("local~window~4")
-        local(window=4)
+        local(window=4, columns=0)
     """
     key, *parts = word.split("~")
     chosen = variant(key)

@@ -401,7 +401,7 @@ class Attention:
         Example:
             >>> import attention_core as ac
             >>> print(ac.get("local", window=8).help().splitlines()[0])
-            local(window=8): Local, family sparse
+            local(window=8, columns=0): Local, family sparse
         """
         return description.as_text(self)
 

@@ -87,9 +87,9 @@ def test_help_shows_formula_settings_with_bounds_cost_and_source(variant):
 
 def test_a_repr_is_one_line_and_can_be_called():
     assert repr(ac.get("deltanet")) == "deltanet(keys='unit', strength=1.0)"
-    assert repr(ac.get("local", window=3)) == "local(window=3)"
+    assert repr(ac.get("local", window=3)) == "local(window=3, columns=0)"
 
 
 def test_html_escapes_every_word():
-    assert ac.get("local", window=3)._repr_html_().startswith("<p><code>local(window=3)</code> <b>Local</b>. ")
+    assert ac.get("local", window=3)._repr_html_().startswith("<p><code>local(window=3, columns=0)</code> <b>Local</b>. ")
     assert "feature_map=&#x27;elu+1&#x27;" in ac.get("linear")._repr_html_()

@@ -10,7 +10,7 @@ import attention_core as ac
 import attention_core.variants
 from attention_core import registry
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
-from attention_core.errors import NotCausalError, SettingError, ShapeError, UnknownVariantError
+from attention_core.errors import NotCausalError, NotCrossError, SettingError, ShapeError, UnknownVariantError
 from attention_core.variant import Attention, Variant
 
 GOOD = (Path(attention_core.variants.__path__[0]) / "dense" / "softmax.py").read_text()
@@ -152,7 +152,7 @@ def test_repr_is_one_line_that_names_every_setting():
     assert repr(ac.get("deltanet")) == "deltanet(keys='unit', strength=1.0)"
     assert repr(ac.get("softpick")) == "softpick()"
     assert repr(ac.variant("deltanet")) == "Variant('deltanet')"
-    assert repr(attention_from_word("fused.local~window~3")) == "fused.local(window=3)"
+    assert repr(attention_from_word("fused.local~window~3")) == "fused.local(window=3, columns=0)"
 
 
 def test_snippet_runs():
@@ -172,5 +172,7 @@ def test_errors_are_taken_against_softmax_or_against_the_variants_own_reference(
     assert torch.equal(ac.get("local").reference(q, k, causal=causal), ac.get("softmax").weights(q, k, causal=causal))
     own = ac.get("reformer")
     assert torch.equal(own.reference(q, k, causal=causal), own.variant.reference(q, k, own.params, causal=causal))
-    with pytest.raises(ShapeError):
+    with pytest.raises(NotCrossError):
         own.reference(q, k[..., 1:, :])
+    with pytest.raises(ShapeError):
+        own.reference(q, k[..., 1:])
