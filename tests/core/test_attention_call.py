@@ -91,5 +91,7 @@ def test_a_repr_is_one_line_and_can_be_called():
 
 
 def test_html_escapes_every_word():
-    assert ac.get("local", window=3)._repr_html_().startswith("<p><code>local(window=3, columns=0)</code> <b>Local</b>. ")
+    assert (
+        ac.get("local", window=3)._repr_html_().startswith("<p><code>local(window=3, columns=0)</code> <b>Local</b>. ")
+    )
     assert "feature_map=&#x27;elu+1&#x27;" in ac.get("linear")._repr_html_()
