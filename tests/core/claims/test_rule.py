@@ -88,6 +88,10 @@ SPREAD = {"softmax": 0.5, "linear": 0.9, "hedgehog": 0.9, "cosformer": 0.9, "les
         ("one_layer", {"lost": 1.0}, "worst", 1.1, (1.09, HOLDS), (1.11, PARTLY)),
         ("sharpest_logits", {"keepers": 4.0, "others": 5.0, "spared": 0.0}, "alive", 4, (3, PARTLY), (4, HOLDS)),
         ("sharpest_logits", {"keepers": 4.0, "others": 5.0, "spared": 0.0}, "alive", 2, (2, FAILS), None),
+        ("mean_output", {}, "heads", 95, (94, PARTLY), (95, HOLDS)),
+        ("mean_output", {}, "heads", 50, (49, FAILS), None),
+        ("square_window", {}, "better", 4, (3, PARTLY), (4, HOLDS)),
+        ("square_window", {}, "better", 1, (0, FAILS), None),
     ],
 )
 def test_the_margin_is_to_the_threshold_that_decides(key, numbers, quantity, threshold, below, above):

@@ -46,8 +46,8 @@ CLAIM = Claim(
     "matrix, where 0 means equal. The figure also shows one landmark for every eight tokens and for every two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
-    rule="Landmarks are a few tokens that represent all tokens, and an error is the relative difference from "
-    "softmax's matrix. Two conditions: (1) In three quarters of the heads, the error with means of neighbouring "
+    rule="Landmarks are a few vectors that represent all tokens, with one landmark for every four tokens. An error is "
+    "the relative difference from softmax's matrix. Two conditions: (1) In three quarters of the heads, the error with means of neighbouring "
     "tokens as landmarks is at most {near}× the error with k-means centres. (2) The error with means of neighbouring "
     "tokens in the median head is at most {useful}× the error of uniform attention, which gives all keys equal "
     "weights. The claim holds if both conditions are met. Otherwise it holds partly if the first condition is met in "
