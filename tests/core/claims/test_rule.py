@@ -91,7 +91,6 @@ SPREAD = {"softmax": 0.5, "linear": 0.9, "hedgehog": 0.9, "cosformer": 0.9, "les
         ("mean_output", {}, "heads", 95, (94, PARTLY), (95, HOLDS)),
         ("mean_output", {}, "heads", 50, (49, FAILS), None),
         ("square_window", {}, "better", 4, (3, PARTLY), (4, HOLDS)),
-        ("square_window", {}, "better", 1, (0, FAILS), None),
     ],
 )
 def test_the_margin_is_to_the_threshold_that_decides(key, numbers, quantity, threshold, below, above):

@@ -47,11 +47,11 @@ CLAIM = Claim(
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
     rule="Landmarks are a few vectors that represent all tokens, with one landmark for every four tokens. An error is "
-    "the relative difference from softmax's matrix. Two conditions: (1) In three quarters of the heads, the error with means of neighbouring "
-    "tokens as landmarks is at most {near}× the error with k-means centres. (2) The error with means of neighbouring "
-    "tokens in the median head is at most {useful}× the error of uniform attention, which gives all keys equal "
-    "weights. The claim holds if both conditions are met. Otherwise it holds partly if the first condition is met in "
-    "half of the heads.",
+    "the relative difference from softmax's matrix. Two conditions: (1) In three quarters of the heads, the error with "
+    "means of neighbouring tokens as landmarks is at most {near}× the error with k-means centres. (2) The error with "
+    "means of neighbouring tokens in the median head is at most {useful}× the error of uniform attention, which gives "
+    "all keys equal weights. The claim holds if both conditions are met. Otherwise it holds partly if the first "
+    "condition is met in half of the heads.",
     bounds={"near": 1.1, "useful": 0.9},
     verdict=Rule(
         requires=Condition("ratio", "<=", "near"),
