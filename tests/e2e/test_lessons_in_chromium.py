@@ -203,10 +203,10 @@ def test_the_controls_of_a_page_appear_with_the_answer(page, server):
 
 
 def test_the_numbers_of_panels_appear_with_the_answer(page, server):
-    step = shipped()["flat"].steps[0]
-    visit(page, f"{server}/{step.at}&lesson=flat")
+    step = shipped()["flat"].steps[3]
+    visit(page, f"{server}/{step.at}&lesson=flat&lesson_step=4")
     caption = board(page, "matrices.board").locator(".caption").last
-    expect(caption).to_contain_text("nats")
+    expect(caption).to_contain_text("output error")
     expect(caption).to_be_hidden()
     card(page).get_by_role("button", name="Show answer").click()
     assert answered(page)
