@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from statistics import median
 
 from attention_core.claims.claim_parts import UntestableError, values
-from attention_core.learning import recorded_runs
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.studies import STUDIES
 
@@ -50,6 +49,8 @@ def recorded(study: str, describe: Callable[[ModelSpec], str], *, tests: bool = 
     Raises:
         UntestableError: if a run is not recorded.
     """
+    from attention_core.learning import recorded_runs  # It needs msgspec, without which the library can be installed.
+
     for plan in STUDIES[study]():
         known = [found for found in recorded_runs.known(plan) if found.is_test == tests]
         if {found.spec for found in known} != set(plan.specs):

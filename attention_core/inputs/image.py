@@ -4,20 +4,25 @@ Softmax attention over patches is the denoising method non-local means: each pix
 weighted by how similar their patches are. Source: Buades et al. 2005, doi 10.1109/CVPR.2005.38.
 """
 
+from __future__ import annotations
+
 import io
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps
 from torch import Tensor
 
 from attention_core.errors import InputError
 from attention_core.inputs.npz import printable
 from attention_core.inputs.record import QKV, Notice
 from attention_core.limits import current
+
+if TYPE_CHECKING:  # The library can be installed without Pillow, which only images need.
+    from PIL import Image
 
 FOLDER = Path(__file__).parent / "photos"
 PHOTOS = ("portrait", "camera")
@@ -52,6 +57,8 @@ def read_photo(data: bytes, name: str, size: int) -> tuple[Tensor, tuple[Notice,
     Raises:
         InputError: for any other file; the message says what is wrong and what to do.
     """
+    from PIL import Image
+
     file, limits = printable(name), current()
     if not data:
         raise InputError("{file} is empty. Upload a PNG or JPEG image.", file=file)
@@ -103,6 +110,8 @@ def _too_large(file: str, most: int) -> InputError:
 
 def _square(image: Image.Image, size: int, notify: Callable[[Notice], None]) -> Tensor:
     """Return the central square of an image at a size, ``[size, size, c]`` from 0 to 1."""
+    from PIL import Image, ImageOps
+
     image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I"):
         notify(Notice("The image has 16 bits for each pixel. It was converted to 8 bits."))

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load, save
 from torch import Tensor
 
 from attention_core.learning.learning_task import IGNORED, Batch
@@ -153,7 +152,7 @@ def steps(spec: TrainSpec, until: int, start: Checkpoint | None = None) -> tuple
     optimizer = torch.optim.AdamW(model.parameters(), lr=spec.rate, weight_decay=0.0)
     done, seconds, tokens = 0, 0.0, 0
     if start is not None:
-        model.load_state_dict(load(start.weights))
+        model.load_state_dict(_unpacked(start.weights))
         _restore(optimizer, model, start)
         done, seconds, tokens = start.step, start.seconds, start.tokens
     began = time.thread_time()
@@ -171,7 +170,11 @@ def steps(spec: TrainSpec, until: int, start: Checkpoint | None = None) -> tuple
         done = step + 1
     seconds += time.thread_time() - began
     return model, Checkpoint(
-        step=done, seconds=seconds, tokens=tokens, weights=save(model.state_dict()), moments=_moments(optimizer, model)
+        step=done,
+        seconds=seconds,
+        tokens=tokens,
+        weights=_packed(model.state_dict()),
+        moments=_moments(optimizer, model),
     )
 
 
@@ -204,13 +207,25 @@ def train(spec: TrainSpec, *, every: int = 25) -> Iterator[tuple[Row, Checkpoint
 def model_of(spec: TrainSpec, weights: bytes) -> TinyModel:
     """Return the model with these weights, given as safetensors."""
     model = initial(spec)
-    model.load_state_dict(load(weights))
+    model.load_state_dict(_unpacked(weights))
     return model
+
+
+def _packed(tensors: dict[str, Tensor]) -> bytes:
+    from safetensors.torch import save  # The library can be installed without it.
+
+    return save(tensors)
+
+
+def _unpacked(data: bytes) -> dict[str, Tensor]:
+    from safetensors.torch import load  # The library can be installed without it.
+
+    return load(data)
 
 
 def _moments(optimizer: torch.optim.Optimizer, model: TinyModel) -> bytes:
     state = optimizer.state
-    return save(
+    return _packed(
         {
             f"{name}.{moment}": state[parameter][moment]
             for name, parameter in model.named_parameters()
@@ -221,7 +236,7 @@ def _moments(optimizer: torch.optim.Optimizer, model: TinyModel) -> bytes:
 
 
 def _restore(optimizer: torch.optim.Optimizer, model: TinyModel, start: Checkpoint) -> None:
-    moments = load(start.moments)
+    moments = _unpacked(start.moments)
     for name, parameter in model.named_parameters():
         if f"{name}.exp_avg" in moments:
             optimizer.state[parameter] = {

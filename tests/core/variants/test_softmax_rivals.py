@@ -248,7 +248,7 @@ def test_differential_attention_is_diffllamas():
         two = torch.exp(layer.lambda_q2.double() @ layer.lambda_k2.double())
         taken = float(one - two + layer.lambda_init)
     attention = ac.get("differential").variant
-    matrix = attention.weights(q.flatten(1), k.flatten(1), types.SimpleNamespace(taken=taken), causal=True)
+    matrix = attention.weights(q.flatten(1), k.flatten(1), types.SimpleNamespace(taken=taken, learned={}), causal=True)
     values = v.flatten(1)
     torch.testing.assert_close(matrix @ values, kept[0][0, :, 0], rtol=1e-6, atol=1e-6)
 
