@@ -52,7 +52,8 @@ def test_the_package_describes_itself(installed):
     assert about.version == attention_core.__version__
     assert about.metadata["License-Expression"] == "Apache-2.0"
     assert about.metadata["Description-Content-Type"] == "text/markdown"
-    assert about.metadata.get_payload().startswith("# Attention Lab\n")
+    _headers, _, description = about.read_text("METADATA").partition("\n\n")
+    assert description.startswith("# Attention Lab\n")
     needed = [each for each in about.requires if "extra ==" not in each]
     assert sorted(re.match(r"[\w-]+", each)[0] for each in needed) == ["numpy", "torch"]
 
