@@ -10,6 +10,7 @@ from app.ui.sources import trained_form
 from attention_core.experiments import learning
 from attention_core.inputs import TrainedSource
 from attention_core.inputs.trained import run_from_words, usual_run, words_of
+from attention_core.learning import rates
 from pages.matrices.comparison import BOARD
 
 WORDS = ["recall", "softmax", "steps~4"]
@@ -102,10 +103,16 @@ def test_the_panel_changes_the_task_the_variant_the_steps_and_the_sequence(train
     assert not at.exception
     assert trainings == [
         [*WORDS, "seed~13"],
-        ["digits", "softmax", "steps~4", "seed~13"],
-        ["digits", "nystrom", "steps~4", "seed~13"],
-        [*WORDS, "rate~0.01", "seed~13"],
+        ["digits", "softmax", "steps~4", *tuned("digits", "softmax"), "seed~13"],
+        ["digits", "nystrom", "steps~4", *tuned("digits", "nystrom"), "seed~13"],
+        [*WORDS, *tuned("recall", "softmax"), "seed~13"],
     ]
+
+
+def tuned(task, word):
+    """Return the words of a link for a variant's recorded rate; none if it is the usual one."""
+    rate = rates.rate(usual_run(task, word).model)
+    return [] if rate == rates.DEFAULT else [f"rate~{rate}"]
 
 
 def choose(at, title, value):
