@@ -16,6 +16,7 @@ OTHERWISE = {
     ("claims", "board"): "claim=nystrom_all_landmarks",
     # Text that the model writes is not recorded.
     ("model", "continuation"): "m_view=continuation&m_text=repeats&m_words=none",
+    ("model", "trained"): "m_view=trained&trained=recall&trained=softmax&trained=steps~2",
 }
 """Query parameters for views that no single option selects, or that are slow by default."""
 SCREENS = ((390, 844), (1024, 768), (1280, 720))
