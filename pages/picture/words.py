@@ -46,8 +46,8 @@ def headline(found: Mapping[str, Denoised], noisy: float, mean: float) -> str:
         else _("The noisy image has {noisy:.1f} dB.", noisy=noisy),
         _("Worse than the noisy image: {names}.", names=names_of(worse)) if worse else "",
         _n(
-            "**Almost the mean of all pixels** ({mean:.1f} dB): {names}.",
-            "**Almost the mean of all pixels** ({mean:.1f} dB): {names}.",
+            "**Almost the mean of all pixels**, which has {mean:.1f} dB: {names}.",
+            "**Almost the mean of all pixels**, which has {mean:.1f} dB: {names}.",
             n=len(grey),
             mean=mean,
             names=names_of(grey),

@@ -16,7 +16,8 @@ def test_every_kind_of_variant_is_named_once():
     found = {"Softmax": image(25.21), "Local": image(22.0), "Performer": image(12.0), "Linear": image(10.8, 0.01)}
     assert words.headline(found, 20.0, 11.0) == (
         "**2 of 4 variants improve the image:** Softmax, Local. Softmax is best: 25.2 dB, compared with 20.0 dB for "
-        "the noisy image. Worse than the noisy image: Performer. **Almost the mean of all pixels** (11.0 dB): Linear."
+        "the noisy image. Worse than the noisy image: Performer. **Almost the mean of all pixels**, which "
+        "has 11.0 dB: Linear."
     )
 
 
