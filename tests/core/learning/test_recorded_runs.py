@@ -67,7 +67,7 @@ def test_a_task_without_a_file_has_no_runs():
     assert not recorded_runs.known(learning.plan(["softmax"], task="parity", steps=7))
 
 
-WHOLE = ["recall", "copying", "induction", "maximum", "parity", "digits"]
+WHOLE = ["recall", "copying", "induction", "maximum", "parity", "characters", "digits"]
 """Tasks whose default selection is recorded; of the other tasks, at most the runs of some variants are."""
 
 
