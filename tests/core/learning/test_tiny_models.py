@@ -340,3 +340,42 @@ def test_the_learned_parts_of_a_token_follow_the_token_and_those_of_a_head_diffe
     weight, bias = layer.learned.weights["strength"], layer.learned.biases["strength"]
     wanted = F.linear(layer.norm(x), weight, bias)[0].T[..., None]
     torch.testing.assert_close(before[0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("word", "learned", "same"),
+    [
+        # A share of one half is σ(0), and a gate of 0.9 is σ(x)^(1/root).
+        ("deltanet~strength~2.0", {"strength": 0.0}, "deltanet~strength~1.0"),
+        ("deltanet~strength~2.0", {"strength": math.log(3)}, "deltanet~strength~1.5"),
+        ("path~strength~2.0", {"strength": -math.log(3)}, "path~strength~0.5"),
+        ("scalar_decay", {"gate": -math.log(0.9**-16 - 1)}, "scalar_decay~decay~0.9"),
+        ("gla~root~2.0", {"gate": -math.log(0.9**-2 - 1)}, "gla~gate~constant~decay~0.9"),
+        ("fox", {"gate": -math.log(0.8**-16 - 1)}, "fox~gate~constant~decay~0.8"),
+        ("mesa", {"gate": -math.log(0.9**-16 - 1)}, "mesa~decay~0.9"),
+        ("sink_logit", {"logit": 1.5}, "sink_logit~logit~1.5"),
+        ("differential~taken~0.25", {"factor": 0.5}, "differential~taken~0.75"),
+    ],
+)
+def test_a_learned_number_acts_as_the_setting_of_that_value(word, learned, same):
+    attention = ac.registry.from_word(word)
+    q, k, v = torch.randn(3, 2, 3, 9, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
+    shapes = {"token": (2, 3, 9, 1), "channel": (2, 3, 9, 8), "head": (3, 1, 1)}
+    trained = attention.with_learned(
+        {each.name: torch.full(shapes[each.per], learned.get(each.name, 0.0)).double() for each in attention.trainable}
+    )
+    torch.testing.assert_close(
+        trained.attend(q, k, v, causal=True), ac.registry.from_word(same).attend(q, k, v, causal=True)
+    )
+
+
+@pytest.mark.parametrize("word", ["additive", "synthesizer", "synthesizer~kind~random", "linformer", "pooled", "path"])
+def test_a_tensor_of_zeros_leaves_matrices_and_directions_as_they_are(word):
+    attention = ac.registry.from_word(word)
+    q, k, v = torch.randn(3, 1, 2, 20, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
+    zeros = {
+        each.name: torch.zeros(q.shape if each.shape is None else each.shape(attention.params, 32, 8)).double()
+        for each in attention.trainable
+        if each.name != "strength"
+    }
+    torch.testing.assert_close(attention.with_learned(zeros).attend(q, k, v), attention.attend(q, k, v))
