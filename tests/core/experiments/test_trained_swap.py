@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+import attention_core as ac
 from attention_core.errors import LabError
 from attention_core.experiments import learning, trained_swap
 from attention_core.inputs.trained import trained_weights, usual_run
@@ -84,3 +85,13 @@ def test_a_variant_that_cannot_be_causal_is_refused_where_the_task_is():
         effects(SPEC, ["nystrom"], (0,))
     digits = usual_run("digits", "softmax", steps=1)
     assert math.isfinite(effects(digits, ["nystrom"], (0,))[1].loss)
+
+
+def test_learned_gates_stay_with_the_variant_that_learned_them():
+    spec = usual_run("recall", "gla", steps=30, rate=0.01)
+    original, same, other, uniform = effects(spec, ["gla", "scalar_decay", UNIFORM], (0, 1))
+    assert same.loss == pytest.approx(original.loss, abs=1e-6)
+    untrained = ac.get("scalar_decay")  # It has its own fixed gate, not the gates that the model has learned.
+    expected = plain(spec, [lambda q, k: untrained.weights(q, k, causal=True)] * 2)
+    assert (other.loss, other.accuracy) == pytest.approx(expected, abs=1e-4)
+    assert (uniform.loss, uniform.accuracy) == pytest.approx(plain(spec, [mean] * 2), abs=1e-4)
