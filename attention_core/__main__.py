@@ -419,7 +419,7 @@ def _text_of(path: Path) -> str:
     try:
         return _bytes_of(path).decode()
     except UnicodeDecodeError as error:
-        raise InputError("{path} is not a UTF-8 text. Save it as UTF-8.", path=path) from error
+        raise InputError("{path} is not a UTF-8 text file. Save it as UTF-8.", path=path) from error
 
 
 def _print_claim(claim: claims.Claim, verdict: str, found: str) -> None:

@@ -184,8 +184,8 @@ def _factors(seen: Seen) -> Step:
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "Queries attend to landmarks (L), and landmarks attend to keys (R). The inverse V of the landmarks' "
-            "weights on each other joins L and R."
+            "L holds the weights of queries on landmarks, and R those of landmarks on keys. V is the inverse of the "
+            "landmarks' weights on each other. The attention matrix A is the product of the three."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'V')} {symbol(RIGHT, 'R')},\quad "
         rf"{symbol(LEFT, 'L')} = S\!\left(\tfrac{{Q \tilde K^\top}}{{\sqrt d}}\right),\quad "

@@ -138,7 +138,7 @@ CLAIM = Claim(
     quantities=(
         Quantity("times", "peak memory with all states stored ÷ peak memory with running sums"),
         Quantity("size", "size of this input's heads"),
-        Quantity("growth", "power of the head size with which this memory ratio grows"),
+        Quantity("growth", "power p with which the ratio of the two peak memories grows as (head size)^p"),
         Quantity("smallest", "smallest measured head size"),
         Quantity(
             "difference",
