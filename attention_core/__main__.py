@@ -349,8 +349,8 @@ def _learn(args: argparse.Namespace) -> None:
     width = max(8, *map(len, args.variants))
     if not args.json:
         print(f"{'variant':<{width}} seed  step length items    loss accuracy seconds")
-    while (task := learning.next_task(plan, found)) is not None:
-        rows = learning.run(task)
+    while tasks := learning.next_tasks(plan, found):
+        rows = learning.run(tasks[0])
         found += rows
         for each in () if args.json else rows:
             line = (

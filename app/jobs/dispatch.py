@@ -15,7 +15,7 @@ import streamlit as st
 import attention_core as ac
 from app.jobs import cached
 from app.jobs.executors import ClusterExecutor, ThreadExecutor, WorkerExecutor, worker_count
-from app.jobs.scheduler import Executor, FairScheduler, TaskHandle, TaskStatus
+from app.jobs.scheduler import Executor, FairScheduler, TaskHandle, TaskStatus, wait_for_any
 from app.jobs.singleton import cached_singleton
 from attention_core.experiments.task import Task
 from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
@@ -75,7 +75,7 @@ def stream(
                         if known(experiment, tasks[ahead]) is None:
                             submit(ahead)
                         ahead += 1
-                    _wait(handles[i], waiting)
+                    _wait([handles[i]], waiting)
                     found = handles[i].rows()
                     found = _rows.get((experiment, digest(task)), partial(Frozen, found)).value
             except ac.LabError as error:
@@ -88,27 +88,58 @@ def stream(
             handle.withdraw()
 
 
-def execute(experiment: str, task: Task, waiting: StatusCallback | None = None) -> tuple[Any, ...]:
-    """Run one task, ignoring the cache, and return its rows; arguments and errors are as in ``rows``."""
-    ticket = scheduler_for(executor(task)).submit(visitor(), experiment, task, object())
+def run_ready(
+    experiment: str, ready: Callable[[], Sequence[Task]], waiting: StatusCallback | None = None
+) -> Generator[tuple[Task, tuple[Any, ...]]]:
+    """Yield each task with its rows as soon as it ends, until no task is ready. The cache is not used.
+
+    As many tasks run at a time as the executor has places for. Closing the generator cancels the running tasks.
+
+    Args:
+        experiment: the module's name in ``attention_core.experiments``.
+        ready: returns the tasks that can run now, the most urgent first. A task stays ready until its rows are taken.
+        waiting: receives the status of the first running task while the caller waits.
+
+    Raises:
+        LabError: if a task cannot be run; the other running tasks are cancelled.
+        WorkerError: if the worker that ran a task was lost.
+    """
+    handles: dict[Task, TaskHandle] = {}
     try:
-        _wait(ticket, waiting)
-        return ticket.rows()
+        while True:
+            for task in ready():
+                to = executor(task)
+                if task not in handles and len(handles) < to.max_in_flight:
+                    # Each visitor times for themselves. Other tasks run once for all who request them.
+                    key = object() if getattr(task, "timed", False) else (experiment, repr(task))
+                    handles[task] = scheduler_for(to).submit(visitor(), experiment, task, key)
+            if not handles:
+                return
+            _wait(tuple(handles.values()), waiting)
+            task = next(each for each, handle in handles.items() if handle.wait(0))
+            handle = handles.pop(task)
+            try:
+                found = handle.rows()
+            finally:
+                handle.withdraw()
+            yield task, found
     finally:
-        ticket.withdraw()
+        for handle in handles.values():
+            handle.withdraw()
 
 
-def _wait(ticket: TaskHandle, waiting: StatusCallback | None) -> None:
-    if ticket.wait(0):
+def _wait(handles: Sequence[TaskHandle], waiting: StatusCallback | None) -> None:
+    """Wait until one of the tasks has ended."""
+    if wait_for_any(handles, 0):
         return  # the task ended while the page drew the results of other tasks
     cached.show_spinner()
     with cached.page_lock().released():
-        while not ticket.wait(POLL):
+        while not wait_for_any(handles, POLL):
             # ``visitor`` reads the session state, at which Streamlit ends a script that is no longer needed because a
             # newer script has replaced it or its visitor has left.
             visitor()
             if waiting:
-                waiting(ticket.status())
+                waiting(handles[0].status())
 
 
 def visitor() -> Hashable:

@@ -4,7 +4,7 @@ A run takes an experiment's tasks and returns rows of any kind. ``dispatch.execu
 """
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -219,7 +219,7 @@ def _progress_text(done: int, every: int, steps: tuple[int, int] | None, left: s
 def run_on_button(
     experiment: str,
     request: Hashable,
-    following: Callable[[Sequence[RowT]], Task | None],
+    following: Callable[[list[RowT]], Sequence[Task]],
     *,
     key: str,
     label: str,
@@ -237,7 +237,8 @@ def run_on_button(
     Args:
         experiment: the module's name in ``attention_core.experiments``.
         request: what a press of the button measures; a run in progress for something else is stopped.
-        following: returns the task that follows these rows, None after the last.
+        following: returns the tasks that can run after these rows, the most urgent first; none after the last. It may
+            replace rows that are no longer needed.
         key: the run's key.
         label: the button's label.
         icon: the button's icon.
@@ -282,19 +283,18 @@ def run_on_button(
             share, so_far = status_text()
             bar.progress(share, queue_text(status) or so_far)
 
-        def take() -> Iterator[tuple[Task, tuple[RowT, ...]]]:
-            while (task := following(rows)) is not None:
-                yield task, dispatch.execute(experiment, task, on_status_change(wait))
-
         try:
-            _take(
-                run,
-                rows,
-                take(),
-                report=lambda done: bar.progress(*status_text()),
-                draw=partial(show, run),
-                start=run.done,
-            )
+            with closing(
+                dispatch.run_ready(experiment, partial(following, rows), on_status_change(wait))
+            ) as found_rows:
+                _take(
+                    run,
+                    rows,
+                    found_rows,
+                    report=lambda done: bar.progress(*status_text()),
+                    draw=partial(show, run),
+                    start=run.done,
+                )
             run.complete = True
         except ac.LabError as error:  # ends the run, since ``following`` would return the same task again
             run.error = escape_markdown(sentence(error))
@@ -310,6 +310,11 @@ def run_on_button(
     found = last(key)
     show(found, "end")
     return found
+
+
+def in_turn(next_task: Callable[[Sequence[RowT]], Task | None]) -> Callable[[list[RowT]], Sequence[Task]]:
+    """Return the function for ``run_on_button`` that runs one task at a time."""
+    return lambda rows: [task for task in [next_task(rows)] if task is not None]
 
 
 def stop(key: str) -> None:

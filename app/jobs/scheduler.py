@@ -5,8 +5,8 @@ It cancels tasks that no session waits for any more.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -111,7 +111,7 @@ class TaskHandle:
 
     def wait(self, seconds: float) -> bool:
         """Wait up to so many seconds for the task's end, and return whether it has ended."""
-        return bool(wait([self._job.found], seconds).done)
+        return wait_for_any([self], seconds)
 
     def rows(self) -> tuple[Any, ...]:
         """Return the rows of the task.
@@ -128,6 +128,11 @@ class TaskHandle:
     def withdraw(self) -> None:
         """Withdraw the request."""
         self._line.withdraw(self._job, self._visitor)
+
+
+def wait_for_any(handles: Sequence[TaskHandle], seconds: float) -> bool:
+    """Wait up to so many seconds for the end of one of the tasks, and return whether one has ended."""
+    return bool(wait([handle._job.found for handle in handles], seconds, FIRST_COMPLETED).done)
 
 
 class FairScheduler:

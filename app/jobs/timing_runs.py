@@ -82,7 +82,7 @@ def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, 
     runs.run_on_button(
         "timing_length",
         spec,
-        partial(timing_length.next_sample, spec),
+        runs.in_turn(partial(timing_length.next_sample, spec)),
         key=KEY,
         label=_("Run on this machine"),
         icon=":material/play_arrow:",

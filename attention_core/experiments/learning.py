@@ -1,12 +1,13 @@
 """Training of tiny models with different attention variants, and tests of the trained models on other sequences.
 
-A run trains several models in turn, a few steps at a time, so that all curves grow together. A trained model is then
+A run trains several models a few steps at a time, so that all curves grow together. A trained model is then
 tested on longer sequences and on sequences with more items. Each task continues from the checkpoint of the one before,
 so a run can stop after any task and continue with the same numbers.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -185,8 +186,8 @@ def length_for(task: LearningTask, length: int, items: int) -> int:
     return min(length, task.longest)
 
 
-def next_task(plan: Plan, rows: Sequence[LearnRow]) -> TrainTask | TestTask | None:
-    """Return the task that follows these rows, for the model with the fewest steps; None after the last task."""
+def next_tasks(plan: Plan, rows: Sequence[LearnRow]) -> list[TrainTask | TestTask]:
+    """Return the tasks that can run after these rows, one per model: those with the fewest steps first, tests last."""
     latest: dict[TrainSpec, Checkpoint] = {}
     tested = set()
     for found in rows:
@@ -194,13 +195,18 @@ def next_task(plan: Plan, rows: Sequence[LearnRow]) -> TrainTask | TestTask | No
             tested.add(found.spec)
         elif found.checkpoint is not None:
             latest[found.spec] = found.checkpoint
-    behind = min(plan.specs, key=lambda spec: latest[spec].step if spec in latest else -1)
-    if behind not in latest:
-        return TrainTask(spec=behind, start=None, until=0)
-    if (at := latest[behind]).step < behind.steps:
-        return TrainTask(spec=behind, start=at, until=min(at.step + plan.every, behind.steps))
-    left = [spec for spec in plan.specs if spec not in tested] if plan.tests else []
-    return TestTask(spec=left[0], end=latest[left[0]], tests=plan.tests) if left else None
+    train: list[tuple[int, TrainTask]] = []
+    test: list[TrainTask | TestTask] = []
+    for spec in plan.specs:
+        at = latest.get(spec)
+        if at is None:
+            train.append((-1, TrainTask(spec=spec, start=None, until=0)))
+        elif at.step < spec.steps:
+            until = min(at.step + plan.every, spec.steps)
+            train.append((at.step, TrainTask(spec=spec, start=at, until=until)))
+        elif plan.tests and spec not in tested:
+            test.append(TestTask(spec=spec, end=at, tests=plan.tests))
+    return [task for _step, task in sorted(train, key=itemgetter(0))] + test
 
 
 def total(plan: Plan) -> int:

@@ -31,8 +31,8 @@ TUNING_SEED = 1000
 def rows_of(plan: Plan) -> list[LearnRow]:
     """Run a plan to its end and return its rows."""
     rows: list[LearnRow] = []
-    while (task := learning.next_task(plan, rows)) is not None:
-        rows += learning.run(task)
+    while tasks := learning.next_tasks(plan, rows):
+        rows += learning.run(tasks[0])
     return rows
 
 

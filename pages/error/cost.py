@@ -53,7 +53,7 @@ def _times(question: Question) -> dict[str, float]:
         measured: runs.Run[ErrorCostRow] | None = runs.run_on_button(
             "error_cost",
             spec,
-            partial(error_cost.next_sample, spec),
+            runs.in_turn(partial(error_cost.next_sample, spec)),
             key="error",
             label=_("Measure times"),
             icon=":material/timer:",

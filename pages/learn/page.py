@@ -16,7 +16,7 @@ from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import recorded_runs
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.tasks import task as task_of
-from pages.learn import attention, missing, open_links, options, race, words
+from pages.learn import attention, missing, open_links, options, race, shared_runs, words
 from pages.learn.measures import MEASURES
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import outcomes
@@ -68,7 +68,7 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
         runs.run_on_button(
             "learning",
             plan,
-            partial(learning.next_task, plan),
+            partial(shared_runs.next_tasks, plan),
             key=f"{KEY}.parts" if view == "parts" else KEY,
             label=_("Train on this machine"),
             icon=":material/model_training:",

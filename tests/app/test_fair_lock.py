@@ -116,8 +116,9 @@ def test_heavy_work_passes_between_two_samples(monkeypatch):
 
     monkeypatch.setattr(timing_length, "run", sample)
     spec = TimingSpec(variants=("softmax",), sizes=(8,))
-    for i in range(30):
-        dispatch.execute("timing_length", timing_length.SampleTask(spec=spec, variant="softmax", n=8, round=i))
+    tasks = [timing_length.SampleTask(spec=spec, variant="softmax", n=8, round=i) for i in range(30)]
+    for _task, _rows in dispatch.run_ready("timing_length", lambda: tasks[:1]):
+        tasks.pop(0)
     other.join(5)
     assert waits[0] < 0.3  # waiting for all samples takes twice as long
 

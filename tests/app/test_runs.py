@@ -2,6 +2,7 @@
 
 import re
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from streamlit.runtime.scriptrunner import StopException
 from streamlit.testing.v1 import AppTest
 
 from app.jobs import dispatch, runs
-from app.jobs.scheduler import TaskStatus
+from app.jobs.scheduler import Place, TaskStatus
 from attention_core.errors import InputError, WorkerError
 
 AT_ONCE = """
@@ -43,7 +44,7 @@ squares, state = importlib.import_module("attention_core.experiments.squares"), 
 asked = state["name"], state["count"]
 
 def following(rows):
-    return squares.Square(asked[0], len(rows)) if len(rows) < asked[1] else None
+    return [squares.Square(asked[0], len(rows))] if len(rows) < asked[1] else []
 
 def draw(found, key):
     if state["broken"]:
@@ -425,6 +426,7 @@ def slow(monkeypatch, **standing):
     found = Slow(TaskStatus(**standing))
     monkeypatch.setattr(dispatch, "executor", lambda task: found)
     monkeypatch.setattr(dispatch, "scheduler_for", lambda executor: executor)
+    monkeypatch.setattr(dispatch, "wait_for_any", lambda handles, seconds: any(each.wait(0) for each in handles))
     return found
 
 
@@ -484,3 +486,41 @@ def test_a_sweep_asks_for_as_many_tasks_as_run_at_once_and_takes_back_what_it_do
     again = [rows for _task, rows in dispatch.stream("squares", [Square("ahead", i) for i in range(6)])]
     assert again == [(i**2,) for i in range(6)]
     assert executor.asked == [0, 1, 2, 3, 2, 3, 4, 5], "what was found is not asked for again"
+
+
+class Places:
+    """An executor that runs two tasks at a time; each waits for the other."""
+
+    max_in_flight = 3
+
+    def __init__(self):
+        self.barrier = threading.Barrier(2, timeout=10)
+
+    def places(self):
+        return 2
+
+    def place(self):
+        places = self
+
+        class Both(Place):
+            def run(self, experiment, task, on_wait, on_step):
+                places.barrier.wait()
+                return (task,)
+
+        return Both()
+
+
+def test_tasks_that_are_ready_run_at_the_same_time(monkeypatch):
+    places = Places()
+    monkeypatch.setattr(dispatch, "executor", lambda task: places)
+    left = {"a": [0, 1, 2], "b": [0, 1, 2]}
+
+    def ready():
+        return [Square(name, tasks[0]) for name, tasks in left.items() if tasks]
+
+    found = []
+    for task, [row] in dispatch.run_ready("squares", ready):
+        assert task == row
+        assert left[task.name].pop(0) == task.i
+        found.append(task)
+    assert sorted((task.name, task.i) for task in found) == [(name, i) for name in "ab" for i in range(3)]

@@ -248,7 +248,7 @@ def test_a_script_that_ends_while_it_waits_ends_its_task_and_nobody_elses(
 
     monkeypatch.setattr(dispatch, "visitor", visitor)
     with pytest.raises(StopException):
-        dispatch.execute("trial", Trial(what=what, seconds=60.0, mark=marks[0]))
+        next(dispatch.run_ready("trial", lambda: [Trial(what=what, seconds=60.0, mark=marks[0])]))
     seconds_until(lambda: gone(marks[0].read_text()))
     assert len(found(other)) == 3
     assert found(ask(line, "square", i=5)) == (25,)

@@ -21,11 +21,11 @@ def small(words=("softmax", "linear"), **settings):
 
 
 def finished(plan):
-    rows, tasks = [], []
-    while (task := learning.next_task(plan, rows)) is not None:
-        tasks.append(task)
-        rows += learning.run(task)
-    return rows, tasks
+    rows, done = [], []
+    while tasks := learning.next_tasks(plan, rows):
+        done.append(tasks[0])
+        rows += learning.run(tasks[0])
+    return rows, done
 
 
 def test_models_train_in_turn_and_are_tested_at_the_end():
@@ -49,8 +49,8 @@ def test_a_run_that_is_interrupted_anywhere_continues_with_the_same_numbers():
     plan = small(lengths=(24,))
     whole, _ = finished(plan)
     rows = []
-    while (task := learning.next_task(plan, list(rows))) is not None:
-        rows += learning.run(task)
+    while tasks := learning.next_tasks(plan, list(rows)):
+        rows += learning.run(tasks[0])
     numbers = [(row.row.variant, row.row.step, row.row.loss, row.row.accuracy) for row in whole]
     assert numbers == [(row.row.variant, row.row.step, row.row.loss, row.row.accuracy) for row in rows]
 

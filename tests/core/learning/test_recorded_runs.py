@@ -34,8 +34,8 @@ def small(**settings):
 
 def finished(plan):
     rows = []
-    while (task := learning.next_task(plan, rows)) is not None:
-        rows += learning.run(task)
+    while tasks := learning.next_tasks(plan, rows):
+        rows += learning.run(tasks[0])
     return rows
 
 

@@ -1,5 +1,6 @@
 """Tests of the Learn page: recorded results at first sight, training on request, refusals, and the link."""
 
+from collections import Counter
 from functools import partial
 from statistics import median
 from urllib.parse import parse_qs
@@ -18,6 +19,7 @@ from attention_core.inputs import TrainedSource
 from attention_core.learning import defaults, recorded_runs
 from attention_core.learning.studies import parted
 from attention_core.learning.tasks import TASKS
+from pages.learn import shared_runs
 from pages.learn.measures import MEASURES
 from pages.learn.outcomes import outcomes
 
@@ -167,12 +169,59 @@ def test_a_press_trains_and_shows_the_same_numbers_as_the_library():
         [each.word for each in PAIR], steps=50, lengths=defaults.LONGER["recall"], more_items=defaults.MORE["recall"]
     )
     expected = []
-    while (task := learning.next_task(plan, expected)) is not None:
-        expected += learning.run(task)
-    assert [(r.row.variant, r.row.step, r.row.accuracy) for r in rows] == [
-        (r.row.variant, r.row.step, r.row.accuracy) for r in expected
-    ]
+    while tasks := learning.next_tasks(plan, expected):
+        expected += learning.run(tasks[0])
+    assert sorted(map(numbers_of, rows)) == sorted(map(numbers_of, expected))
+    assert len([each for each in rows if each.checkpoint is not None]) == len(plan.specs)
     assert any(each.value.startswith("Trained on this server.") for each in at.caption)
+
+
+def numbers_of(found):
+    row = found.row
+    return row.variant, row.step, row.length, row.items, row.accuracy, row.loss
+
+
+def test_models_that_a_visitor_trains_are_trained_once_for_all_visitors(monkeypatch):
+    calls, run = Counter(), learning.run
+
+    def count(task, *, load):
+        calls[task.spec.model.word, getattr(task, "until", "test")] += 1
+        return run(task, load=load)
+
+    monkeypatch.setattr(learning, "run", count)
+    settings = {"l_steps": 50, "l_layers": 1, "l_convolution": "off"}
+    one = press(open_learn(variants=(ac.get("relu2"), ac.get("local")), **settings), "Train on this machine")
+    assert set(calls) == {(word, at) for word in ("relu2", "local") for at in (0, 25, 50, "test")}
+    other = press(open_learn(variants=(ac.get("local"), ac.get("sigmoid")), **settings), "Train on this machine")
+    assert set(calls.values()) == {1}
+    shared = [
+        sorted(numbers_of(each) for each in at.session_state["learn.run"].rows if each.row.variant.startswith("local"))
+        for at in (one, other)
+    ]
+    assert shared[0] == shared[1]
+    assert len(shared[0]) == 3 + len(one.session_state["learn.run"].request.tests)
+
+
+def test_a_visitor_who_starts_later_continues_where_the_first_visitor_is():
+    plan = learning.plan(["softmax", "cosine"], steps=60, every=20, length=16, lengths=(32,))
+    first: list[learning.LearnRow] = []
+    for _turn in range(3):
+        first += learning.run(shared_runs.next_tasks(plan, first)[0])
+    done = shared_runs.next_tasks(plan, first)
+    later: list[learning.LearnRow] = []
+    assert shared_runs.next_tasks(plan, later) == done
+    assert sorted(map(numbers_of, later)) == sorted(map(numbers_of, first))
+    later += learning.run(done[0])
+    later += learning.run(done[0])  # The first visitor's result of the same task arrives again.
+    ahead = shared_runs.next_tasks(plan, later)
+    assert shared_runs.next_tasks(plan, first) == ahead
+    assert len(first) == len(later) == 4
+    while tasks := shared_runs.next_tasks(plan, first):
+        first += learning.run(tasks[-1])
+    alone: list[learning.LearnRow] = []
+    while tasks := learning.next_tasks(plan, alone):
+        alone += learning.run(tasks[0])
+    assert sorted(map(numbers_of, first)) == sorted(map(numbers_of, alone))
 
 
 def test_a_trained_model_opens_on_matrices_without_another_training(monkeypatch):

@@ -1,0 +1,44 @@
+"""Training runs that visitors share: a model that another visitor trains or has trained is not trained again.
+
+The cache holds the measurements of each model and its last checkpoint. A visitor who starts later takes over what is
+there and continues with the same tasks, which run once for all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from app.jobs import cached
+from attention_core.experiments import learning
+from attention_core.experiments.learning import LearnRow, Plan
+from attention_core.experiments.task import Task
+from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
+
+_known: ByteLRUCache[Frozen[tuple[LearnRow, ...]]] = cached.cache(8, 2)
+
+
+def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
+    """Exchange a run's rows with the cache, and return the tasks that can run then."""
+    found: list[LearnRow] = []
+    for spec in plan.specs:
+        key = digest((spec, plan.every, plan.tests))
+        own, cached_rows = _in_order([each for each in rows if each.spec == spec]), _known.known(key)
+        if cached_rows is not None and len(cached_rows.value) >= len(own):
+            own = cached_rows.value
+        elif own:
+            _known.drop(key)
+            own = _known.get(key, partial(Frozen, own)).value
+        found += own
+    rows[:] = found
+    return learning.next_tasks(plan, rows)
+
+
+def _in_order(rows: Sequence[LearnRow]) -> tuple[LearnRow, ...]:
+    """Return a model's rows by rising step, the tests last, without repetitions and with the last checkpoint alone."""
+    found = {(each.is_test, each.row.step, each.row.length, each.row.items): each for each in rows}
+    ordered = [found[key] for key in sorted(found)]
+    last = max((i for i, each in enumerate(ordered) if each.checkpoint is not None), default=-1)
+    return tuple(
+        each if i == last or each.checkpoint is None else replace(each, checkpoint=None)
+        for i, each in enumerate(ordered)
+    )
