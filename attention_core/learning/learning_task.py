@@ -46,6 +46,7 @@ class LearningTask:
         items: how many pairs or symbols must be remembered, by default; 0 if the task has no such number.
         most_items: ``(length) -> items``, the largest number of items at a length.
         held_out: whether the examples are a fixed set, of which a part is kept for evaluation.
+        shows_answers: whether each answer is a symbol of the sequence, which the model must find.
         vectors: whether the inputs are vectors instead of symbols.
         causal: whether the attention is causal.
         positions: position encoding of a model by default, one of ``model.POSITIONS``.
@@ -67,6 +68,7 @@ class LearningTask:
     items: int = 0
     most_items: Callable[[int], int] = lambda length: 0
     held_out: bool = False
+    shows_answers: bool = False
     vectors: bool = False
     causal: bool = True
     positions: str = "none"

@@ -65,7 +65,7 @@ def _curves(each: PartOutcome, key: str) -> None:
         _line(_(COLUMNS[part]), outcome, each.whole.colour, DASHES[part]) for part, outcome in each.removed.items()
     ]
     x_title, y_title = _(AXES["step"]), _(AXES["accuracy"])
-    figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=1.03)
+    figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=1.03, percent=True, form=".0%")
     alt = _("{name}: {y} against {x}", name=each.whole.name, y=y_title, x=x_title)
     chart.show(figure, key=key, name="learn-parts", alt=alt)
 

@@ -36,14 +36,14 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
     picture, controls, origin = st.container(), st.container(key="learn.controls"), st.container()
     view = LearnOptions.view.value
     with controls:
+        row = st.container(horizontal=True, vertical_alignment="bottom")
+        with row:
+            options.show()
         if view == "race":
             with st.container(horizontal=True):
                 LearnOptions.measure.draw(label_visibility="collapsed")
                 LearnOptions.by.draw(label_visibility="collapsed")
         variant_picker.show(all_stay=True)
-        row = st.container(horizontal=True, vertical_alignment="bottom")
-        with row:
-            options.show()
         for text in _limits():
             st.caption(text)
     plan, recorded = options.live_plan(), recorded_runs.known(options.recorded_plan())
@@ -59,8 +59,8 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
         if not live and (text := words.not_recorded(options.trainable()[0], rows)):
             st.caption(text)
         if key == "end":
-            open_links.show(rows)
             with origin:
+                open_links.show(rows)
                 _show_origin(rows, plan, live=bool(live))
 
     with picture:
@@ -101,7 +101,9 @@ def progress(plan: Plan, found: runs.Run[LearnRow]) -> tuple[float, str]:
 
 def _describe_race(rows: Sequence[LearnRow], task: LearningTask) -> str:
     found, spec = outcomes(rows), rows[0].spec
-    return paragraph(words.headline(found, task.chance(spec.length, spec.items)), words.diverged(found))
+    return paragraph(
+        words.headline(found, task.chance(spec.length, spec.items)), words.hidden(found), words.diverged(found)
+    )
 
 
 def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> str:
@@ -109,8 +111,12 @@ def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> str:
 
 
 def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) -> str:
-    spec = rows[0].spec
-    return words.tested(outcomes(rows), by=by, trained_at=spec.length if by == "length" else spec.items)
+    spec, found = rows[0].spec, outcomes(rows)
+    longest = max((x for each in found for x, _share in words.points_of(each, by)), default=spec.length)
+    return paragraph(
+        words.tested(found, by=by, trained_at=spec.length if by == "length" else spec.items),
+        words.hidden(found, longest) if by == "length" else "",
+    )
 
 
 def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:

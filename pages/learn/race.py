@@ -1,6 +1,5 @@
 """The views of the Learn page that are line charts: accuracy during training, longer sequences, more to remember."""
 
-import math
 from collections.abc import Sequence
 
 import streamlit as st
@@ -13,13 +12,11 @@ from attention_core.experiments.learning import LearnRow
 from attention_core.learning.tasks import task as task_of
 from pages.learn import words
 from pages.learn.options import LearnOptions
-from pages.learn.outcomes import Outcome, outcomes, steepest
+from pages.learn.outcomes import LEARNED, Outcome, outcomes
 
-HEIGHT = 380
-MARK = 13
-"""Size in pixels of the open marker at a line's steepest rise."""
+HEIGHT = 350
 AXES = {
-    "accuracy": N_("share of correct answers"),
+    "accuracy": N_("correct answers"),
     "loss": N_("loss in nats per answer"),
     "step": N_("training steps"),
     "seconds": N_("CPU seconds of training"),
@@ -36,14 +33,11 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     spec = rows[0].spec
     chance = task_of(spec.model.task).chance(spec.length, spec.items)
     lines = [_line(each, measure, by) for each in found]
-    marks = [mark for line in lines if (mark := _mark(line))] if measure == "accuracy" else []
     if measure == "accuracy":
         last = max((x for line in lines for x in line.x), default=0.0) or 1.0
         lines.append(guide(_("guessing"), (0.0, last), (chance, chance)))
-    lines += marks
+        lines.append(guide(_("learned"), (0.0, last), (LEARNED, LEARNED)))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
-    if marks:
-        st.caption(_("The large open marker on a line is at the end of its steepest rise between two measurements."))
 
 
 def _line(outcome: Outcome, measure: str, by: str) -> Curve:
@@ -59,18 +53,6 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
     x = line.x if by == "step" else [seconds[int(step)] for step in line.x]
     return Curve(
         outcome.name, x, line.y, low=line.low, high=line.high, colour=outcome.colour, label=outcome.title, marks=False
-    )
-
-
-def _mark(line: Curve) -> Curve | None:
-    """Return an open marker at the end of a line's steepest rise; None if the line never rises."""
-    place = steepest([math.nan if y is None else y for y in line.y])
-    if place is None:
-        return None
-    name = _("{name}: steepest rise", name=line.name)
-    at = [line.x[place]]
-    return Curve(
-        name, at, [line.y[place]], colour=line.colour, hollow=True, size=MARK, group=line.name, name_at_end=False
     )
 
 
@@ -107,6 +89,8 @@ def _draw(
         y_title=_(AXES[y]),
         height=HEIGHT,
         top=1.03 if y == "accuracy" else None,
+        percent=y == "accuracy",
+        form=".0%" if y == "accuracy" else ".3g",
         x_ticks=ticks,
         log_x=log_x,
     )

@@ -8,6 +8,7 @@ from app.words.labels import label
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
 from attention_core.learning.defaults import LONGER, MORE
+from attention_core.learning.hidden_answers import hidden_share
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.model import ModelSpec
 from pages.learn.options import most_variants
@@ -60,29 +61,52 @@ def headline(found: Sequence[Outcome], chance: float) -> str:
         if outcome.step == 0:
             untrained.append(name)
         elif (reached := outcome.learned) is not None:
-            learned.append((reached[0], _("{name} after {steps} steps", name=name, steps=reached[0])))
+            learned.append((reached[0], _("{name} (after {steps} steps)", name=name, steps=reached[0])))
         else:
             others.append((-outcome.accuracy, _("{name} ({share})", name=name, share=percent(outcome.accuracy))))
     sentences = []
-    if learned:
-        sentences.append(
-            _(
-                "Learned, with at least {most} of the answers correct: {names}.",
-                most=percent(LEARNED),
-                names=", ".join(text for _steps, text in sorted(learned)),
-            )
+    values = {"steps": found[0].rows[0].spec.steps, "most": percent(LEARNED)}
+    names = ", ".join(text for _steps, text in sorted(learned))
+    over = all(outcome.is_trained for outcome in found)
+    if learned and over:
+        text = _(
+            "Within {steps} steps, at least {most} of the answers become correct with {names}.", names=names, **values
         )
+        sentences.append(text)
+    elif learned:
+        sentences.append(_("So far, at least {most} of the answers are correct with {names}.", names=names, **values))
     if others:
-        sentences.append(
-            _(
-                "Not learned, with the share of correct answers so far: {names}.",
-                names=", ".join(text for _share, text in sorted(others)),
-            )
-        )
+        text = N_("Fewer are correct with {names}.")
+        if not learned:
+            text = N_("Fewer than {most} of the answers are correct with {names}.")
+        sentences.append(_(text, names=", ".join(text for _share, text in sorted(others)), **values))
     if untrained:
         sentences.append(_("Not trained yet: {names}.", names=", ".join(untrained)))
     return paragraph(
-        *sentences, _("Guessing one of the possible answers is correct in {share} of the cases.", share=percent(chance))
+        *sentences,
+        _("Guessing one of the possible answers is correct for {share} of the questions.", share=percent(chance)),
+    )
+
+
+def hidden(found: Sequence[Outcome], length: int | None = None) -> str:
+    """Return how often a variant's mask hides the answer from the token that asks for it; empty if it never does.
+
+    Args:
+        found: the variants.
+        length: tokens of a sequence; those of training for None.
+    """
+    shares = [(escape_markdown(each.name), hidden_share(each.rows[0].spec, length)) for each in found]
+    return paragraph(
+        *(
+            _(
+                "At {n} tokens, the mask of {name} hides the answer from the asking token in {share} of the questions.",
+                name=name,
+                share=percent(share),
+                n=length or found[0].rows[0].spec.length,
+            )
+            for name, share in shares
+            if share
+        )
     )
 
 

@@ -31,5 +31,6 @@ TASK = LearningTask(
     shortest=4,
     longest=2 * SYMBOLS,
     label=str,
+    shows_answers=True,
     source=Paper("In-context Learning and Induction Heads", 2022, "https://arxiv.org/abs/2209.11895"),
 )

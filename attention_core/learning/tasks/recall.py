@@ -47,6 +47,7 @@ TASK = LearningTask(
     items=4,
     most_items=lambda length: min(VALUES, length // 3),
     label=label,
+    shows_answers=True,
     source=Paper(
         "Zoology: Measuring and Improving Recall in Efficient Language Models", 2023, "https://arxiv.org/abs/2312.04927"
     ),

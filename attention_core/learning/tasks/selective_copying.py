@@ -42,6 +42,7 @@ TASK = LearningTask(
     most_items=lambda length: length // 2,
     positions="learned",
     label=label,
+    shows_answers=True,
     source=Paper(
         "Mamba: Linear-Time Sequence Modeling with Selective State Spaces", 2023, "https://arxiv.org/abs/2312.00752"
     ),

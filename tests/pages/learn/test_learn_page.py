@@ -21,7 +21,7 @@ from attention_core.learning.studies import parted
 from attention_core.learning.tasks import TASKS
 from pages.learn import shared_runs
 from pages.learn.measures import MEASURES
-from pages.learn.outcomes import outcomes
+from pages.learn.outcomes import LEARNED, outcomes
 
 open_learn = partial(open_page, "learn")
 PAIR = (ac.get("softmax"), ac.get("linear", feature_map="elu+1"))
@@ -50,7 +50,7 @@ def test_the_recorded_runs_answer_at_first_sight():
     for each in found:
         last = list(numbers(drawn[each.name]["y"]))[-1]
         assert last == pytest.approx(each.accuracy)
-    assert any("is correct in 25% of the cases." in text for text in texts(at))
+    assert any("is correct for 25% of the questions." in text for text in texts(at))
     assert any(each.value.startswith("Recorded on") for each in at.caption)
 
 
@@ -86,26 +86,22 @@ def test_settings_that_are_not_recorded_ask_for_a_press():
 def test_the_result_comes_before_the_picture_and_the_controls():
     at = visit("learn", {})
     kinds = [(each.type, getattr(each, "value", None) or getattr(each, "label", "")) for each in at.main]
-    sentence = next(i for i, (_kind, text) in enumerate(kinds) if str(text).startswith("Learned, with"))
+    sentence = next(i for i, (_kind, text) in enumerate(kinds) if str(text).startswith("Within 400 steps, at least"))
     picture = next(i for i, (kind, _text) in enumerate(kinds) if kind == "plotly_chart")
     button = next(i for i, (_kind, text) in enumerate(kinds) if text == "Train on this machine")
     task = next(i for i, (kind, _text) in enumerate(kinds) if kind == "selectbox")
     assert sentence < picture < min(button, task)
 
 
-def test_the_steepest_rise_of_each_line_is_marked_with_an_open_marker():
-    rows = recorded_runs.known(defaults.default_plan("recall"))
+def test_the_chart_of_accuracy_shows_what_counts_as_learned():
     [chart] = charts(visit("learn", {}))
     drawn = {trace["name"]: trace for trace in chart["data"] if trace.get("name")}
-    for each in outcomes(rows):
-        x, y = (list(numbers(drawn[each.name][axis])) for axis in "xy")
-        mark = drawn[f"{each.name}: steepest rise"]
-        [step], [share] = numbers(mark["x"]), numbers(mark["y"])
-        place = int(np.argmax(np.diff(y))) + 1
-        assert (step, share) == (x[place], y[place])
-        assert mark["marker"]["symbol"].endswith("-open")
+    assert set(numbers(drawn["learned"]["y"])) == {LEARNED}
+    assert set(numbers(drawn["guessing"]["y"])) == {0.25}
+    assert chart["layout"]["yaxis"]["tickformat"] == "~%"
     [chart] = charts(open_learn(l_measure="loss", variants=PAIR))
-    assert not any("steepest rise" in trace.get("name", "") for trace in chart["data"])
+    assert not any(trace.get("name") == "learned" for trace in chart["data"])
+    assert "tickformat" not in chart["layout"]["yaxis"]
 
 
 def test_the_steps_of_the_largest_rise_are_marked_below_the_slider():

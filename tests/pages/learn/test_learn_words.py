@@ -3,14 +3,17 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import attention_core as ac
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow
+from attention_core.formatting import percent
 from attention_core.learning.defaults import SEEDS, VARIANTS
+from attention_core.learning.hidden_answers import hidden_share
 from attention_core.learning.tasks import TASKS
-from attention_core.learning.train import Row
+from attention_core.learning.train import Row, evaluation_batch
 from attention_core.limits import HOSTED
 from pages.learn import words
 from pages.learn.options import most_variants
@@ -56,7 +59,7 @@ def test_a_variant_has_learned_from_the_threshold_on():
 def test_a_variant_that_forgets_the_task_has_not_learned_it():
     [outcome] = outcomes(rows_of("softmax", [0.1, 1.0, 0.4]))
     assert outcome.learned is None
-    assert "Not learned" in words.headline([outcome], 0.25)
+    assert "Fewer than 95% of the answers are correct with **Softmax** (40%)." in words.headline([outcome], 0.25)
 
 
 def test_at_least_half_of_the_seeds_must_have_learned():
@@ -80,25 +83,67 @@ def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accur
         *rows_of("local", [0.02]),
     ]
     assert words.headline(outcomes(rows), 0.25) == (
-        "Learned, with at least 95% of the answers correct: **DeltaNet** after 10 steps, **Softmax** after 20 steps. "
-        "Not learned, with the share of correct answers so far: **Gated linear** (72%), **Linear** (30%). "
-        "Not trained yet: **Local · window 16**. Guessing one of the possible answers is correct in 25% of the cases."
+        "So far, at least 95% of the answers are correct with **DeltaNet** (after 10 steps), **Softmax** (after 20 "
+        "steps). Fewer are correct with **Gated linear** (72%), **Linear** (30%). Not trained yet: **Local · window "
+        "16**. Guessing one of the possible answers is correct for 25% of the questions."
     )
 
 
-GUESS = " Guessing one of the possible answers is correct in 10% of the cases."
+GUESS = " Guessing one of the possible answers is correct for 10% of the questions."
 
 
 @pytest.mark.parametrize(
     ("curve", "text"),
     [
-        ([0.1, 1.0], "Learned, with at least 95% of the answers correct: **Softmax** after 10 steps." + GUESS),
-        ([0.1, 0.5], "Not learned, with the share of correct answers so far: **Softmax** (50%)." + GUESS),
+        ([0.1, 1.0], "So far, at least 95% of the answers are correct with **Softmax** (after 10 steps)." + GUESS),
+        ([0.1, 0.5], "Fewer than 95% of the answers are correct with **Softmax** (50%)." + GUESS),
         ([0.1], "Not trained yet: **Softmax**." + GUESS),
+        (
+            [0.1, 1.0, 1.0],
+            "Within 20 steps, at least 95% of the answers become correct with **Softmax** (after 10 steps)." + GUESS,
+        ),
+        ([0.1, 0.5, 0.6], "Fewer than 95% of the answers are correct with **Softmax** (60%)." + GUESS),
     ],
 )
 def test_the_headline_names_only_what_there_is(curve, text):
-    assert words.headline(outcomes(rows_of("softmax", curve)), 0.1) == text
+    rows = [replace(row, spec=replace(row.spec, steps=20)) for row in rows_of("softmax", curve)]
+    assert words.headline(outcomes(rows), 0.1) == text
+
+
+def test_a_mask_that_hides_answers_is_reported_with_their_share():
+    local, softmax = outcomes(rows_of("local", [0.1, 0.5]) + rows_of("softmax", [0.1, 0.5]))
+    assert words.hidden([softmax]) == ""
+    own, longer = words.hidden([softmax, local]), words.hidden([local], 256)
+    assert own.startswith("At 32 tokens, the mask of Local · window 16 hides the answer from the asking token in ")
+    shares = [
+        float(np.mean([step - place > 16 for step, place in queried(local.rows[0].spec, length)]))
+        for length in (32, 256)
+    ]
+    assert own.endswith(f"in {percent(shares[0])} of the questions.")
+    assert longer.endswith(f"in {percent(shares[1])} of the questions.")
+    assert shares[0] < 0.5 < shares[1]
+    [wide] = outcomes(rows_of("local~window~31", [0.1]))
+    assert words.hidden([wide]) == ""
+    assert words.hidden([wide], 64) != ""
+
+
+def queried(spec, length):
+    """Yield the place of each question of associative recall, and that of its value."""
+    batch = evaluation_batch(spec, length, spec.items)
+    for inputs in batch.inputs.tolist():
+        pairs = dict(zip(inputs[: 2 * spec.items : 2], range(1, 2 * spec.items, 2), strict=True))
+        yield from ((i, pairs[key]) for i, key in enumerate(inputs) if i >= 2 * spec.items and key in pairs)
+
+
+@pytest.mark.parametrize("task", ["parity", "maximum", "digits", "characters"])
+def test_a_task_whose_answers_are_not_in_the_sequence_has_no_hidden_answers(task):
+    [spec] = learning.plan(["local~window~2"], task=task).specs
+    assert hidden_share(spec) == 0.0
+
+
+def test_a_window_hides_what_was_repeated_longer_ago():
+    share = lambda window: hidden_share(learning.plan([f"local~window~{window}"], task="induction").specs[0])  # noqa: E731
+    assert (share(14), share(15)) == (1.0, 0.0)  # The next symbol is 15 tokens back in a sequence of two halves of 16.
 
 
 @pytest.mark.parametrize(("loss", "fails"), [(math.nan, True), (math.inf, True), (1e30, False)])
