@@ -1,4 +1,4 @@
-"""Classes of pixels a multiple of the stride apart, in rows and in columns; the pixels of a class attend to one another.
+"""Attention within classes of pixels that are a multiple of the stride apart, both in rows and in columns.
 
 Pixels are numbered row by row, and the last row of the image may be short.
 """

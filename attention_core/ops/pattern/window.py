@@ -113,9 +113,7 @@ def square_pieces(
         return near if also is None else near.logical_and_(also(i, j))
 
     before, after = _reached(reach, columns, first, causal=causal)
-    return band(
-        like, before=before, after=after, allowed=None, backward=backward, block=columns, allowed_pairs=allowed
-    )
+    return band(like, before=before, after=after, allowed=None, backward=backward, block=columns, allowed_pairs=allowed)
 
 
 def square_size(n: int, reach: int, columns: int, *, causal: bool, first: int = 0) -> tuple[int, int, int]:

@@ -57,5 +57,7 @@ def test_a_pixel_attends_to_the_pixels_of_its_pattern(key, settings, n, columns,
     torch.testing.assert_close(found, weights @ wanted[2])
     torch.testing.assert_close(attention.weights(q, k, causal=causal), weights.detach())
     assert torch.equal(attention.mask(n, causal=causal), allowed)
-    slopes = [torch.autograd.grad((out * v.cos()).sum(), x) for out, x in ((found, given), (weights @ wanted[2], wanted))]
+    slopes = [
+        torch.autograd.grad((out * v.cos()).sum(), x) for out, x in ((found, given), (weights @ wanted[2], wanted))
+    ]
     torch.testing.assert_close(*slopes)
