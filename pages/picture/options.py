@@ -23,8 +23,8 @@ class PictureOptions(Options, prefix="p_"):
         opening=True,
         help=N_(
             "Adds a second image for local, atrous, sparse and Longformer attention, whose windows and strides run "
-            "along the row. In the second image, windows are squares of at least 3 × 3 pixels, and strides apply to "
-            "rows and to columns. Both patterns select about equally many pixels."
+            "along the row. In the second image, windows are squares, and strides apply to rows and to columns. Both "
+            "patterns select about equally many pixels, but a square window has at least 3 × 3."
         ),
     )
     below = choice(
