@@ -113,7 +113,7 @@ def show(found: Found) -> None:
             details=_details(found.noisy),
             tone="",
             image=found.noisy.image,
-            error=found.noisy.error,
+            error=found.noisy.error if found.noisy.error.any() else None,
         ),
     ]
     tiles += [_tile(found.source, attention, found.noisy.psnr) for attention in found.variants]

@@ -30,7 +30,7 @@ class AtrousParams(Params):
         low=0,
         high=1024,
         help="0: the tokens are in one line. Otherwise the tokens are the pixels of an image with this number of "
-        "columns, row by row, and both the row and the column of a key are a multiple of the stride away.",
+        "columns, row by row. The stride then applies to rows and to columns.",
     )
 
 
