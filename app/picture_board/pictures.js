@@ -4,15 +4,16 @@
 
 import { clamp, listenTo, make, perform, readTheme } from "../matrix_board/drawing/elements.js";
 import { numeral } from "../matrix_board/drawing/color.js";
+import { download } from "../matrix_board/drawing/export.js";
 import { Knobs } from "../matrix_board/views/knobs.js";
+import { picturesPng } from "./pictures_png.js";
 import { fill } from "../page_script/templates.js";
 
 const LEVELS = 127; // the number of levels of a weight on either side of zero
 const WARM = [255, 149, 0]; // the colour of positive weights over a darkened image
 const COOL = [64, 156, 255]; // the colour of negative weights
 const TILE_GAP = 14; // pixels between two images
-const IMAGE_SHARE = 0.76; // the part of a tile's width that the image takes; the error map takes the rest
-const AROUND = 320; // pixels of the window that the rest of the page takes above the images
+const AROUND = 290; // pixels of the window that the rest of the page takes above the images
 const CAPTION = 52; // pixels of a tile's height that its name and its slider take
 const TWO_COLUMNS = 560; // pixels of width below which two images are next to each other
 const [SMALLEST_SIDE, LARGEST_SIDE] = [104, 420]; // the bounds of an image's side in CSS pixels
@@ -35,7 +36,8 @@ export class PictureBoard {
   constructor(host) {
     this.readout = make("p", { class: "readout", role: "status", "aria-live": "polite" });
     this.grid = make("div", { class: "tiles", role: "group", tabindex: "0" });
-    this.root = make("div", { class: "pictures" }, this.readout, this.grid);
+    this.save = make("button", { type: "button", class: "save" }, "PNG");
+    this.root = make("div", { class: "pictures" }, make("div", { class: "head" }, this.readout, this.save), this.grid);
     host.append(this.root);
     this.knobs = new Knobs(this);
     this.ears = new AbortController();
@@ -44,6 +46,9 @@ export class PictureBoard {
     on("pointerleave", () => this.aim(null));
     on("click", (event) => this.click(event));
     on("keydown", (event) => this.key(event));
+    listenTo(this.save, this.ears.signal)("click", () => {
+      picturesPng(this).then((blob) => download(blob, `${this.settings.file_name}.png`));
+    });
     addEventListener("resize", () => this.layout(), { signal: this.ears.signal });
     this.watcher = new ResizeObserver(() => this.layout());
     this.watcher.observe(this.root);
@@ -61,6 +66,7 @@ export class PictureBoard {
     while (this.grid.children.length < parts.length) this.grid.append(this.build());
     this.panels = parts.map((part, i) => this.unpack(part, /** @type {HTMLElement} */ (this.grid.children[i])));
     for (const tile of this.panels) this.fill(tile);
+    this.rank();
     this.knobs.land(header.heard);
     this.knobs.goAhead();
     this.layout();
@@ -77,6 +83,7 @@ export class PictureBoard {
     if (at >= 0) {
       this.panels[at] = this.unpack(received, this.panels[at].figure);
       this.fill(this.panels[at]);
+      this.rank();
       this.point();
     }
     this.knobs.land(heard);
@@ -87,7 +94,8 @@ export class PictureBoard {
     this.settings = settings;
     this.pinned = settings.pinned;
     this.grid.setAttribute("aria-label", settings.words.help);
-    for (const label of this.grid.querySelectorAll(".error span")) label.textContent = settings.words.error;
+    for (const name of ["title", "aria-label"]) this.save.setAttribute(name, settings.words.download);
+    if (this.header) this.rank();
     this.point();
   }
 
@@ -97,10 +105,11 @@ export class PictureBoard {
 
   /** Create the elements of one image. */
   build() {
-    const head = make("figcaption", {}, make("span", { class: "title" }), make("span", { class: "number" }));
-    const image = make("div", { class: "image" }, make("canvas"), make("canvas", { class: "map" }), make("i"));
-    const error = make("div", { class: "error" }, make("canvas"), make("span", {}, this.settings?.words.error ?? ""));
-    return make("figure", {}, head, make("div", { class: "pair" }, image, error), this.knobs.build());
+    const texts = ["title", "number"].map((name) => make("span", { class: name }));
+    const pictures = ["pixels", "map", "error"].map((name) => make("canvas", { class: name }));
+    const image = make("div", { class: "image" }, ...pictures, make("span", { class: "rank" }), make("i"));
+    const below = [this.knobs.build(), make("div", { class: "note" })];
+    return make("figure", {}, make("figcaption", {}, ...texts), image, ...below);
   }
 
   /**
@@ -127,13 +136,14 @@ export class PictureBoard {
     const { side, channels } = this.header;
     const { figure, pixels, error } = tile;
     const [image, , errors] = figure.querySelectorAll("canvas");
+    errors.hidden = !error;
     part(figure, ".title").textContent = tile.title;
     part(figure, ".number").dataset.tone = tile.tone;
     part(figure, "figcaption").title = tile.details;
     paint(image, side, (i) => (channels === 1 ? [pixels[i], pixels[i], pixels[i]] : [...pixels.subarray(3 * i, 3 * i + 3)]));
-    part(figure, ".error").toggleAttribute("data-empty", !error);
     if (error) paint(errors, side, (i) => [255 - error[i], 255 - error[i], 255 - error[i]].map((v, c) => (c ? v : Math.min(255, v + error[i] / 2))));
     this.knobs.fit(part(figure, ".knob"), tile);
+    part(figure, ".note").textContent = tile.note;
   }
 
   /** Give all images the largest size that fits. */
@@ -142,10 +152,21 @@ export class PictureBoard {
     const room = this.root.clientWidth;
     if (!count || !room) return;
     const columns = room < TWO_COLUMNS ? 2 : count <= 6 ? count : Math.ceil(count / 2);
-    const wide = ((room - TILE_GAP * (columns - 1)) / columns) * IMAGE_SHARE;
+    const wide = (room - TILE_GAP * (columns - 1)) / columns;
     const high = (innerHeight - AROUND) / Math.ceil(count / columns) - CAPTION;
     this.grid.style.setProperty("--columns", String(columns));
     this.grid.style.setProperty("--side", `${Math.floor(clamp(Math.min(wide, room < TWO_COLUMNS ? wide : high), SMALLEST_SIDE, LARGEST_SIDE))}px`);
+  }
+
+  /** Number the images by their PSNR, best first; equal ones have the same rank. */
+  rank() {
+    const all = this.panels.flatMap(({ psnr }) => psnr ?? []);
+    for (const { figure, psnr } of this.panels) {
+      const rank = psnr === null ? "" : String(1 + all.filter((other) => other > psnr).length);
+      const place = part(figure, ".rank");
+      place.textContent = rank;
+      place.title = rank && this.settings ? fill(this.settings.words.rank, { rank, count: String(all.length) }) : "";
+    }
   }
 
   /** Show the attention of the pixel under the pointer, or of the one that is kept. */

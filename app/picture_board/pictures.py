@@ -21,6 +21,10 @@ from attention_core.analysis.denoised_image import Maps
 _PICTURES = receiver("attention_lab_pictures", Path(__file__).parent / "pictures.css")
 
 
+_HIGHEST = 1e6
+"""The PSNR that is sent in place of infinity, which JSON does not have."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tile:
     """One image on the board.
@@ -35,6 +39,8 @@ class Tile:
         error: mean absolute error of each pixel, ``[s, s]``; None for no error map.
         maps: its attention maps; None for none.
         knob: the setting on its slider; None for no slider.
+        note: a text below the image, in place of a slider.
+        psnr: peak signal-to-noise ratio in dB, by which the images are ranked; None for an image without a rank.
     """
 
     key: str
@@ -46,6 +52,8 @@ class Tile:
     error: np.ndarray | None = None
     maps: Maps | None = None
     knob: Knob | None = None
+    note: str = ""
+    psnr: float | None = None
 
 
 def picture_board(
@@ -55,6 +63,7 @@ def picture_board(
     cell: int,
     pinned: int | None,
     full_error: float,
+    file_name: str,
     on_pin: Callable[[int | None], None],
     on_turn: Callable[[str, object, bool], None],
     redraw: Callable[[str], Tile | None],
@@ -67,6 +76,7 @@ def picture_board(
         cell: side in pixels of a cell of the attention maps.
         pinned: index of the pixel whose attention is shown while the pointer is not on an image; None for none.
         full_error: the error that is drawn in the darkest colour.
+        file_name: the name of a downloaded picture of the board, without extension.
         on_pin: called before the next run with the pixel that the visitor clicked, or None if the pin was removed.
         on_turn: called before the next run with a tile's key, its slider's new value, which has not been checked, and
             whether the slider is still being dragged.
@@ -94,7 +104,7 @@ def picture_board(
         "cell": cell,
         "heard": st.session_state.get(heard, 0),
     }
-    settings = {"pinned": pinned, "words": _words()}
+    settings = {"pinned": pinned, "words": _words(), "file_name": file_name}
     mount(
         encode(header), key=key, events={"pin": pin, "turn": turn}, settings=settings, parts=parts, receiver=_PICTURES
     )
@@ -110,8 +120,9 @@ def _pack(tile: Tile, full_error: float) -> bytes:
     """Return the message of one image: the peaks of its maps, their levels, its error map and its pixels."""
     header = {
         "kind": "part",
-        **{name: getattr(tile, name) for name in ("key", "title", "number", "details", "tone")},
+        **{name: getattr(tile, name) for name in ("key", "title", "number", "details", "tone", "note")},
         "knob": tile.knob and asdict(tile.knob),
+        "psnr": None if tile.psnr is None else min(tile.psnr, _HIGHEST),
         "has_error": tile.error is not None,
         "has_maps": tile.maps is not None,
     }
@@ -137,7 +148,8 @@ def _words() -> dict[str, str]:
             "Each picture has its own scale."
         ),
         "largest": _("max {most}"),
-        "error": _("error"),
+        "rank": _("Rank {rank} of {count} by PSNR"),
+        "download": _("Save these images as PNG"),
         "help": _(
             "Images. Use the arrow keys to move to another pixel. Enter keeps the pixel, and Escape releases it."
         ),

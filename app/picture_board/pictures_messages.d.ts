@@ -11,6 +11,8 @@ export interface SentTile {
   details: string;
   tone: "better" | "worse" | "";
   knob: SentKnob | null;
+  note: string; // below the image, in place of a slider
+  psnr: number | null; // by which the images are ranked
   has_error: boolean;
   has_maps: boolean;
 }
@@ -32,12 +34,14 @@ export interface PicturesWords {
   touch_hint: string;
   at: string;
   largest: string;
-  error: string;
+  rank: string;
+  download: string;
   help: string;
 }
 
 export interface PicturesSettings {
   pinned: number | null; // a pixel
+  file_name: string; // of a downloaded picture, without extension
   words: PicturesWords;
 }
 

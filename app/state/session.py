@@ -248,7 +248,10 @@ class SharedOptions(Options, shared=1):
         N_("Filter strength h"),
         widget=st.slider,
         arguments=lambda: {"min_value": 0.02, "max_value": 1.0, "step": 0.01},
-        help=N_("The logit is −(distance of two patches)² ÷ h². A smaller h makes attention sharper."),
+        help=N_(
+            "The logit of two pixels, from which their weight is computed, is −(distance of their patches)² ÷ h². A "
+            "smaller h gives more of the weight to the most similar patches."
+        ),
     )
 
 

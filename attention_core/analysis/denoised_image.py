@@ -94,10 +94,13 @@ class Maps(CompactRepr):
         levels: ``[cells, cells]`` int8, one row per cell: each weight divided by its row's largest magnitude, times
             ``LEVELS``.
         peaks: the largest magnitude of a weight of each row, ``[cells]`` float32.
+        largest: the largest weight on a single pixel, divided by one in n, the weight of each pixel if all have equal
+            weights; the median over the rows.
     """
 
     levels: np.ndarray
     peaks: np.ndarray
+    largest: float
 
 
 def attention_maps(qkv: QKV, attention: Attention) -> Maps:
@@ -116,4 +119,5 @@ def attention_maps(qkv: QKV, attention: Attention) -> Maps:
     sums = rows.reshape(-1, cells, cell, cells, cell).sum((2, 4)).flatten(1)
     peaks = sums.abs().amax(-1)
     levels = (LEVELS * sums / peaks.clamp(min=torch.finfo(sums.dtype).tiny)[:, None]).round()
-    return Maps(levels=levels.to(torch.int8).numpy(), peaks=peaks.float().numpy())
+    largest = side**2 * rows.amax(-1).median().item()
+    return Maps(levels=levels.to(torch.int8).numpy(), peaks=peaks.float().numpy(), largest=largest)

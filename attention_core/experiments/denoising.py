@@ -13,6 +13,8 @@ from attention_core.variant import Attention, Value
 
 STEPS = 8
 """Most measured values of a budget."""
+WITH_SQUARES = ("local", "atrous", "sparse", "longformer")
+"""Keys of the variants with a setting for the number of columns of an image."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,15 +83,35 @@ def tasks(source: ImageSource, words: Sequence[str]) -> list[DenoisingTask]:
     return [DenoisingTask(source=source, word=registry.from_word(word).word) for word in words]
 
 
-def with_square_window(local: Attention, columns: int) -> Attention:
-    """Return local attention with a square window of at most as many pixels as its window along the row.
+def columns_of(attention: Attention) -> int:
+    """Return the number of columns of the image whose rows and columns a variant distinguishes; 0 if it does not."""
+    p = attention.params
+    if attention.key not in WITH_SQUARES or getattr(p, "pattern", "") == "fixed":
+        return 0
+    return p.columns  # type: ignore[attr-defined]
+
+
+def square_form(attention: Attention, columns: int) -> Attention | None:
+    """Return a variant with a pattern of rows and columns, in place of its pattern along the row.
+
+    The window has at most as many pixels, but at least 3 x 3. The stride s, which applies to rows and to columns,
+    selects one pixel in s², which is at most as many. Pixels beyond the edges of the image count in both cases.
 
     Args:
-        local: local attention.
+        attention: the variant.
         columns: number of columns of the image.
+
+    Returns:
+        The variant; None if it has no such form, or already has it.
     """
-    window = local.params.window  # type: ignore[attr-defined]
-    return local.with_settings(window=max(1, (math.isqrt(2 * window + 1) - 1) // 2), columns=columns)
+    p, changed = attention.params, {"columns": columns}
+    if attention.key not in WITH_SQUARES or columns_of(attention) or getattr(p, "pattern", "") == "fixed":
+        return None
+    if (window := getattr(p, "window", None)) is not None:
+        changed["window"] = max(1, (math.isqrt(2 * window + 1) - 1) // 2)
+    if (stride := getattr(p, "stride", None)) is not None:
+        changed["stride"] = math.isqrt(stride - 1) + 1
+    return attention.with_settings(**changed)
 
 
 def budgets(attention: Attention, pixels: int) -> Iterator[Attention]:

@@ -21,7 +21,7 @@ SLOW_CHECK = 30.0
 """Seconds after which a health check counts as failed."""
 OPENINGS = 9
 """The number of visits whose median cost is the cost of opening a page."""
-COSTED = ("", "matrices", "masks", "inside", "entropy", "error", "timing", "causal", "claims")
+COSTED = ("", "matrices", "masks", "inside", "entropy", "error", "timing", "causal", "claims", "picture")
 """The pages whose costs are measured."""
 REST = 0.2
 """Seconds to wait until a server is idle again."""

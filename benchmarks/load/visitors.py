@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from benchmarks.load.tab import LostError, Tab
 
-PAGES = {"matrices": 3, "masks": 1, "inside": 1, "": 1}
-"""The visitors' pages, with how many of six visitors are on each."""
+PAGES = {"matrices": 3, "masks": 1, "inside": 1, "": 1, "picture": 1}
+"""The pages to which visitors go, with their weights."""
 SWEPT = ("entropy", "error", "causal", "claims")
 """The sweepers' pages, in order."""
 LAYERS, HEADS = 6, 12

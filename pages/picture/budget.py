@@ -10,7 +10,7 @@ from app.ui import chart, palette
 from app.words.i18n import _
 from app.words.labels import readable
 from attention_core.analysis.denoised_image import box_blur, judge, mean_image
-from attention_core.experiments.denoising import budgets
+from attention_core.experiments.denoising import budgets, columns_of
 from pages.picture.comparison import Found, name
 
 HEIGHT = 400
@@ -52,7 +52,7 @@ def _line(found: Found, attention: ac.Attention) -> Curve | None:
         if (value := getattr(each.params, budget.name)) > 0:  # a logarithmic axis cannot show zero
             x.append(float(value) * (found.source.size**2 if budget.kind == "float" else 1))
             y.append(cached.denoised(found.source, each).psnr)
-    square = bool(getattr(attention.params, "columns", 0))
-    short = _("{name}, square", name=_(attention.title)) if square else _(attention.title)
+    square = bool(columns_of(attention))
+    short = _("{name} (square)", name=_(attention.title)) if square else _(attention.title)
     title = f"{short} · {readable(budget.name)}{' × n' if budget.kind == 'float' else ''}"
     return Curve(title, x, y, colour=palette.place(attention.key), label=short, dash="dash" if square else "solid")

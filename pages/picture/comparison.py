@@ -10,14 +10,14 @@ import attention_core as ac
 from app.jobs import cached, dispatch
 from app.matrix_board import Knob
 from app.picture_board import Tile, picture_board
-from app.state.session import SharedOptions
+from app.state.session import REFERENCE, SharedOptions
 from app.ui import variant_picker
 from app.ui.input_forms import forms
 from app.ui.input_panel import NoInputError
 from app.words.i18n import _, escape_markdown, sentence
 from app.words.labels import readable
 from attention_core.analysis.denoised_image import Denoised, cell_side, judge, mean_image
-from attention_core.experiments.denoising import with_square_window
+from attention_core.experiments.denoising import columns_of, square_form
 from attention_core.inputs.positions import OWN
 from attention_core.inputs.source import ImageSource
 from pages.picture import words
@@ -73,22 +73,31 @@ def of() -> Found:
 
 
 def _shown(columns: int) -> list[ac.Attention]:
-    """Return the chosen variants, local attention followed by its form with a square window if this is switched on."""
+    """Return the chosen variants; if switched on, the square form of a variant that has one follows it."""
     found: list[ac.Attention] = []
     for attention in SharedOptions.variants.value:
         found.append(attention)
-        if PictureOptions.squares.value and attention.key == "local" and not attention.params.columns:
-            found.append(with_square_window(attention, columns))
+        if PictureOptions.squares.value and (square := square_form(attention, columns)):
+            found.append(square)
     return found
 
 
 def name(attention: ac.Attention) -> str:
-    """Return the name of a variant, with the size of a square window."""
-    columns, window = (getattr(attention.params, setting, 0) for setting in ("columns", "window"))
-    if not columns:
+    """Return the name of a variant, with the size of its square window or stride if it has one."""
+    sizes = _sizes(attention)
+    if not sizes:
         return _(attention.title)
-    side = min(2 * window + 1, columns)
-    return _("{name} {side} × {side}", name=_(attention.title), side=side)
+    return _("{name} {side} × {side}", name=_(attention.title), side=next(iter(sizes.values())))
+
+
+def _sizes(attention: ac.Attention) -> dict[str, int]:
+    """Return the sides of the square window and of the steps between pixels of a variant that has them, by name."""
+    columns, p, found = columns_of(attention), attention.params, {}
+    if columns and (window := getattr(p, "window", None)) is not None:
+        found["window"] = min(2 * window * getattr(p, "dilation", 1) + 1, columns)
+    if columns and (stride := getattr(p, "stride", None)) is not None:
+        found["stride"] = stride
+    return found
 
 
 def show(found: Found) -> None:
@@ -104,7 +113,7 @@ def show(found: Found) -> None:
             details=_details(found.noisy),
             tone="",
             image=found.noisy.image,
-            error=found.noisy.error,
+            error=found.noisy.error if found.noisy.error.any() else None,
         ),
     ]
     tiles += [_tile(found.source, attention, found.noisy.psnr) for attention in found.variants]
@@ -114,12 +123,32 @@ def show(found: Found) -> None:
         cell=cell_side(size),
         pinned=PictureOptions.pixel.value,
         full_error=FULL_ERROR,
+        file_name="picture",
         on_pin=_pin,
         on_turn=_turn,
         # Every session keeps this callback while the page is open, so it refers to the settings, not to the images.
         redraw=partial(_redraw, found.source, found.noisy.psnr),
     )
     st.caption(words.units())
+
+
+def explain(found: Found) -> None:
+    """Write which images are square forms, and why images are grey or better with a square window."""
+    chosen = SharedOptions.variants.value
+    if squares := [name(each) for each in found.variants if each not in chosen]:
+        st.caption(words.added(squares, len(chosen)))
+    for attention, image in found.variants.items():
+        if words.is_almost_mean(image):
+            shares = [cached.attention_maps(found.source, each).largest for each in (attention, ac.get(REFERENCE))]
+            if text := words.why_mean(name(attention), *shares, elu=attention == ac.get("linear")):
+                st.markdown(text)
+    for row in chosen:
+        square = square_form(row, found.source.size)
+        if row.key == "local" and square is not None and square in found.variants:
+            far = (row.params.window, square.params.window)  # type: ignore[attr-defined]
+            psnr = (found.variants[row].psnr, found.variants[square].psnr)
+            if text := words.why_square(name(row), name(square), (2 * far[0] + 1, (2 * far[1] + 1) ** 2), far, psnr):
+                st.markdown(text)
 
 
 def _pin(pixel: int | None) -> None:
@@ -150,12 +179,14 @@ def _tile(source: ImageSource, attention: ac.Attention, noisy: float) -> Tile:
         key=attention.word if is_twin else attention.key,
         title=name(attention),
         number=_decibel(image.psnr),
+        psnr=image.psnr,
         details=_details(image),
         tone="better" if image.psnr > noisy else "worse",
         image=image.image,
         error=image.error,
         maps=cached.attention_maps(source, attention),
         knob=knob,
+        note=", ".join(f"{readable(each)} {side} × {side}" for each, side in _sizes(attention).items()),
     )
 
 

@@ -10,6 +10,7 @@ from app.jobs import cached
 from app.ui import export
 from app.ui.tables import table
 from app.words.i18n import _
+from attention_core.experiments.denoising import columns_of
 from attention_core.inputs.source import ImageSource
 from pages.picture import words
 from pages.picture.comparison import Found, name
@@ -50,7 +51,7 @@ def show_downloads(found: Found) -> None:
 
 def _variable(attention: ac.Attention) -> str:
     """Return a name for the image of a variant in code and files."""
-    return f"{attention.key}_square" if getattr(attention.params, "columns", 0) else attention.key
+    return f"{attention.key}_square" if columns_of(attention) else attention.key
 
 
 def _code(attention: ac.Attention) -> str:

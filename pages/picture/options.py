@@ -9,8 +9,8 @@ from app.state.session import SharedOptions
 from app.words.i18n import N_
 from attention_core.limits import current
 
-FIRST = ("softmax", "sparse", "atrous", "local", "topk", "pooled", "nystrom", "performer", "linear")
-"""Variants of a first visit, at most ten images with the square window."""
+FIRST = ("softmax", "atrous", "pooled", "local", "topk", "nystrom", "linear", "performer")
+"""Variants of a first visit, in the order of their PSNR on the first photograph: ten images with the square forms."""
 
 
 class PictureOptions(Options, prefix="p_"):
@@ -21,7 +21,11 @@ class PictureOptions(Options, prefix="p_"):
         False,
         N_("Square windows"),
         opening=True,
-        help=N_("Next to a window along the row, shows a square window with at most as many pixels."),
+        help=N_(
+            "Adds a second image for local, atrous, sparse and Longformer attention, whose windows and strides run "
+            "along the row. In the second image, windows are squares, and strides apply to rows and to columns. Both "
+            "patterns select about equally many pixels, but a square window has at least 3 × 3."
+        ),
     )
     below = choice(
         {

@@ -25,8 +25,9 @@ def top() -> Found:
     place = st.container(key="picture.headline")
     found = comparison.of()
     titles = {comparison.name(attention): image for attention, image in found.variants.items()}
-    place.markdown(words.headline(titles, found.noisy.psnr, found.mean.psnr))
+    place.markdown(words.headline(titles, found.noisy.psnr))
     comparison.show(found)
+    comparison.explain(found)
     PictureOptions.below.draw()
     return found
 
@@ -55,7 +56,7 @@ PAGE = Page(
     icon=":material/image:",
     section="Explore",
     rank=3,
-    question=N_("What does it do to an image?"),
+    question=N_("What does each attention variant do to an image?"),
     options=PictureOptions,
     opening=options.opening,
     only_input=ImageSource.key,

@@ -1,5 +1,6 @@
 """The sentences of the Picture page, as functions of its numbers."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from app.words.i18n import _, _n, paragraph
@@ -7,6 +8,8 @@ from attention_core.analysis.denoised_image import Denoised
 
 NEAR_MEAN = 0.05
 """Root mean square difference below which an image is almost the mean image, where white is 1."""
+EQUAL = 2.0
+"""Largest weight, in equal shares, below which all weights are almost the same."""
 
 
 def names_of(names: Sequence[str]) -> str:
@@ -14,54 +17,146 @@ def names_of(names: Sequence[str]) -> str:
     return ", ".join(names)
 
 
-def headline(found: Mapping[str, Denoised], noisy: float, mean: float) -> str:
+def headline(found: Mapping[str, Denoised], noisy: float) -> str:
     """Return which variants improve the image, which make it worse, and which return its mean.
 
     Args:
         found: the image that each variant returns, by the variant's name.
-        noisy: peak signal-to-noise ratio of the noisy image in dB.
-        mean: peak signal-to-noise ratio of the mean image in dB.
+        noisy: peak signal-to-noise ratio of the noisy image in dB; infinite without noise.
     """
-    grey = [name for name, each in found.items() if each.from_mean < NEAR_MEAN]
+    grey = [name for name, each in found.items() if is_almost_mean(each)]
     better = [name for name, each in found.items() if name not in grey and each.psnr > noisy]
     worse = [name for name in found if name not in grey and name not in better]
     best = max(found, key=lambda name: found[name].psnr)
-    return paragraph(
-        _n(
-            "**{n} of {count} variant improves the image:** {names}.",
-            "**{n} of {count} variants improve the image:** {names}.",
+    if better:
+        first = _n(
+            "**{n} of {count} image is better than the noisy image:** {names}.",
+            "**{n} of {count} images are better than the noisy image:** {names}.",
             n=len(better),
             count=len(found),
             names=names_of(better),
         )
-        if better
-        else _("**No variant improves the image.**"),
-        _(
+        second = _(
             "{name} is best: {psnr:.1f} dB, compared with {noisy:.1f} dB for the noisy image.",
             name=best,
             psnr=found[best].psnr,
             noisy=noisy,
         )
-        if better
-        else _("The noisy image has {noisy:.1f} dB.", noisy=noisy),
-        _("Worse than the noisy image: {names}.", names=names_of(worse)) if worse else "",
-        _n(
-            "**Almost the mean of all pixels**, which has {mean:.1f} dB: {names}.",
-            "**Almost the mean of all pixels**, which has {mean:.1f} dB: {names}.",
-            n=len(grey),
-            mean=mean,
-            names=names_of(grey),
-        )
-        if grey
-        else "",
+    elif math.isinf(noisy):
+        first, second = _("**The image has no noise, so no variant can improve it.**"), ""
+    else:
+        first = _("**No image is better than the noisy image**, which has {noisy:.1f} dB.", noisy=noisy)
+        second = ""
+    return paragraph(
+        first,
+        second,
+        _("Not better than the noisy image: {names}.", names=names_of(worse)) if worse else "",
+        _("**Almost one colour, the mean of all pixels:** {names}.", names=names_of(grey)) if grey else "",
     )
+
+
+def is_almost_mean(image: Denoised) -> bool:
+    """Return whether an image is almost the mean image."""
+    return image.from_mean < NEAR_MEAN
 
 
 def units() -> str:
     """Return what the numbers and the error maps on the board are."""
-    return _(
-        "**dB** is the peak signal-to-noise ratio to the image without noise: 10 dB more means a tenth of the mean "
-        "squared error. The error maps have one scale."
+    return paragraph(
+        _(
+            "**dB** is the unit of the PSNR, the peak signal-to-noise ratio: −10 log₁₀ of the mean squared difference "
+            "from the original, where black is 0 and white is 1."
+        ),
+        _("With 10 dB more, this difference is a tenth."),
+        _("Rank 1 has the highest PSNR."),
+        _("The small map in the corner of an image shows the error of each pixel. All maps have one scale."),
+    )
+
+
+def added(squares: Sequence[str], variants: int) -> str:
+    """Return which images the switch for square windows adds to those of the chosen variants.
+
+    Args:
+        squares: the names of the added images, at least one.
+        variants: the number of chosen variants.
+    """
+    return _n(
+        "The switch **Square windows** adds {n} image to those of the {variants} chosen variants: {names}.",
+        "The switch **Square windows** adds {n} images to those of the {variants} chosen variants: {names}.",
+        n=len(squares),
+        variants=variants,
+        names=names_of(squares),
+    )
+
+
+def why_mean(name: str, largest: float, softmax: float, *, elu: bool) -> str:
+    """Return why a variant returns almost the mean of all pixels; empty if its weights are not almost equal.
+
+    Args:
+        name: the variant's name.
+        largest: the largest weight of a pixel's attention, divided by an equal share; the median over the pixels.
+        softmax: the same for softmax.
+        elu: whether the variant is linear attention with the features elu + 1.
+    """
+    if largest >= EQUAL:
+        return ""
+    return paragraph(
+        _(
+            "**{name} gives all pixels almost the same weight, so each pixel becomes almost the mean of the image.**",
+            name=name,
+        ),
+        _(
+            "Its weights are products of the features elu + 1 of two patches. These grow far more slowly with the "
+            "patches' similarity than the exponential in softmax."
+        )
+        if elu
+        else "",
+        _(
+            "If all weights were equal, each would be one equal share. For a typical pixel, the largest weight of "
+            "{name} is {largest:.2f} equal shares, and that of softmax is {softmax:.2f}.",
+            name=name,
+            largest=largest,
+            softmax=softmax,
+        ),
+    )
+
+
+def why_square(row: str, square: str, pixels: tuple[int, int], far: tuple[int, int], psnr: tuple[float, float]) -> str:
+    """Return how a square window compares with one along the row; empty if it reaches as far along the row.
+
+    Args:
+        row: name of the variant with the window along the row.
+        square: name of the variant with the square window.
+        pixels: number of pixels in each window, far from the edges.
+        far: how many pixels away each window ends.
+        psnr: peak signal-to-noise ratio of each image in dB.
+    """
+    if far[1] >= far[0]:
+        return ""
+    values = {"high": psnr[1], "low": psnr[0]}
+    return paragraph(
+        _(
+            "**A square window contains closer pixels than a window along the row.** The {pixels} pixels of {row} "
+            "follow one another, up to {far} columns away or, beyond the edge, in the next row. The {inside} pixels "
+            "of {square} are at most {near} rows and columns away.",
+            pixels=pixels[0],
+            row=row,
+            far=far[0],
+            inside=pixels[1],
+            square=square,
+            near=far[1],
+        ),
+        _(
+            "Close pixels often show the same object, so more of them have the right colour: the square window gives "
+            "{high:.1f} dB instead of {low:.1f} dB.",
+            **values,
+        )
+        if round(psnr[1], 1) > round(psnr[0], 1)
+        else _(
+            "Close pixels often show the same object. In this image, the square window nevertheless gives {high:.1f} "
+            "dB, not more than the {low:.1f} dB of the window along the row.",
+            **values,
+        ),
     )
 
 
@@ -80,8 +175,16 @@ def definition(patch: int, pixels: int) -> str:
             patch=patch,
         ),
         _(
+            "The **logit** of two pixels is the negative squared distance of their patches, divided by h². Softmax "
+            "weights are proportional to the exponential of the logit."
+        ),
+        _(
             "Softmax attention then computes **non-local means**: an average of all pixels, with larger weights "
             "for pixels with similar patches."
+        ),
+        _(
+            "The **filter strength** h sets how sharp attention is: with a smaller h, more of the weight goes to the "
+            "most similar patches."
         ),
         _("No model is trained, and no image other than the noisy one is used."),
     )
@@ -92,7 +195,7 @@ def metrics() -> str:
     return paragraph(
         _(
             "**PSNR** is the peak signal-to-noise ratio, −10 log₁₀ of the mean squared difference from the image "
-            "without noise."
+            "without noise, where black is 0 and white is 1."
         ),
         _("**SSIM** is the structural similarity, which is 1 for equal images."),
         _(

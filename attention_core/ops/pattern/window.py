@@ -3,7 +3,7 @@
 In an image, a window along the row contains pixels to the left and right, and a square window pixels in all directions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from torch import Tensor
@@ -69,18 +69,14 @@ def square_attention(q: Tensor, k: Tensor, v: Tensor, reach: int, columns: int, 
     """Return softmax attention to a square of pixels, ``[..., n, d_v]``: O(n w columns d) time, O(n d) memory."""
     if _spans_image(q.shape[-2], reach, columns):
         return exact_attention(q, k, v, causal=causal)
-    return union_attention(partial(_square_pieces, reach=reach, columns=columns, causal=causal), q, k, v)
+    return union_attention(partial(square_pieces, reach=reach, columns=columns, causal=causal), q, k, v)
 
 
 def square_cost(n: int, d: int, reach: int, columns: int, *, causal: bool) -> tuple[int, int]:
     """Return multiply-adds and peak elements of ``square_attention`` for one head."""
     if _spans_image(n, reach, columns):
         return 2 * d * pairs(n, causal=causal), n * (d + 1)
-    before = reach * columns
-    after = 0 if causal else before
-    rows, mask = band_elements(n, before + after, block=columns)
-    within = window_pairs(n, block=columns, before=before, after=after)
-    mask += mask // 4  # the booleans from which the mask is made
+    within, rows, mask = square_size(n, reach, columns, causal=causal)
     return 2 * d * within, union_elements(n, d, rows=rows, mask=mask)
 
 
@@ -89,15 +85,46 @@ def _spans_image(n: int, reach: int, columns: int) -> bool:
     return reach >= max(min(columns, n), -(-n // columns)) - 1
 
 
-def _square_pieces(like: Tensor, reach: int, columns: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield the rows of an image, each with the rows that its squares reach."""
-    before = reach * columns
-    return band(
-        like,
-        before=before,
-        after=0 if causal else before,
-        allowed=None,
-        backward=backward,
-        block=columns,
-        allowed_pairs=partial(in_square, reach=reach, columns=columns, causal=causal),
-    )
+def square_pieces(
+    like: Tensor,
+    reach: int,
+    columns: int,
+    *,
+    causal: bool,
+    backward: bool,
+    first: int = 0,
+    also: Callable[[Tensor, Tensor], Tensor] | None = None,
+) -> Iterator[Piece]:
+    """Yield as many pixels as a row of an image has, each time with the pixels that their squares reach.
+
+    Args:
+        like: queries ``[X, n, d]``, for their sizes and device.
+        reach: the number of rows and columns on each side.
+        columns: the number of columns of the image.
+        causal: whether later pixels are excluded.
+        backward: whether memory is also needed for the keys' gradients.
+        first: the position of the first query in the image.
+        also: returns which pairs of positions are allowed within the squares; None means all.
+    """
+
+    def allowed(i: Tensor, j: Tensor) -> Tensor:
+        i, j = i + first, j + first
+        near = in_square(i, j, reach, columns, causal=causal)
+        return near if also is None else near.logical_and_(also(i, j))
+
+    before, after = _reached(reach, columns, first, causal=causal)
+    return band(like, before=before, after=after, allowed=None, backward=backward, block=columns, allowed_pairs=allowed)
+
+
+def square_size(n: int, reach: int, columns: int, *, causal: bool, first: int = 0) -> tuple[int, int, int]:
+    """Return the pairs in all pieces of one head, and the queries and pairs of the largest piece."""
+    before, after = _reached(reach, columns, first, causal=causal)
+    rows, mask = band_elements(n, before + after, block=columns)
+    mask += mask // 4  # the booleans from which the mask is made
+    return window_pairs(n, block=columns, before=before, after=after), rows, mask
+
+
+def _reached(reach: int, columns: int, first: int, *, causal: bool) -> tuple[int, int]:
+    """Return how many pixels before and after each block of ``columns`` pixels its squares reach."""
+    before = reach * columns + (min(reach, columns - 1) if first % columns else 0)
+    return before, 0 if causal else before

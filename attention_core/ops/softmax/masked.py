@@ -34,6 +34,19 @@ def positions(n: int, device: torch.device | None = None) -> tuple[Tensor, Tenso
     return position[:, None], position[None, :]
 
 
+def offsets(n: int, columns: int, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
+    """Return by how many rows and by how many columns query i and key j are apart in an image, ``[n, n]`` each.
+
+    Args:
+        n: number of pixels, which are numbered row by row.
+        columns: number of columns of the image; 0 for a text, which is one row.
+        device: where the numbers are stored.
+    """
+    i, j = positions(n, device)
+    columns = columns or n
+    return i // columns - j // columns, i % columns - j % columns
+
+
 def causal_mask(n: int, device: torch.device | None = None) -> Tensor:
     """Return ``bool [n, n]``, true where key j is not later than query i."""
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()

@@ -36,12 +36,14 @@ class Piece(CompactRepr):
     """Some queries and the keys they attend to; no pair is in two pieces.
 
     Attributes:
-        queries: returns a view ``[x, Y, r, e]`` of ``[X, n, e]`` that contains each token once.
+        queries: returns a view ``[x, Y, r, e]`` of ``[X, n, e]`` that contains each token once; a copy with ``write``.
         keys: returns a view or copy ``[x, Y, c, e]`` of ``[X, n, e]``.
         add: adds ``[x, Y, c, e]`` to the tokens of ``[X, n, e]`` that ``keys`` returns.
         bias: ``[r, c]``, from ``lowest_bias``, which is added to the scores; None if every pair is allowed.
         causal: whether query i of the piece attends to its keys 0..i only.
         again: whether an earlier piece had the same queries. The first piece of a query must precede its other pieces.
+        write: writes ``[x, Y, r, e]`` to the tokens of ``[X, n, e]`` that ``queries`` returns; needed if ``queries``
+            returns a copy, which requires ``again`` to be false.
     """
 
     queries: View
@@ -50,6 +52,7 @@ class Piece(CompactRepr):
     bias: Tensor | None = None
     causal: bool = False
     again: bool = False
+    write: Add | None = None
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
         """Return the output ``[x, Y, r, e]`` and the log-sum-exp ``[x, Y, r]`` of the piece."""
@@ -63,7 +66,10 @@ class Piece(CompactRepr):
         (dq, dk, dv), (out, lse), of = into, union, self.queries
         rows = of(grad), of(q), self.keys(k), self.keys(v), self._bias(of(q)), of(out), column(self, lse)
         to_q, to_k, to_v = share_backward(*rows, self.causal, scale)
-        (of(dq).add_ if self.again else of(dq).copy_)(to_q)
+        if self.again:
+            of(dq).add_(to_q)
+        else:
+            put(self, dq, to_q)
         self.add(dk, to_k)
         self.add(dv, to_v)
 
@@ -190,13 +196,21 @@ def column(piece: Piece | Drawn, lse: Tensor) -> Tensor:
     return piece.queries(lse.unsqueeze(-1)).squeeze(-1)
 
 
+def put(piece: Piece | Drawn, into: Tensor, what: Tensor) -> None:
+    """Write ``[x, Y, r, e]`` to the rows of ``[X, n, e]`` that belong to a piece."""
+    if isinstance(piece, Piece) and piece.write is not None:
+        piece.write(into, what)
+    else:
+        piece.queries(into).copy_(what)
+
+
 def _merge(piece: Piece | Drawn, out: Tensor, lse: Tensor, found: Tensor, found_lse: Tensor) -> None:
     """Merge the output of a piece into that of earlier pieces for the same queries, in place."""
-    place, known = piece.queries(out), column(piece, lse)
     if not piece.again:
-        place.copy_(found)
-        known.copy_(found_lse)
+        put(piece, out, found)
+        put(piece, lse.unsqueeze(-1), found_lse.unsqueeze(-1))
         return
+    place, known = piece.queries(out), column(piece, lse)
     total = torch.logaddexp(known, found_lse)
     old, new = ((x - total).exp_().unsqueeze(-1) for x in (known, found_lse))
     known.copy_(total)
@@ -216,7 +230,10 @@ def among(pieces: Iterable[Piece], start: int, step: int = 1) -> Iterator[Piece]
         return lambda into, what: add(into[:, start::step], what)
 
     def moved(piece: Piece) -> Piece:
-        return replace(piece, queries=behind(piece.queries), keys=behind(piece.keys), add=adding(piece.add))
+        write = piece.write and adding(piece.write)
+        return replace(
+            piece, queries=behind(piece.queries), keys=behind(piece.keys), add=adding(piece.add), write=write
+        )
 
     return map(moved, pieces)
 

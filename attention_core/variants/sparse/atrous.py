@@ -7,8 +7,9 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.pattern.pieces import class_elements, classes, residue_pairs
+from attention_core.ops.pattern.pixel_classes import class_cost, in_class, pixel_classes
 from attention_core.ops.pattern.primitives import mask_and_primitives
-from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
+from attention_core.ops.softmax.masked import distances, masked_softmax, offsets, positions, scores
 from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Params, SpecialCase, Variant, param
 
@@ -24,10 +25,19 @@ class AtrousParams(Params):
         help="Distance between the keys that a query attends to. 1 gives full attention. Larger values are cheaper.",
         budget=True,
     )
+    columns: int = param(
+        0,
+        low=0,
+        high=1024,
+        help="0: the tokens are in one line. Otherwise the tokens are the pixels of an image with this number of "
+        "columns, row by row. The stride then applies to rows and to columns.",
+    )
 
 
 def parts(n: int, p: AtrousParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pairs with ``(i - j) mod r = 0``, ``bool [n, n]``."""
+    """Return the pairs a multiple of the stride apart, ``bool [n, n]``."""
+    if p.columns:
+        return {"stride": in_class(*positions(n, device), p.stride, p.columns)}
     return {"stride": distances(n, device) % p.stride == 0}
 
 
@@ -35,19 +45,24 @@ mask, primitives = mask_and_primitives(parts)
 
 
 def weights(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
-    """Compute softmax over the tokens a multiple of r away, ``[..., n, n]``."""
-    i, j = positions(q.shape[-2], q.device)
-    allowed = (i - j) % p.stride == 0
-    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
+    """Compute softmax over the tokens a multiple of r away, ``[..., n, n]``; a text is an image with one row."""
+    rows, columns = offsets(q.shape[-2], p.columns, q.device)
+    allowed = (rows % p.stride == 0) & (columns % p.stride == 0)
+    return masked_softmax(scores(q, k), allowed.tril() if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
     """Compute full attention within each class of positions modulo r: O(n² d / r) time, O(n d) memory, no mask."""
+    if p.columns:
+        pieces = partial(pixel_classes, stride=p.stride, columns=p.columns, causal=causal)
+        return union_attention(pieces, q, k, v)
     return union_attention(partial(classes, stride=p.stride, causal=causal), q, k, v)
 
 
 def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:
     """Count two products over the pairs in the classes; memory for the output and one piece."""
+    if p.columns:
+        return Cost(*class_cost(n, d, p.stride, p.columns, causal=causal))
     rows = class_elements(n, p.stride)
     return Cost(
         multiply_adds=2 * d * residue_pairs(n, p.stride, causal=causal), peak_elements=union_elements(n, d, rows=rows)

@@ -13,7 +13,7 @@ from attention_core.ops.pattern.window import (
     window_attention,
     window_cost,
 )
-from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
+from attention_core.ops.softmax.masked import distances, masked_softmax, offsets, positions, scores
 from attention_core.variant import TOKENS, Cost, Params, SpecialCase, Variant, param
 
 
@@ -49,13 +49,10 @@ mask, primitives = mask_and_primitives(parts)
 
 
 def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
-    """Compute softmax over the tokens at most w away, ``[..., n, n]``."""
-    i, j = positions(q.shape[-2], q.device)
-    allowed = (i - j).abs() <= p.window
-    if p.columns:
-        rows_apart, columns_apart = i // p.columns - j // p.columns, i % p.columns - j % p.columns
-        allowed = (rows_apart.abs() <= p.window) & (columns_apart.abs() <= p.window)
-    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
+    """Compute softmax over the tokens at most w away, ``[..., n, n]``; a text is an image with one row."""
+    rows, columns = offsets(q.shape[-2], p.columns, q.device)
+    allowed = (rows.abs() <= p.window) & (columns.abs() <= p.window)
+    return masked_softmax(scores(q, k), allowed.tril() if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> Tensor:

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.pattern.pieces import anchor_pairs, anchored, anchored_elements
+from attention_core.ops.pattern.pixel_classes import in_class
 from attention_core.ops.pattern.primitives import mask_and_primitives
-from attention_core.ops.pattern.window import window_pieces, window_size
-from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
+from attention_core.ops.pattern.window import in_square, square_pieces, square_size, window_pieces, window_size
+from attention_core.ops.softmax.masked import distances, masked_softmax, offsets, positions, scores
 from attention_core.ops.softmax.union import Piece, among, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -38,12 +39,23 @@ class LongformerParams(Params):
         high=64,
         help="Number of tokens at the start of the text that attend to all tokens and to which all tokens attend.",
     )
+    columns: int = param(
+        0,
+        low=0,
+        high=1024,
+        help="0: the tokens are in one line. Otherwise the tokens are the pixels of an image with this number of "
+        "columns, row by row, and the window is a square of pixels.",
+    )
 
 
 def parts(n: int, p: LongformerParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
-    distance = distances(n, device)  # i - j, [n, n]
-    near = (distance.abs() <= p.window * p.dilation) & (distance % p.dilation == 0)
+    if p.columns:
+        i, j = positions(n, device)
+        near = in_square(i, j, p.window * p.dilation, p.columns, causal=False) & in_class(i, j, p.dilation, p.columns)
+    else:
+        distance = distances(n, device)  # i - j, [n, n]
+        near = (distance.abs() <= p.window * p.dilation) & (distance % p.dilation == 0)
     everywhere = torch.arange(n, device=device) < p.global_tokens  # [n]
     return {"window": near, "global": everywhere | everywhere[:, None]}
 
@@ -52,18 +64,20 @@ mask, primitives = mask_and_primitives(parts)
 
 
 def weights(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
-    """Compute softmax over the dilated window and the global tokens, ``[..., n, n]``."""
+    """Compute softmax over the dilated window and the global tokens, ``[..., n, n]``; a text is one row of tokens."""
     i, j = positions(q.shape[-2], q.device)
-    window = ((i - j).abs() <= p.window * p.dilation) & ((i - j) % p.dilation == 0)
-    allowed = window | (i < p.global_tokens) | (j < p.global_tokens)
-    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
+    allowed = (i < p.global_tokens) | (j < p.global_tokens)
+    rows, columns = offsets(q.shape[-2], p.columns, q.device)
+    reach, gap = p.window * p.dilation, p.dilation
+    allowed |= (rows.abs() <= reach) & (columns.abs() <= reach) & (rows % gap == 0) & (columns % gap == 0)
+    return masked_softmax(scores(q, k), allowed.tril() if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
     """Merge global rows, global columns and the window piece by piece: O(n (w + g) d) time, O(n d) memory."""
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece]:
-        rest = partial(dilated_band, p=p, causal=causal, backward=backward)
+        rest = partial(dilated_square if p.columns else dilated_band, p=p, causal=causal, backward=backward)
         return anchored(like, anchors=p.global_tokens, causal=causal, rest=rest)
 
     return union_attention(pieces, q, k, v)
@@ -76,14 +90,32 @@ def dilated_band(like: Tensor, p: LongformerParams, *, causal: bool, backward: b
         yield from among(found, place, p.dilation)
 
 
+def dilated_square(like: Tensor, p: LongformerParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
+    """Yield the pieces of a square window among the pixels after the global ones; the gaps are masked."""
+    return square_pieces(
+        like,
+        p.window * p.dilation,
+        p.columns,
+        causal=causal,
+        backward=backward,
+        first=p.global_tokens,
+        also=partial(in_class, stride=p.dilation, columns=p.columns),
+    )
+
+
 def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
     """Count two products over the pairs of all pieces; memory for the output and one piece."""
     anchors = min(p.global_tokens, n)
     length, longer = divmod(n - anchors, p.dilation)
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal)
-    for classes, size in ((longer, length + 1), (p.dilation - longer, length)):
-        pairs += classes * window_size(size, p.window, causal=causal)[0]
-    _, rows, mask = window_size(-(-(n - anchors) // p.dilation), p.window, causal=causal)
+    if p.columns:
+        reach = p.window * p.dilation
+        within, rows, mask = square_size(n - anchors, reach, p.columns, causal=causal, first=p.global_tokens)
+        pairs += within
+    else:
+        for classes, size in ((longer, length + 1), (p.dilation - longer, length)):
+            pairs += classes * window_size(size, p.window, causal=causal)[0]
+        _, rows, mask = window_size(-(-(n - anchors) // p.dilation), p.window, causal=causal)
     peak = anchored_elements(n, d, anchors, rows=rows, mask=mask)
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 

@@ -22,9 +22,10 @@ from attention_core.ops.pattern.pieces import (
     columns_rows,
     residue_pairs,
 )
+from attention_core.ops.pattern.pixel_classes import class_cost, in_class, pixel_classes
 from attention_core.ops.pattern.primitives import mask_and_primitives
-from attention_core.ops.pattern.window import in_window, window_size
-from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
+from attention_core.ops.pattern.window import in_square, in_window, square_pieces, square_size, window_size
+from attention_core.ops.softmax.masked import distances, masked_softmax, offsets, positions, scores
 from attention_core.ops.softmax.union import Piece, merging, union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -62,6 +63,14 @@ class SparseParams(Params):
         help="Number of keys at the end of each block that every query can attend to. Used only with the fixed "
         "pattern.",
     )
+    columns: int = param(
+        0,
+        low=0,
+        high=1024,
+        help="0: the tokens are in one line. Otherwise the tokens are the pixels of an image with this number of "
+        "columns, row by row: the window is a square of pixels, and the stride applies to rows and to columns. Used "
+        "only with the strided pattern.",
+    )
 
 
 def near(distance: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
@@ -83,6 +92,10 @@ def earlier_summaries(stop: int, p: SparseParams) -> int:
 def parts(n: int, p: SparseParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
+    if p.pattern == "strided" and p.columns:
+        i, j = positions(n, device)
+        window = in_square(i, j, p.window, p.columns, causal=False)
+        return {"window": window, "stride": in_class(i, j, p.stride, p.columns)}
     if p.pattern == "strided":
         return {"window": distance.abs() <= p.window, "stride": distance % p.stride == 0}
     position = torch.arange(n, device=device)
@@ -95,18 +108,21 @@ mask, primitives = mask_and_primitives(parts)
 
 
 def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
-    """Compute softmax over the strided or the fixed pattern, ``[..., n, n]``."""
-    i, j = positions(q.shape[-2], q.device)
+    """Compute softmax over the strided or the fixed pattern, ``[..., n, n]``; a text is an image with one row."""
     if p.pattern == "strided":
-        allowed = ((i - j).abs() <= p.window) | ((i - j) % p.stride == 0)
+        rows, columns = offsets(q.shape[-2], p.columns, q.device)
+        allowed = (rows.abs() <= p.window) & (columns.abs() <= p.window)
+        allowed |= (rows % p.stride == 0) & (columns % p.stride == 0)
     else:
+        i, j = positions(q.shape[-2], q.device)
         allowed = (i // p.stride == j // p.stride) | (j % p.stride >= p.stride - p.summary)
-    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
+    return masked_softmax(scores(q, k), allowed.tril() if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
     """Merge the two halves of the pattern piece by piece: O(n (w + n / r) d) time, O(n d) memory."""
-    cut = strided_pieces if p.pattern == "strided" else fixed_pieces
+    strided = pixel_pieces if p.columns else strided_pieces
+    cut = strided if p.pattern == "strided" else fixed_pieces
     return union_attention(partial(cut, p=p, causal=causal), q, k, v)
 
 
@@ -115,6 +131,16 @@ def strided_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: boo
     yield from classes(like, p.stride, causal=causal, backward=backward)
     allowed, after = partial(near, p=p, causal=causal), 0 if causal else p.window
     yield from merging(band(like, before=p.window, after=after, allowed=allowed, backward=backward))
+
+
+def pixel_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
+    """Yield the pixels whose row and column are a multiple of the stride away, then the rest of the square window."""
+    yield from pixel_classes(like, p.stride, p.columns, causal=causal, backward=backward)
+
+    def rest(i: Tensor, j: Tensor) -> Tensor:
+        return in_class(i, j, p.stride, p.columns).logical_not_()
+
+    yield from merging(square_pieces(like, p.window, p.columns, causal=causal, backward=backward, also=rest))
 
 
 def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
@@ -132,6 +158,11 @@ def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool)
 
 def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
     """Count two products over the pairs of both halves; memory for the output, one piece and a mask."""
+    if p.pattern == "strided" and p.columns:
+        products, peak = class_cost(n, d, p.stride, p.columns, causal=causal)
+        within, rows, mask = square_size(n, p.window, p.columns, causal=causal)
+        peak = max(peak, union_elements(n, d, rows=0, again=rows), union_elements(n, d, rows=rows, mask=mask))
+        return Cost(multiply_adds=products + 2 * d * within, peak_elements=peak)
     if p.pattern == "strided":
         within, rows, mask = window_size(n, p.window, causal=causal)
         pairs = residue_pairs(n, p.stride, causal=causal) + within

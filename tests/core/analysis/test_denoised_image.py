@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import attention_core as ac
+from attention_core import registry
 from attention_core.analysis.denoised_image import attention_maps, box_blur, cell_side, denoise, mean_image
 from attention_core.experiments import denoising
 from attention_core.inputs import ImageSource
@@ -54,6 +55,36 @@ def test_a_map_is_the_sum_of_the_weights_of_one_pixel_in_each_cell(size, key):
         wanted = torch.stack([part.sum() for band in pixel.split(cell) for part in band.split(cell, 1)])
         found = maps.levels[at].astype(float) / 127 * maps.peaks[at]
         np.testing.assert_allclose(found, wanted.numpy(), atol=maps.peaks[at] / 127)
+    rows = [weights[row * cell * size + column * cell] for row in range(cells) for column in range(cells)]
+    assert maps.largest == pytest.approx(sorted(size**2 * row.max().item() for row in rows)[(len(rows) - 1) // 2])
+
+
+@pytest.mark.parametrize(
+    ("word", "square"),
+    [
+        ("local", "local~window~2~columns~36"),  # 25 pixels in place of 33
+        ("local~window~4", "local~window~1~columns~36"),  # 9 and 9
+        ("local~window~1", "local~window~1~columns~36"),
+        ("atrous", "atrous~stride~3~columns~36"),  # one pixel in 9 in place of 8
+        ("atrous~stride~9", "atrous~stride~3~columns~36"),
+        ("atrous~stride~1", "atrous~stride~1~columns~36"),
+        ("sparse", "sparse~window~1~stride~3~columns~36"),
+        ("longformer~dilation~2", "longformer~window~1~dilation~2~columns~36"),
+    ],
+)
+def test_a_square_form_selects_at_most_as_many_pixels(word, square):
+    attention, wanted = registry.from_word(word), registry.from_word(square)
+    found = denoising.square_form(attention, 36)
+    assert found == wanted
+    assert denoising.columns_of(found) == 36
+    assert denoising.columns_of(attention) == 0
+    most = max(9, attention.mask(36**2).sum(-1).max().item()) + getattr(attention.params, "global_tokens", 0)
+    assert found.mask(36**2).sum(-1)[1:].max().item() <= most
+
+
+@pytest.mark.parametrize("word", ["softmax", "vertical_slash", "sparse~pattern~fixed", "local~columns~16"])
+def test_other_variants_have_no_further_square_form(word):
+    assert denoising.square_form(registry.from_word(word), 36) is None
 
 
 def test_a_budget_takes_several_values_with_its_own_among_them():

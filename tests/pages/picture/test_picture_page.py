@@ -58,8 +58,12 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_improve_
     at = visit("picture", {})
     assert not at.exception
     assert len(sent(at)[1]) == 2 + 10
-    [headline] = [each.value for each in at.markdown if "improve the image" in each.value]
-    assert "Linear" in headline.partition("Almost the mean")[2]
+    [headline] = [each.value for each in at.markdown if "better than the noisy image" in each.value]
+    assert "of 10 images" in headline
+    assert "Linear" in headline.partition("Almost one colour")[2]
+    assert any("adds 2 images to those of the 8 chosen variants" in each.value for each in at.caption)
+    assert any(each.value.startswith("**Linear gives all pixels almost the same weight") for each in at.markdown)
+    assert any("instead of" in each.value and "square window gives" in each.value for each in at.markdown)
 
 
 def test_the_first_visit_stays_within_the_limits_of_a_hosted_server(monkeypatch):
@@ -75,6 +79,30 @@ def test_a_square_window_is_shown_next_to_one_along_the_row_with_at_most_as_many
     titles = [header["title"] for header, _ in parts.values()]
     assert titles[-2:] == ["Local", "Local 3 × 3"]  # 9 pixels, as in the window of 4 pixels on each side
     assert [header["knob"] is None for header, _ in parts.values()][-2:] == [False, True]
+    assert [header["note"] for header, _ in parts.values()][-2:] == ["", "window 3 × 3"]
+
+
+def test_every_variant_with_a_pattern_of_rows_and_columns_is_shown_with_it():
+    chosen = (*map(ac.get, ("softmax", "atrous", "sparse", "vertical_slash")), ac.get("longformer", dilation=2))
+    at = open_picture(p_squares=True, variants=chosen)
+    assert not at.exception
+    titles = [header["title"] for header, _ in sent(at)[1].values()][2:]
+    assert titles == [
+        "Softmax",
+        *("Atrous", "Atrous 3 × 3"),
+        *("Sparse", "Sparse 3 × 3"),
+        "Vertical and slash",
+        *("Longformer", "Longformer 5 × 5"),
+    ]
+    at = open_picture(p_squares=True, variants=(ac.get("softmax"), ac.get("sparse", pattern="fixed")))
+    assert [header["title"] for header, _ in sent(at)[1].values()][2:] == ["Softmax", "Sparse"]
+
+
+def test_an_image_without_noise_is_shown():
+    at = open_picture(noise=0.0)
+    assert not at.exception
+    assert any("no noise" in each.value for each in at.markdown)
+    assert sent(at)[1]["noisy"][0]["number"] == "∞ dB"
 
 
 def test_a_pixel_in_the_link_is_shown_and_one_outside_the_image_is_refused():

@@ -1,5 +1,7 @@
 """Tests of the sentences of the Picture page on each side of each branch."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -14,28 +16,67 @@ def image(psnr, from_mean=0.2):
 
 def test_every_kind_of_variant_is_named_once():
     found = {"Softmax": image(25.21), "Local": image(22.0), "Performer": image(12.0), "Linear": image(10.8, 0.01)}
-    assert words.headline(found, 20.0, 11.0) == (
-        "**2 of 4 variants improve the image:** Softmax, Local. Softmax is best: 25.2 dB, compared with 20.0 dB for "
-        "the noisy image. Worse than the noisy image: Performer. **Almost the mean of all pixels**, which "
-        "has 11.0 dB: Linear."
+    assert words.headline(found, 20.0) == (
+        "**2 of 4 images are better than the noisy image:** Softmax, Local. Softmax is best: 25.2 dB, compared with "
+        "20.0 dB for the noisy image. Not better than the noisy image: Performer. **Almost one colour, the mean of all "
+        "pixels:** Linear."
     )
 
 
 def test_one_variant_alone():
-    assert words.headline({"Softmax": image(25.2)}, 20.0, 11.0) == (
-        "**1 of 1 variant improves the image:** Softmax. Softmax is best: 25.2 dB, compared with 20.0 dB for the noisy "
-        "image."
+    assert words.headline({"Softmax": image(25.2)}, 20.0) == (
+        "**1 of 1 image is better than the noisy image:** Softmax. Softmax is best: 25.2 dB, compared with 20.0 dB for "
+        "the noisy image."
     )
 
 
-def test_no_variant_improves_an_image_without_noise():
-    assert words.headline({"Softmax": image(25.2)}, 60.0, 11.0) == (
-        "**No variant improves the image.** The noisy image has 60.0 dB. Worse than the noisy image: Softmax."
-    )
+@pytest.mark.parametrize(
+    ("noisy", "first"),
+    [
+        (60.0, "**No image is better than the noisy image**, which has 60.0 dB."),
+        (math.inf, "**The image has no noise, so no variant can improve it.**"),
+    ],
+)
+def test_no_variant_improves_an_image_with_little_noise_or_none(noisy, first):
+    found = words.headline({"Softmax": image(25.2)}, noisy)
+    assert found == f"{first} Not better than the noisy image: Softmax."
 
 
 @pytest.mark.parametrize(("from_mean", "is_grey"), [(0.0499, True), (0.05, False)])
 def test_an_image_close_to_the_mean_counts_as_the_mean(from_mean, is_grey):
-    text = words.headline({"Linear": image(10.8, from_mean)}, 9.0, 11.0)
-    assert ("Almost the mean" in text) == is_grey
-    assert ("improves the image:" in text) == (not is_grey)
+    text = words.headline({"Linear": image(10.8, from_mean)}, 9.0)
+    assert ("Almost one colour" in text) == is_grey
+    assert ("is better than the noisy image:" in text) == (not is_grey)
+
+
+@pytest.mark.parametrize("elu", [False, True])
+def test_why_almost_equal_weights_return_the_mean(elu):
+    assert words.why_mean("Linear", 2.0, 84.25, elu=elu) == ""
+    text = words.why_mean("Linear", 1.05, 84.25, elu=elu)
+    assert text.startswith("**Linear gives all pixels almost the same weight, so each pixel becomes almost the mean")
+    assert ("features elu + 1" in text) == elu
+    assert text.endswith("the largest weight of Linear is 1.05 equal shares, and that of softmax is 84.25.")
+
+
+@pytest.mark.parametrize(
+    ("psnr", "end"),
+    [
+        (23.66, "the square window gives 23.7 dB instead of 22.8 dB."),
+        (22.84, "the square window nevertheless gives 22.8 dB, not more than the 22.8 dB of the window along the row."),
+        (21.0, "the square window nevertheless gives 21.0 dB, not more than the 22.8 dB of the window along the row."),
+    ],
+)
+def test_why_a_square_window_is_better_or_not(psnr, end):
+    text = words.why_square("Local", "Local 5 × 5", (33, 25), (16, 2), (22.83, psnr))
+    assert "The 33 pixels of Local follow one another, up to 16 columns away" in text
+    assert "The 25 pixels of Local 5 × 5 are at most 2 rows and columns away." in text
+    assert text.endswith(end)
+
+
+def test_a_square_window_that_reaches_as_far_along_the_row_is_not_compared():
+    assert words.why_square("Local", "Local 3 × 3", (3, 9), (1, 1), (22.0, 23.0)) == ""
+
+
+def test_added_images_are_counted():
+    assert "adds 1 image to those of the 2 chosen variants: Local 3 × 3." in words.added(["Local 3 × 3"], 2)
+    assert "adds 2 images to those of the 4 chosen variants: A, B." in words.added(["A", "B"], 4)

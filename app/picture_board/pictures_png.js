@@ -1,0 +1,66 @@
+// Saves the images on the board as a PNG at double size, with their names, numbers and origin, as they are on screen.
+/** @import { PictureBoard } from "./pictures.js" */
+
+import { FINE_LINE, FINE_PRINT, originLines } from "../matrix_board/drawing/export.js";
+import { readTheme } from "../matrix_board/drawing/elements.js";
+import { brushOf, CanvasPen, fitted } from "../matrix_board/drawing/pen.js";
+import { knobText } from "../matrix_board/views/knobs.js";
+
+const SAVED_SIDE = 220; // CSS pixels of an image's side in the file, whatever its size on screen
+const SAVED_GAP = 16; // CSS pixels around an image
+const [NAME_LINE, KNOB_LINE] = [24, 22]; // CSS pixels of the lines above and below an image
+
+/**
+ * Return the images and, if a pixel is shown, its attention maps.
+ * @param {PictureBoard} board
+ * @returns {Promise<Blob | null>} null if the browser cannot create such a large picture
+ */
+export function picturesPng({ root, grid, panels }) {
+  const theme = readTheme(root);
+  const columns = Number(grid.style.getPropertyValue("--columns")) || 2;
+  const width = SAVED_GAP + columns * (SAVED_SIDE + SAVED_GAP);
+  const tall = NAME_LINE + SAVED_SIDE + KNOB_LINE + SAVED_GAP;
+  const drawn = SAVED_GAP + Math.ceil(panels.length / columns) * tall;
+  const canvas = document.createElement("canvas");
+  const brush = brushOf(canvas);
+  const origin = originLines(new CanvasPen(brush, 1, theme.font), width - 2 * SAVED_GAP, "");
+  const height = drawn + (origin.length + 1) * FINE_LINE;
+  Object.assign(canvas, { width: 2 * width, height: 2 * height });
+  const pen = new CanvasPen(brush, 2, theme.font);
+  pen.rect(0, 0, width, height, theme.background);
+  brush.imageSmoothingEnabled = false;
+  panels.forEach(({ figure, knob, note }, i) => {
+    const [left, top] = [SAVED_GAP + (i % columns) * (SAVED_SIDE + SAVED_GAP), SAVED_GAP + Math.floor(i / columns) * tall];
+    const [rank, title, number] = [".rank", ".title", ".number"].map((name) => figure.querySelector(name)?.textContent ?? "");
+    const room = SAVED_SIDE - pen.measure(number, 14, 600) - 8;
+    pen.text(fitted(pen, [rank, title].filter(Boolean).join(" · "), room, 14, 600), left, top + 10, { size: 14, weight: 600, colour: theme.text });
+    pen.text(number, left + SAVED_SIDE, top + 10, { size: 14, weight: 600, colour: theme.text, align: "right" });
+    drawShown(pen, figure, left, top + NAME_LINE);
+    pen.text(knob ? knobText(knob) : note, left, top + NAME_LINE + SAVED_SIDE + 11, { size: 12, colour: theme.muted });
+  });
+  origin.forEach((words, i) => pen.text(words, SAVED_GAP, drawn + (i + 0.5) * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+/**
+ * Draw an image with its error map, or darkened with its attention map.
+ * @param {CanvasPen} pen
+ * @param {HTMLElement} figure
+ * @param {number} left
+ * @param {number} top
+ */
+function drawShown(pen, figure, left, top) {
+  const [pixels, map, error] = figure.querySelectorAll("canvas");
+  pen.context.drawImage(pixels, left, top, SAVED_SIDE, SAVED_SIDE);
+  if (figure.hasAttribute("data-map")) {
+    pen.rect(left, top, SAVED_SIDE, SAVED_SIDE, "rgb(0 0 0 / 55%)");
+    pen.context.drawImage(map, left, top, SAVED_SIDE, SAVED_SIDE);
+  } else if (!error.hidden) {
+    const inset = 0.26 * SAVED_SIDE;
+    pen.context.drawImage(error, left + SAVED_SIDE - inset, top + SAVED_SIDE - inset, inset, inset);
+  }
+  const mark = /** @type {HTMLElement} */ (figure.querySelector("i"));
+  if (mark.hidden) return;
+  const [x, y, side] = [mark.style.left, mark.style.top, mark.style.width].map((share) => (parseFloat(share) / 100) * SAVED_SIDE);
+  pen.frame(left + x, top + y, side, side, "#fff", 2);
+}

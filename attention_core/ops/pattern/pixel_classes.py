@@ -1,0 +1,98 @@
+"""Attention within classes of pixels that are a multiple of the stride apart, both in rows and in columns.
+
+Pixels are numbered row by row, and the last row of the image may be short.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from attention_core.ops.pattern.pieces import share, shares
+from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.union import Piece, union_elements
+
+
+def in_class(i: Tensor, j: Tensor, stride: int, columns: int) -> Tensor:
+    """Check which pairs of pixels are in one class.
+
+    Args:
+        i: positions of queries.
+        j: positions of keys, broadcast with ``i``.
+        stride: the distance of neighbouring rows and of neighbouring columns of a class.
+        columns: the number of columns of the image.
+    """
+    # Residues are compared before they are broadcast. Differences of all pairs would be integers, which take eight
+    # times as much memory as booleans.
+    return (i // columns % stride == j // columns % stride) & (i % columns % stride == j % columns % stride)
+
+
+def pixel_classes(like: Tensor, stride: int, columns: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
+    """Yield the classes, for ``union_attention``; classes of one size are computed together.
+
+    Args:
+        like: queries ``[X, n, d]``, for their sizes and device.
+        stride: the distance of neighbouring rows and of neighbouring columns of a class.
+        columns: the number of columns of the image.
+        causal: whether a query attends to the keys up to its own only.
+        backward: whether memory is also needed for the keys' gradients.
+    """
+    heads, n = like.shape[:2]
+    order, start = _in_order(n, stride, columns, like.device), 0
+    for size, count in sorted(class_sizes(n, stride, columns).items()):
+        members = order[start : start + size * count].view(count, size)
+        start += size * count
+        for some, chosen in shares(heads, count, heads * (2 if backward else 1) * share(n) // size):
+            at = members[chosen.start : chosen.stop]
+            yield Piece(
+                queries=partial(_read, heads=some, at=at),
+                keys=partial(_read, heads=some, at=at),
+                add=partial(_add, heads=some, at=at),
+                write=partial(_write, heads=some, at=at),
+                causal=causal,
+            )
+
+
+def _in_order(n: int, stride: int, columns: int, device: torch.device) -> Tensor:
+    """Return all positions, sorted by the size of their class, then by class, then by position, ``int64 [n]``."""
+    position = torch.arange(n, device=device)
+    row, column = position // columns % stride, position % columns % stride
+    _, index, sizes = torch.unique(row * columns + column, return_inverse=True, return_counts=True)
+    order = index.argsort(stable=True)
+    return order[sizes[index[order]].argsort(stable=True)]
+
+
+def _read(x: Tensor, *, heads: slice, at: Tensor) -> Tensor:
+    return x[heads, at]  # [x, classes, size, e]
+
+
+def _add(into: Tensor, what: Tensor, *, heads: slice, at: Tensor) -> None:
+    into[heads].index_add_(1, at.flatten(), what.flatten(1, 2))
+
+
+def _write(into: Tensor, what: Tensor, *, heads: slice, at: Tensor) -> None:
+    into[heads].index_copy_(1, at.flatten(), what.flatten(1, 2))
+
+
+def class_sizes(n: int, stride: int, columns: int) -> Counter[int]:
+    """Return how many classes there are of each size, for n pixels."""
+    rows, rest = divmod(n, columns)
+    down = Counter((len(range(a, rows, stride)), a == rows % stride) for a in range(min(stride, rows + 1)))
+    across = Counter((len(range(b, columns, stride)), len(range(b, rest, stride))) for b in range(min(stride, columns)))
+    sizes: Counter[int] = Counter()
+    for (whole, has_short_row), a in down.items():
+        for (width, short), b in across.items():
+            sizes[whole * width + has_short_row * short] += a * b
+    del sizes[0]
+    return sizes
+
+
+def class_cost(n: int, d: int, stride: int, columns: int, *, causal: bool) -> tuple[int, int]:
+    """Return multiply-adds and peak elements of attention within the classes for one head."""
+    sizes = class_sizes(n, stride, columns)
+    rows = max(max(share(n) // size, 1) * size for size in sizes)
+    products = sum(count * pairs(size, causal=causal) for size, count in sizes.items())
+    # Positions are int64, twice as large as an element. The queries, keys and values of a piece are copies.
+    return 2 * d * products, union_elements(n, d, rows=rows) + 2 * n + 3 * rows * d

@@ -1,0 +1,102 @@
+"""Browser tests of the Picture page: attention of a pixel, sliders, ranks, own photographs and the saved picture."""
+
+import io
+import re
+
+import pytest
+from browser import drawn, on, open_input, point_at, query, saved, settle, visit
+from PIL import Image
+from playwright.sync_api import expect
+
+LINK = "picture?grid=16&p_squares=0&variants=softmax&variants=linear&variants=local~window~2"
+COUNT = """() => {
+    const send = WebSocket.prototype.send;
+    window.sent = 0;
+    WebSocket.prototype.send = function (message) {
+        window.sent += 1;
+        return send.call(this, message);
+    };
+}"""
+"""JavaScript that counts the messages to the server in ``window.sent`` from now on."""
+
+
+def tile(page, title):
+    """Return the image of a variant on the board."""
+    return page.locator("figure").filter(has=page.locator(".title").get_by_text(title, exact=True))
+
+
+@pytest.fixture
+def pictures(page, server):
+    visit(page, f"{server}/{LINK}")
+    expect(tile(page, "Local")).to_be_visible()
+    return page
+
+
+def test_pointing_at_a_pixel_shows_its_attention_for_every_variant_without_the_server(pictures):
+    maps, readout = pictures.locator("figure[data-map]"), pictures.locator(".readout")
+    expect(readout).to_contain_text("Point at a pixel")
+    pictures.evaluate(COUNT)
+    seen = []
+    for share, place in ((0.3, "row 5, column 5"), (0.9, "row 15, column 15")):
+        point_at(tile(pictures, "Original").locator(".image"), share, share)
+        expect(readout).to_contain_text(place)
+        expect(maps).to_have_count(3)
+        seen.append(drawn(tile(pictures, "Local").locator(".map")))
+    assert seen[0] != seen[1]
+    expect(tile(pictures, "Linear").locator(".number")).to_contain_text("max 0.4")
+    pictures.mouse.move(0, 0)
+    expect(maps).to_have_count(0)
+    assert pictures.evaluate("window.sent") == 0
+
+
+def test_a_clicked_pixel_stays_and_is_in_the_link(pictures):
+    pictures.mouse.click(*on(tile(pictures, "Softmax").locator(".image"), 0.3, 0.9))
+    settle(pictures)
+    assert f"p_pixel={14 * 16 + 4}" in query(pictures)
+    pictures.mouse.move(0, 0)
+    expect(pictures.locator("figure[data-map]")).to_have_count(3)
+    pictures.reload()
+    expect(pictures.locator(".readout")).to_contain_text("row 15, column 5")
+
+
+def test_a_slider_changes_the_image_its_number_and_its_rank(pictures):
+    local = tile(pictures, "Local")
+    expect(local.locator(".rank")).to_have_text("2")
+    before, number = drawn(local.locator(".pixels")), local.locator(".number").inner_text()
+    local.get_by_role("slider").focus()
+    pictures.keyboard.press("End")  # The window then contains the whole image, as that of softmax does.
+    expect(local.locator(".number")).not_to_have_text(number)
+    settle(pictures)
+    expect(local.locator(".number")).to_have_text(tile(pictures, "Softmax").locator(".number").inner_text())
+    assert drawn(local.locator(".pixels")) != before
+    expect(tile(pictures, "Linear").locator(".rank")).to_have_text("3")
+    assert re.search("local~window~(2[5-9]|[3-9])", query(pictures))
+
+
+def test_an_own_photograph_is_shown_and_a_bad_file_is_refused(elsewhere, server):
+    visit(elsewhere, f"{server}/{LINK}&photo=own")
+    expect(elsewhere.get_by_text("Upload a PNG or JPEG")).to_be_visible()
+    open_input(elsewhere)
+    upload = elsewhere.get_by_test_id("stFileUploader").locator("input[type=file]")
+    file = io.BytesIO()
+    Image.new("RGB", (40, 20), (200, 100, 50)).save(file, "PNG")
+    upload.set_input_files({"name": "mine.png", "mimeType": "image/png", "buffer": file.getvalue()})
+    expect(elsewhere.get_by_text("(40 × 20 pixels) was resized to 16 × 16 pixels")).to_be_visible()
+    shown = "(canvas) => [...canvas.getContext('2d').getImageData(3, 3, 1, 1).data]"
+    expect(tile(elsewhere, "Original")).to_be_visible()
+    assert tile(elsewhere, "Original").locator(".pixels").evaluate(shown) == [200, 100, 50, 255]
+    upload.set_input_files({"name": "bad.png", "mimeType": "image/png", "buffer": b"nothing"})
+    expect(elsewhere.get_by_text("bad.png is not a PNG or JPEG image.")).to_be_visible()
+    expect(elsewhere.locator("figure")).to_have_count(0)
+
+
+def test_the_images_are_saved_as_png(pictures):
+    image = Image.open(saved(pictures, "Save these images as PNG")).convert("RGB")
+    # Five images in a row, each with a margin of 16 pixels and a line of 24 pixels above, at double size
+    assert image.width == 2 * (16 + 5 * (220 + 16))
+    corner = (
+        tile(pictures, "Original")
+        .locator(".pixels")
+        .evaluate("(canvas) => [...canvas.getContext('2d').getImageData(0, 0, 1, 1).data]")
+    )
+    assert list(image.getpixel((2 * (16 + 3), 2 * (16 + 24 + 3)))) == corner[:3]
