@@ -151,29 +151,33 @@ def finding(where: str, names: Sequence[str]) -> str:
         where: where they become faster than softmax, as in ``Crossing.where``.
         names: their names, with the length for "at".
     """
-    values = {"n": len(names), "names": ", ".join(names)}
+    n, joined = len(names), ", ".join(names)
     if where == "below":
         return _n(
             "this variant is faster than softmax at every measured length: {names}",
             "these variants are faster than softmax at every measured length: {names}",
-            **values,
+            n=n,
+            names=joined,
         )
     if where == "at":
         return _n(
             "this variant becomes faster than softmax: {names}",
             "these variants become faster than softmax: {names}",
-            **values,
+            n=n,
+            names=joined,
         )
     if where == "even":
         return _n(
             "this variant shows no clear difference from softmax at the longest length: {names}",
             "these variants show no clear difference from softmax at the longest length: {names}",
-            **values,
+            n=n,
+            names=joined,
         )
     return _n(
         "this variant is slower than softmax at the longest length: {names}",
         "these variants are slower than softmax at the longest length: {names}",
-        **values,
+        n=n,
+        names=joined,
     )
 
 

@@ -19,10 +19,16 @@ def faster(found: Sequence[Series]) -> str:
     if not ends:
         return ""
     if count == len(ends):
-        return (
-            _("Softmax reads every cached key, so **every variant shown is faster at long lengths**.")
-            if decodes
-            else _("Softmax compares every pair of tokens, so **every variant shown is faster at long lengths**.")
+        if decodes:
+            return _n(
+                "Softmax reads every cached key, so **the variant shown is faster at long lengths**.",
+                "Softmax reads every cached key, so **every variant shown is faster at long lengths**.",
+                n=count,
+            )
+        return _n(
+            "Softmax compares every pair of tokens, so **the variant shown is faster at long lengths**.",
+            "Softmax compares every pair of tokens, so **every variant shown is faster at long lengths**.",
+            n=count,
         )
     if not count:
         return _("**No variant shown is faster than softmax at the longest length.**")

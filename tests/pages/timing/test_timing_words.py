@@ -94,6 +94,8 @@ def test_the_variants_that_are_faster_at_the_longest_length_are_counted(last, mo
     lines = [line(word, run=run, points=of_variant(run, word), ratios=ratios(run, word)) for word in run.spec.variants]
     assert faster(lines).startswith(expected)
     assert faster(lines[:1]) == ""
+    if last == (1.0, 1.0):
+        assert faster(lines[:2]).endswith("so **the variant shown is faster at long lengths**.")
 
 
 @pytest.mark.parametrize(
