@@ -7,7 +7,7 @@ from functools import partial
 from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import runs
-from app.words.i18n import N_, _, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.full_matrix_mask import Masked
 from attention_core.benchmarking.run_records import Observed, Point, Run, Skipped, gather
@@ -19,18 +19,11 @@ from attention_core.formatting import format_interpolated
 
 KEY = "timing"
 """The key of the run, which is shared by the pages that measure time."""
-FINDINGS = {
-    "below": N_("faster than softmax at every measured length, from {n:,} tokens on: {names}"),
-    "at": N_("faster than softmax: {names}"),
-    "even": N_("no clear difference from softmax at the longest length: {names}"),
-    "beyond": N_("slower than softmax at the longest length: {names}"),
-}
-"""Phrases for the variants that are faster than softmax from some length on, by ``Crossing.where``."""
 FASTER = {
-    "at": N_("{n} tokens ({range})"),
     "below": N_("below {n}"),
-    "beyond": N_("not within the measured lengths"),
+    "at": N_("{n} tokens ({range})"),
     "even": N_("no clear difference"),
+    "beyond": N_("not within the measured lengths"),
 }
 """Texts for where a variant becomes faster than softmax, by ``Crossing.where``."""
 
@@ -133,11 +126,7 @@ def summary_text(found: Sequence[Series]) -> str:
     where.get("at", []).sort()
     if not where:
         return _("Add a variant to see the length at which it becomes faster than softmax.")
-    sentences = [
-        _(words, names=", ".join(name for _n, name in where[kind]), n=round(where[kind][0][0]))
-        for kind, words in FINDINGS.items()
-        if kind in where
-    ]
+    sentences = [finding(kind, [name for _tokens, name in where[kind]]) for kind in FASTER if kind in where]
     line, missing = found[0], missing_text(found[0].run)
     device = _("this machine") if line.live else escape_markdown(line.run.stamp.device)
     certain = ""
@@ -145,13 +134,60 @@ def summary_text(found: Sequence[Series]) -> str:
         certain = _("Only one round was measured, so the uncertainty of these lengths is unknown.")
     return paragraph(
         _(
-            "On {device}, so far, {findings}." if missing else "On {device}, {findings}.",
+            "On {device} ({limits}), so far, {findings}." if missing else "On {device} ({limits}), {findings}.",
             device=device,
+            limits=measured_limits(line.run),
             findings="; ".join(sentences),
         ),
         certain,
         missing,
     )
+
+
+def finding(where: str, names: Sequence[str]) -> str:
+    """Return how the times of some variants compare with softmax's time, as a clause.
+
+    Args:
+        where: where they become faster than softmax, as in ``Crossing.where``.
+        names: their names, with the length for "at".
+    """
+    n, joined = len(names), ", ".join(names)
+    if where == "below":
+        return _n(
+            "this variant is faster than softmax at every measured length: {names}",
+            "these variants are faster than softmax at every measured length: {names}",
+            n=n,
+            names=joined,
+        )
+    if where == "at":
+        return _n(
+            "this variant becomes faster than softmax: {names}",
+            "these variants become faster than softmax: {names}",
+            n=n,
+            names=joined,
+        )
+    if where == "even":
+        return _n(
+            "this variant shows no clear difference from softmax at the longest length: {names}",
+            "these variants show no clear difference from softmax at the longest length: {names}",
+            n=n,
+            names=joined,
+        )
+    return _n(
+        "this variant is slower than softmax at the longest length: {names}",
+        "these variants are slower than softmax at the longest length: {names}",
+        n=n,
+        names=joined,
+    )
+
+
+def measured_limits(run: Run) -> str:
+    """Return the number of cores of a run on a CPU, and its lengths."""
+    at, (first, *_middle, last) = run.stamp, (run.spec.sizes[0], *run.spec.sizes)
+    sizes = _("{first:,} to {last:,} tokens", first=first, last=last) if first < last else _("{n:,} tokens", n=last)
+    if at.device != at.cpu:
+        return sizes
+    return _("{threads} of {cores} cores, {sizes}", threads=at.threads, cores=at.cores, sizes=sizes)
 
 
 def _range(at: Crossing) -> str:

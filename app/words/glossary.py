@@ -27,6 +27,10 @@ ENTRIES = (
         ),
     ),
     Entry(
+        N_("budget|budgets"),
+        N_("The setting of a variant that trades cost for accuracy, such as the window of local attention."),
+    ),
+    Entry(
         N_("causal"),
         N_(
             "Each query attends only to keys at or before its own position. This is necessary to generate text word "
@@ -43,6 +47,10 @@ ENTRIES = (
     Entry(
         N_("decode step|decode steps"),
         N_("The computation that generates the next token after all earlier tokens have been processed."),
+    ),
+    Entry(
+        N_("effective keys"),
+        N_("The number of equally weighted keys that would have the same entropy as a row of attention."),
     ),
     Entry(
         N_("effective rank"),
@@ -64,6 +72,10 @@ ENTRIES = (
             "A function φ of queries and keys such that φ(q) · φ(k) replaces exp(q · k). Sums over keys are then "
             "computed once for all queries."
         ),
+    ),
+    Entry(
+        N_("fused kernel|fused kernels"),
+        N_("A routine that computes several steps at once. For attention, it never stores the n × n matrix of scores."),
     ),
     Entry(
         N_("KV cache|key-value cache"),
@@ -94,10 +106,28 @@ ENTRIES = (
         ),
     ),
     Entry(
+        N_("matrix error|matrix errors"),
+        N_(
+            "The size of the difference between the attention matrices of a variant and of its reference, usually "
+            "softmax, as a percentage of the size of the reference's matrix."
+        ),
+    ),
+    Entry(
+        N_("multiply-adds"),
+        N_("A count of the work of matrix products: multiplications, each followed by an addition."),
+    ),
+    Entry(
         N_("nat|nats"),
         N_(
             "The unit of entropy if natural logarithms are used. 1 nat is 1.44 bits. It is the entropy of e = 2.72 "
             "equally likely options."
+        ),
+    ),
+    Entry(
+        N_("output error|output errors"),
+        N_(
+            "The size of the difference between the outputs of a variant and of its reference, usually softmax, "
+            "as a percentage of the size of the reference's output."
         ),
     ),
     Entry(N_("Pareto front"), N_("The options for which no other option is both cheaper and better.")),
@@ -106,6 +136,27 @@ ENTRIES = (
         N_(
             "The exponential of the mean loss per token in nats. A perplexity of 10 means that the model is as "
             "uncertain as if 10 tokens were equally likely."
+        ),
+    ),
+    Entry(
+        N_("random features"),
+        N_(
+            "Functions of a query or a key with random numbers. Their products estimate softmax's exponential: "
+            "more features, less noise."
+        ),
+    ),
+    Entry(
+        N_("RoPE"),
+        N_(
+            "Rotary position embedding. Queries and keys are rotated by angles that grow with their positions, so "
+            "that logits depend on distances."
+        ),
+    ),
+    Entry(
+        N_("sink|sinks"),
+        N_(
+            "One of the first tokens of a text, to which every query can attend. Trained models put spare weight "
+            "on these tokens."
         ),
     ),
     Entry(

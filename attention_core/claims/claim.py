@@ -122,7 +122,8 @@ class Claim(Generic[R]):
         numbers: summarizes rows: ``rows -> {quantity's name: value}``.
         rule: when the claim holds and when it holds partly, with the ``bounds`` as placeholders.
         verdict: the same rule on numbers: ``(numbers, bounds) -> verdict``.
-        finding: what was found, with the quantities as placeholders.
+        finding: what was found and why, in one or two sentences, with the quantities as placeholders.
+        details: further sentences, which follow the finding where there is room for them; may be empty.
         quantities: the numbers that it is judged by, the most important first.
         figure: the chart of its rows.
         bounds: the rule's thresholds by name.
@@ -155,6 +156,7 @@ class Claim(Generic[R]):
     finding: str
     quantities: tuple[Quantity, ...]
     figure: Figure
+    details: str = ""
     bounds: Numbers = field(default_factory=dict)
     place: Place | None = None
     cases: tuple[Case, ...] = ()
@@ -208,13 +210,19 @@ class Claim(Generic[R]):
         return next((case.finding for case in self.cases if case.applies(numbers)), self.finding)
 
     def sentences(self, numbers: Numbers) -> tuple[str, ...]:
-        """Return the finding and the notes that fit these numbers; placeholders are not filled."""
-        return self.sentence(numbers), *(note.finding for note in self.notes if note.applies(numbers))
+        """Return the finding, the details and the notes that fit these numbers; placeholders are not filled."""
+        notes = (note.finding for note in self.notes if note.applies(numbers))
+        return self.sentence(numbers), *filter(None, (self.details, *notes))
 
     def formatted_numbers(self, numbers: Numbers) -> dict[str, str]:
         """Format the quantities without units, as values for the placeholders of ``sentences``."""
         return {each.name: each.format(numbers[each.name]) for each in self.quantities}
 
     def thresholds(self) -> dict[str, str]:
-        """Format the bounds, as values for the placeholders of ``rule``."""
-        return {name: format_readable(bound, None) for name, bound in self.bounds.items()}
+        """Format the bounds, as values for the placeholders of ``rule``; bounds of shares become percentages."""
+        shares = {each.name for each in self.quantities if each.share}
+        in_percent = {condition.threshold for condition in self.verdict if condition.quantity in shares}
+        return {
+            name: f"{format_readable(100 * bound, None)}%" if name in in_percent else format_readable(bound, None)
+            for name, bound in self.bounds.items()
+        }

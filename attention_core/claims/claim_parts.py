@@ -35,6 +35,7 @@ class Quantity:
         unit: ``"ms"``, ``"nats"``, ``"tokens"``; empty for a ratio or a count.
         digits: significant digits shown.
         bound: whether the finding states it as an upper bound; the number is then rounded up.
+        share: whether it is a share from 0 to 1, or a relative error, which texts show as a percentage.
     """
 
     name: str
@@ -42,9 +43,14 @@ class Quantity:
     unit: str = ""
     digits: int = 3
     bound: bool = False
+    share: bool = False
 
     def format(self, value: float) -> str:
-        """Format the number for display, without its unit."""
+        """Format the number for display, without its unit; a share becomes a percentage."""
+        return f"{self.plain(100 * value)}%" if self.share else self.plain(value)
+
+    def plain(self, value: float) -> str:
+        """Format the number itself, for files."""
         return (at_most if self.bound else number)(value, self.digits)
 
 
@@ -66,6 +72,7 @@ class Figure:
         y_title: title of the vertical axis, with its unit.
         kind: lines or bars.
         log: the logarithmic axes.
+        percent: whether ``y`` is a share from 0 to 1, which the chart shows in per cent.
     """
 
     x: str
@@ -75,6 +82,7 @@ class Figure:
     y_title: str
     kind: Literal["lines", "bars"] = "lines"
     log: Literal["", "x", "y", "xy"] = ""
+    percent: bool = False
 
     @property
     def log_x(self) -> bool:

@@ -86,7 +86,14 @@ def replacement_rows(inputs: ExperimentInput) -> Iterator[ReplacementRow]:
 
 
 def correlation_claim(
-    *, statement: str, experiment: str, rule: str, finding: str, quantities: tuple[Quantity, ...], figure: Figure
+    *,
+    statement: str,
+    experiment: str,
+    rule: str,
+    finding: str,
+    details: str,
+    quantities: tuple[Quantity, ...],
+    figure: Figure,
 ) -> Claim[ReplacementRow]:
     """Return a claim about the rank correlation between the two numbers of each replacement that its figure shows.
 
@@ -117,6 +124,7 @@ def correlation_claim(
             partly=Condition("rho", ">=", "partly", tolerance=1e-9),
         ),
         finding=finding,
+        details=details,
         quantities=(*quantities, TOKENS),
         figure=figure,
         needs=64,

@@ -1,4 +1,4 @@
-"""The board of the Claims page: one card per claim, grouped by article, with verdict, finding and a small figure.
+"""The board of the Claims page: one card per claim, with its article, verdict, finding and a small figure.
 
 Cards are drawn as results arrive.
 """
@@ -18,29 +18,14 @@ from app.ui.input_panel import ChosenInput
 from app.words.i18n import _, escape_markdown
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
-from attention_core.variant import Paper
 from pages.claims import claim as panel
 from pages.claims import longer_input, options, words
 from pages.claims.options import VERDICTS, ClaimsOptions, draw_heads, is_requested, open_claim, request_all
 
-SEVERAL = 2
-"""Minimum number of claims of an article that gets its own heading."""
-CARD = 390
+CARD = 250
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
 SUMMARY = 48
 """Height in pixels of the bar of all verdicts on a wide screen."""
-
-
-def by_article(every: Iterable[Claim]) -> dict[Paper | None, list[Claim]]:
-    """Group the claims by article, the longest groups first; None is last and groups the articles with one claim."""
-    articles: dict[Paper, list[Claim]] = {}
-    for claim in every:
-        articles.setdefault(claim.source, []).append(claim)
-    ranked = sorted(articles.items(), key=lambda entry: -len(entry[1]))
-    groups: dict[Paper | None, list[Claim]] = {paper: own for paper, own in ranked if len(own) >= SEVERAL}
-    if alone := [own[0] for _paper, own in ranked if len(own) < SEVERAL]:
-        groups[None] = alone
-    return groups
 
 
 @dataclass(eq=False)
@@ -63,24 +48,20 @@ class Board:
 
     def lay_out(self, shown: Sequence[Claim], tasks: Sequence[ClaimTask]) -> None:
         """Draw the cards with the known outcomes; the panel of the opened claim replaces its card."""
-        groups, place = by_article(shown), None
-        order = [claim for own in groups.values() for claim in own]
-        for number, (source, own) in enumerate(groups.items()):
-            with st.container(key=f"claims-article-{number}"):
-                st.markdown(f"#### {words.article(source) if source else _('Other sources')}")
-            with st.grid("auto", min_column_width=360, row_height="content", key=f"claims-board-{number}"):
-                for claim in own:
-                    if claim.key == self.opened:
-                        place = st.container(border=True, key=f"claims-panel-{claim.key}")
-                    else:
-                        self._card(claim, headed=source is not None)
+        place = None
+        with st.grid("auto", min_column_width=360, row_height="content", key="claims-board"):
+            for claim in shown:
+                if claim.key == self.opened:
+                    place = st.container(border=True, key=f"claims-panel-{claim.key}")
+                else:
+                    self._card(claim)
         if place is not None:
             [task] = (task for task in tasks if task.key == self.opened)
             with place:
-                outcome = panel.show(task, order, self.chosen)
+                outcome = panel.show(task, shown, self.chosen)
             self.tell([outcome] if outcome else [])
 
-    def _card(self, claim: Claim, *, headed: bool) -> None:
+    def _card(self, claim: Claim) -> None:
         with st.container(border=True, height="stretch", gap="xsmall", key=f"claims-card-{claim.key}"):
             st.button(
                 f"**{claim.number}. {escape_markdown(_(claim.statement))}**",
@@ -89,9 +70,9 @@ class Board:
                 on_click=open_claim,
                 args=(claim.key,),
             )
-            if not headed:
-                st.caption(words.article(claim.source))
             self.cards[claim.key] = st.empty()
+            with st.container(key=f"claims-source-{claim.key}"):
+                st.caption(words.article(claim.source))
         self._draw(claim)
 
     def _draw(self, claim: Claim) -> None:
@@ -211,7 +192,7 @@ def show_trained(chosen: ChosenInput) -> None:
 
 def card(outcome: Outcome) -> str:
     """Return the content of a claim's card, as Markdown with HTML: verdict, finding and small figure."""
-    parts = [words.verdict_line(outcome), words.finding(outcome)]
+    parts = [words.verdict_line(outcome, brief=True), words.finding(outcome, brief=True)]
     drawn = series(outcome)
     if address := picture(outcome, drawn):
         text = html.escape(words.drawn(outcome.claim))
@@ -260,9 +241,9 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
     header = [_("number"), _("claim"), _("verdict"), _("finding"), _("numbers"), _("rule"), _("source")]
     rows: list[list[object]] = []
     for outcome in outcomes:
-        claim, found = outcome.claim, outcome.formatted_numbers
+        claim = outcome.claim
         numbers = "; ".join(
-            f"{_(each.label)}: {found[each.name]}{words.unit(each)}"
+            f"{_(each.label)}: {each.plain(outcome.numbers[each.name])}{words.unit(each)}"
             for each in claim.quantities
             if each.name in outcome.numbers
         )

@@ -112,6 +112,8 @@ def _outcome(task: ClaimTask) -> Outcome | None:
 def _figure(outcome: Outcome) -> None:
     figure, rows = outcome.claim.figure, pd.DataFrame(list(outcome.rows))
     bars, x_title, y_title = figure.kind == "bars", _(figure.x_title), _(figure.y_title)
+    if figure.percent:
+        rows[figure.y] *= 100
     for column in (figure.by, figure.x) if bars else (figure.by,):
         rows[column] = rows[column].map(_)
     drawn = measurements(

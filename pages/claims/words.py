@@ -1,7 +1,7 @@
 """The texts of the Claims page: verdicts, findings, and how far a number is from the bound that decides the verdict."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from app.ui.input_panel import ChosenInput
@@ -27,20 +27,24 @@ def badge(verdict: Verdict) -> str:
     return f":{colour}-badge[{icon} {_(verdict.value)}]"
 
 
-def verdict_line(outcome: Outcome) -> str:
-    """Return the verdict, whether the claim is a theorem, and the distance to its bound, as Markdown."""
+def verdict_line(outcome: Outcome, *, brief: bool = False) -> str:
+    """Return the verdict, whether the claim is a theorem, and its ``margin``, as Markdown."""
     parts = [badge(outcome.verdict)]
     if outcome.claim.theorem:
         parts.append(f":gray-badge[{_('a theorem')}]")
-    if text := margin(outcome):
+    if text := margin(outcome, brief=brief):
         parts.append(f":small[{escape_markdown(text)}]")
     return " ".join(parts)
 
 
-def margin(outcome: Outcome) -> str:
+def margin(outcome: Outcome, *, brief: bool = False) -> str:
     """Return the distance of the number that decides the verdict to its bound.
 
     Empty for a claim that was not judged, or that is a theorem.
+
+    Args:
+        outcome: the claim's outcome.
+        brief: whether to leave out what the number is if the finding says so.
     """
     claim = outcome.claim
     if outcome.untestable_reason or claim.theorem:
@@ -48,18 +52,26 @@ def margin(outcome: Outcome) -> str:
     decisive = claim.margin(outcome.numbers)
     [quantity] = (each for each in claim.quantities if each.name == decisive.quantity)
     beyond = decisive.value - decisive.threshold
-    bound = quantity.format(decisive.threshold) if decisive.measured else format_readable(decisive.threshold, None)
-    distance, percent = number(abs(beyond)), quantity.unit == "%"
+    scale, percent = 100 if quantity.share else 1, quantity.share or quantity.unit == "%"
+    bound = (
+        quantity.plain(scale * decisive.threshold)
+        if decisive.measured
+        else format_readable(scale * decisive.threshold, None)
+    )
+    distance = number(scale * abs(beyond))
     values = {
-        "label": _(quantity.label),
         "margin": _("{n} percentage points", n=distance) if percent else distance + unit(quantity),
-        "bound": bound + unit(quantity),
+        "bound": f"{bound}%" if percent else bound + unit(quantity),
     }
     if beyond == 0:
-        return _("{label}: exactly at the rule's threshold of {bound}", **values)
-    if beyond > 0:
-        return _("{label}: {margin} above the rule's threshold of {bound}", **values)
-    return _("{label}: {margin} below the rule's threshold of {bound}", **values)
+        text = _("exactly at the threshold of {bound}", **values)
+    elif beyond > 0:
+        text = _("{margin} above the threshold of {bound}", **values)
+    else:
+        text = _("{margin} below the threshold of {bound}", **values)
+    if brief and f"{{{decisive.quantity}}}" in outcome.sentences[0]:
+        return text
+    return _("{label}: {margin}", label=_(quantity.label), margin=text)
 
 
 def short_verdict(claim: Claim, verdict: Verdict | None) -> str:
@@ -68,9 +80,9 @@ def short_verdict(claim: Claim, verdict: Verdict | None) -> str:
     return f":{colour}-badge[{icon} {claim.number}]"
 
 
-def finding(outcome: Outcome) -> str:
-    """Return the finding of a claim, as Markdown."""
-    return escape_markdown(plain_finding(outcome))
+def finding(outcome: Outcome, *, brief: bool = False) -> str:
+    """Return the finding of a claim, as Markdown; with ``brief``, without the details and notes."""
+    return escape_markdown(_(outcome.sentences[0], **outcome.formatted_numbers) if brief else plain_finding(outcome))
 
 
 def plain_finding(outcome: Outcome) -> str:
@@ -79,7 +91,7 @@ def plain_finding(outcome: Outcome) -> str:
 
 
 def article(source: Paper) -> str:
-    """Return the heading of an article's claims, as Markdown."""
+    """Return the title and the year of an article, as Markdown with a link."""
     return f"[{escape_markdown(source.title)}]({source.url}), {source.year}"
 
 
@@ -142,41 +154,56 @@ def theorem(claim: Claim) -> str:
 
 
 def overall(outcomes: Sequence[Outcome]) -> str:
-    """Return the number of claims per verdict and of those not checked yet, in a sentence."""
+    """Return how many claims are tested, with their verdicts, and how many are not and why, in two sentences."""
     every, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
-    holds, partly, fails, untestable = (count[verdict] for verdict in Verdict)
-    unchecked = every - len(outcomes)
+    untestable, unchecked = count[Verdict.UNTESTABLE], every - len(outcomes)
+    reasons = [
+        _n("**{n}** is not testable on this input", "**{n}** are not testable on this input", n=untestable),
+        _n("**{n}** is not checked yet", "**{n}** are not checked yet", n=unchecked),
+    ]
+    shown = [reason for n, reason in zip((untestable, unchecked), reasons, strict=True) if n]
+    missing = _n(
+        "**{n}** is not tested: {reasons}.",
+        "**{n}** are not tested: {reasons}.",
+        n=untestable + unchecked,
+        reasons=", ".join(shown),
+    )
+    return paragraph(_verdicts(count, every), missing if shown else "")
+
+
+def overall_trained(judged: Sequence[Outcome], every: int) -> str:
+    """Return how many claims about trained models are tested, with their verdicts, and how many are not.
+
+    Args:
+        judged: the outcomes of the claims whose training runs are recorded.
+        every: number of claims about trained models.
+    """
+    missing = _n(
+        "**{n}** is not tested, because its training runs are not recorded.",
+        "**{n}** are not tested, because their training runs are not recorded.",
+        n=every - len(judged),
+    )
+    tested = _verdicts(Counter(outcome.verdict for outcome in judged), every)
+    return paragraph(tested, missing if len(judged) < every else "")
+
+
+def _verdicts(count: Mapping[Verdict, int], every: int) -> str:
+    """Return how many of all claims are tested, and how many have each verdict, in a sentence."""
+    holds, partly, fails = (count[verdict] for verdict in Verdict if verdict is not Verdict.UNTESTABLE)
     parts = [
         _n("**{n}** holds", "**{n}** hold", n=holds),
         _n("**{n}** holds partly", "**{n}** hold partly", n=partly),
         _n("**{n}** does not hold here", "**{n}** do not hold here", n=fails),
-        _n("**{n}** is not testable on this input", "**{n}** are not testable on this input", n=untestable),
-        _n("**{n}** is not checked yet", "**{n}** are not checked yet", n=unchecked),
     ]
-    shown = [part for n, part in zip((holds, partly, fails, untestable, unchecked), parts, strict=True) if n]
-    return _("{every} claims: {counts}.", every=every, counts=", ".join(shown))
-
-
-def overall_trained(judged: Sequence[Outcome], count: int) -> str:
-    """Return the number of claims about trained models per verdict.
-
-    Args:
-        judged: the outcomes of the claims whose training runs are recorded.
-        count: number of claims about trained models.
-    """
-    found = Counter(outcome.verdict for outcome in judged)
-    return paragraph(
-        _(
-            "**{holds}** of **{all}** claims about trained models hold, **{partly}** hold partly and **{fails}** do "
-            "not hold.",
-            all=len(judged),
-            holds=found[Verdict.HOLDS],
-            partly=found[Verdict.PARTLY],
-            fails=found[Verdict.FAILS],
-        )
-        if judged
-        else "",
-        _("Not recorded, so not judged: **{n}**.", n=count - len(judged)) if len(judged) < count else "",
+    shown = ", ".join(part for n, part in zip((holds, partly, fails), parts, strict=True) if n)
+    if not shown:
+        return _("No claim is tested yet.")
+    return _n(
+        "**{n}** of {every} claims is tested: {verdicts}.",
+        "**{n}** of {every} claims are tested: {verdicts}.",
+        n=holds + partly + fails,
+        every=every,
+        verdicts=shown,
     )
 
 

@@ -93,8 +93,8 @@ def weights_by_form(shares: Mapping[str, float], n: int) -> str:
     """Return the weight of keys beyond n / 2 relative to adjacent keys, and whether RoPE makes attention more local."""
     values = {"half": n / 2, **{form: percent(share) for form, share in shares.items()}}
     first = _(
-        "With RoPE, keys more than {half:g} tokens away get on average {turned} of the **softmax** weight of "
-        "adjacent keys.",
+        "RoPE rotates a query and a distant key by different angles, which can lower their logit. With RoPE, keys more "
+        "than {half:g} tokens away get on average {turned} of the **softmax** weight of adjacent keys.",
         **values,
     )
     other = _("With ALiBi, the share is {biased}.", **values) if BIASED in shares else ""
@@ -215,7 +215,11 @@ def chart(rows: Sequence[DistanceRow], question: Question) -> tuple[list[Curve],
         "alone": _("relative to distance 0"),
     }
     axes = {"x_title": _("distance |i − j|, in tokens"), "y_title": titles[measure]}
-    return [replace(line, marks=False) for line in lines], {**axes, "log_y": measure in ("weight", "bound")}
+    return [replace(line, marks=False) for line in lines], {
+        **axes,
+        "log_y": measure in ("weight", "bound"),
+        **({"percent": True, "form": ".2%"} if measure == "weight" else {}),
+    }
 
 
 def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, object]]:
@@ -228,8 +232,8 @@ def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, obj
                 _("softmax"): names()[form],
                 f"H ({question.unit})": formatted(float((np.mean if question.mean else np.median)(nats)), ".2f"),
                 _("quartiles over heads"): quartiles(nats),
-                _("weight, adjacent"): weight and number(weight[0]),
-                _("weight, beyond n / 2"): weight and number(weight[1]),
+                _("weight, adjacent"): weight and percent(weight[0]),
+                _("weight, beyond n / 2"): weight and percent(weight[1]),
                 _("logit, adjacent"): logit and number(logit[0]),
                 _("logit, beyond n / 2"): logit and number(logit[1]),
             }
@@ -262,8 +266,7 @@ VIEW = View(
     experiment=distance,
     heading=N_("Does RoPE make attention more local?"),
     meaning=N_(
-        "RoPE rotates queries and keys by angles that grow with their positions. The chart compares attention with and "
-        "without it."
+        "The chart compares attention with and without RoPE, whose angles grow with the positions of queries and keys."
     ),
     variants=lambda question: ("softmax",),
     settings=lambda question: {"n": question.record.n, "seeds": question.seeds},

@@ -145,7 +145,8 @@ VIEW = View(
     experiment=length_drift,
     heading=N_("Which normaliser suits texts of other lengths?"),
     meaning=N_(
-        "This view shows how the row sums and outputs of squared ReLU change at lengths other than a reference length."
+        "A row sum adds one term per key, so it is divided by a normaliser. This view compares normalisers of squared "
+        "ReLU at lengths other than a reference length."
     ),
     variants=lambda question: (SOFTMAX, "relu2"),
     controls=show_controls,

@@ -85,11 +85,14 @@ def sentence(factor: float, softmax: Spread, relu2: Spread, moved: float, unit: 
     )
     values = {"still": still, "unit": unit, "moved": at_most(moved)}
     if moved == 0:
-        other = _("The entropy of **squared ReLU** ÷ row sum stays at {still:.2f} {unit}: no weight changes.", **values)
+        other = _(
+            "The entropy of **squared ReLU** ÷ row sum stays at {still:.2f} {unit}: λ² cancels, so no weight changes.",
+            **values,
+        )
     else:
         other = _(
-            "The entropy of **squared ReLU** ÷ row sum stays at {still:.2f} {unit}: no weight changes by more than "
-            "{moved}.",
+            "The entropy of **squared ReLU** ÷ row sum stays at {still:.2f} {unit}: λ² cancels in the division by "
+            "the row sum, so no weight changes by more than {moved}.",
             **values,
         )
     return paragraph(text, other)

@@ -12,14 +12,14 @@ from app.lessons import sweep_results
 from app.lessons.screen import Screen
 from app.measures import CurveMeasure, VariantMeasure
 from app.ui import palette, variant_picker
-from app.words.i18n import N_, _, paragraph
+from app.words.i18n import N_, _, _n, paragraph
 from app.words.labels import label
 from attention_core.experiments import entropy_length
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.experiments.homogeneity import HomogeneityRow
 from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import by_head
-from attention_core.formatting import number, span
+from attention_core.formatting import number, percent, span
 from attention_core.metrics.entropy import uniform_entropy
 from attention_core.metrics.fit import PowerFit, fit_entropy
 from pages.entropy.options import EntropyOptions, Question, question
@@ -29,6 +29,8 @@ ENOUGH = 3
 """Smallest number of lengths at which growth is described."""
 SAME = 1.05
 """Ratio up to which two numbers of effective keys count as equal."""
+EVEN = 0.8
+"""Share of uniform attention's effective keys from which attention counts as close to uniform."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,36 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     softmax = by_length(rows, words["softmax"], question, "keys")
     if len(softmax.x) < ENOUGH and len(softmax.x) < len(ladder(question.longest)):
         return _("So far, fewer than {n} lengths are measured.", n=ENOUGH)
-    return sentence(softmax, scaled)
+    return paragraph(sentence(softmax, scaled, causal=question.causal), evenness(rows, question))
+
+
+def evenness(rows: Sequence[EntropyRow], question: Question) -> str:
+    """Return which linear attentions stay close to uniform attention and why, at the longest length measured."""
+    close = []
+    for word, line in lines_of(question).items():
+        found = by_length(rows, word, question, "keys")
+        if line.attention.variant.family == "kernel" and found.x:
+            share = keys_share(found.middle[-1], int(found.x[-1]), causal=question.causal)
+            close += (
+                [_("**{name}** ({share} of all keys)", name=line.name, share=percent(share))] if share >= EVEN else []
+            )
+    return (
+        _n(
+            "{names} stays close to uniform attention, because the products of its features differ little from key to "
+            "key.",
+            "{names} stay close to uniform attention, because the products of their features differ little from key "
+            "to key.",
+            n=len(close),
+            names=", ".join(close),
+        )
+        if close
+        else ""
+    )
+
+
+def keys_share(keys: float, n: int, *, causal: bool) -> float:
+    """Return a number of effective keys as a share of that of uniform attention, which is n without a causal mask."""
+    return keys / math.exp(uniform_entropy(n, causal=causal))
 
 
 def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
@@ -136,17 +167,20 @@ def slope(found: Spread, per_nat: float) -> PowerFit | None:
     return fit_entropy(found.x, [h / per_nat for h in found.middle])
 
 
-def sentence(softmax: Spread, scaled: Spread | None) -> str:
+def sentence(softmax: Spread, scaled: Spread | None, *, causal: bool = False) -> str:
     """Return how the number of softmax's effective keys changes with length, and its number with log n scaling.
 
     Args:
         softmax: softmax's effective keys by length.
         scaled: softmax's effective keys with log n scaling; None if that curve is not drawn.
+        causal: whether a causal mask is used.
     """
     if not softmax.x:
         return _("Measuring **softmax** …")
     few, many = softmax.middle[0], softmax.middle[-1]
-    values = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "few": number(few), "many": number(many)}
+    a, b = int(softmax.x[0]), int(softmax.x[-1])
+    values = {"a": a, "b": b, "few": number(few), "many": number(many)}
+    values |= {"less": percent(keys_share(few, a, causal=causal)), "more": percent(keys_share(many, b, causal=causal))}
     if len(softmax.x) == 1:
         return _(
             "With {a:,} tokens, a query spreads over {few} effective keys. Measuring growth needs at least three "
@@ -154,15 +188,38 @@ def sentence(softmax: Spread, scaled: Spread | None) -> str:
             **values,
         )
     text = _(
-        "Softmax gives every key some weight, so **attention dilutes as the text grows**: with {a:,} tokens, a query "
-        "spreads over {few} effective keys; with {b:,} tokens, over {many}."
+        "Softmax gives every key some weight, so **attention dilutes as the text grows**. With {a:,} tokens, a query "
+        "spreads over {few} effective keys ({less} of all keys); with {b:,} tokens, over {many} ({more})."
         if many > SAME * few
-        else "**Attention does not dilute on this input**: with {a:,} tokens, a query spreads over {few} effective "
-        "keys; with {b:,} tokens, over {many}.",
+        else "The additional keys get little weight, so **attention does not dilute on this input**. With {a:,} "
+        "tokens, a query spreads over {few} effective keys ({less} of all keys); with {b:,} tokens, over {many} "
+        "({more}).",
         **values,
     )
-    steered = scaled.at(softmax.x[-1]) if scaled else None
-    return paragraph(text, _("With log n scaling, it spreads over {many}.", many=number(steered)) if steered else "")
+    first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
+    return paragraph(text, log_n(first, last, growth=many / few) if first and last else "")
+
+
+def log_n(few: float, many: float, *, growth: float) -> str:
+    """Return the effect of log n scaling on the number of effective keys.
+
+    Args:
+        few: effective keys with log n scaling at the shortest length.
+        many: effective keys with log n scaling at the longest length.
+        growth: factor by which the number grows without it.
+    """
+    values = {"few": number(few), "many": number(many)}
+    if SAME * many < growth * few:
+        return _(
+            "Log n scaling multiplies the logits by a factor that grows with log n. It sharpens the weights as more "
+            "keys compete, so the number changes by a smaller factor, from {few} to {many}.",
+            **values,
+        )
+    return _(
+        "Log n scaling multiplies the logits by a factor that grows with log n. With it, the number changes from "
+        "{few} to {many}.",
+        **values,
+    )
 
 
 def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, object]]:
@@ -180,6 +237,8 @@ def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, obje
             {
                 _("variant"): line.name,
                 **{_("effective keys, n = {n:g}", n=n): (k := keys.at(n)) and number(k) for n in (first, last)},
+                _("share of all keys, n = {n:g}", n=last): (k := keys.at(last))
+                and percent(keys_share(k, int(last), causal=question.causal)),
                 f"H({first:g}) {question.unit}": found.at(first),
                 f"H({last:g}) {question.unit}": found.at(last),
                 _("slope against log n"): law and law.exponent,
@@ -229,6 +288,7 @@ VIEW = View(
     describe=describe,
     chart=chart,
     table=table,
+    columns=4,
     formula=r"H_i = -\sum_j p_{ij}\log p_{ij},\qquad p_{ij} = \frac{|A_{ij}|}{\sum_l |A_{il}|}",
     notes=notes,
 )

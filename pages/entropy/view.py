@@ -51,6 +51,7 @@ class View(Generic[RowT]):
         describe: returns the sentence about the rows of the chosen heads.
         chart: returns the lines, and the arguments of ``curves`` that describe their axes.
         table: returns the lines of the table, each a cell by column.
+        columns: number of columns that the table shows; a further table, which is folded, has all of them.
         formula: definition in LaTeX.
         notes: Markdown below the definition.
     """
@@ -70,6 +71,7 @@ class View(Generic[RowT]):
     describe: Callable[[Sequence[RowT], Question], str]
     chart: Callable[[Sequence[RowT], Question], tuple[Sequence[Curve], Mapping[str, Any]]]
     table: Callable[[Sequence[RowT], Question], list[dict[str, object]]]
+    columns: int | None = None
     formula: str
     notes: Callable[[Question], str]
 
@@ -136,7 +138,12 @@ class View(Generic[RowT]):
             lines = self.table(question.of_heads(rows), question)
             numbers = {name for line in lines for name, cell in line.items() if isinstance(cell, float)}
             two = st.column_config.NumberColumn(format="%.2f")
-            st.dataframe(lines, hide_index=True, column_config=dict.fromkeys(numbers, two))
+            look: dict[str, Any] = {"hide_index": True, "column_config": dict.fromkeys(numbers, two)}
+            st.dataframe(lines, column_order=list(lines[0])[: self.columns], **look)
+            if self.columns:
+                lazy_expander(
+                    _("All columns"), lambda: st.dataframe(lines, **look), key="entropy.all", icon=":material/table:"
+                )
             notes = [self.notes(question), *([f"- {how_lengths_are_made(question)}"] if self.sweeps else [])]
             export.formula_expander(_("Definition"), self.formula, "\n".join(notes), key="entropy.method")
             lazy_expander(

@@ -14,9 +14,11 @@ from app.jobs import runs
 from app.state.session import REFERENCE
 from app.ui import palette
 from app.words.i18n import N_, _
+from app.words.labels import readable
 from attention_core.experiments import error, error_cost
 from attention_core.experiments.error import UNIFORM, ErrorPoint, pareto_front
 from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCostSpec
+from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
 from pages.error.sweep import View, curve, drawable, in_words
@@ -36,7 +38,7 @@ def show(given: tuple[DeltaGenerator, Question]) -> None:
         notes=lambda question, found: [
             _(
                 "Grey steps and rings mark the best points at each cost: no other point is both cheaper and more "
-                "accurate (Pareto front)."
+                "accurate (Pareto front). The number at a ring is the setting of its variant, such as the window."
             )
         ],
     )
@@ -104,8 +106,13 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
                 Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=[in_words(question, p)], **look)
             )
     for attention, own in question.by_variant(priced):
-        own = sorted(own, key=lambda p: p.budget)
-        line = curve(question, attention, own, [prices[p.word] for p in own], name=_(attention.title))
+        own, knob = sorted(own, key=lambda p: p.budget), attention.variant.budget
+        name = _(attention.title)
+        line = curve(question, attention, own, [prices[p.word] for p in own], name=name)
+        # The point of softmax itself has a name already.
+        ringed = [p for p in front if question.written(p.middle) != question.written(0.0)]
+        texts = [number(p.value, 3) if p in ringed and isinstance(p.value, (int, float)) else "" for p in own]
+        line = replace(line, texts=texts, label="" if knob is None else f"{name} · {readable(knob.name)}")
         alone = "circle-open" if line.hollow else "circle"
         drawn.append(replace(line, symbol=alone) if len(own) == 1 else line)
     return drawn

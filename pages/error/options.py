@@ -33,7 +33,7 @@ class ErrorOptions(Options):
             "kl": N_("KL divergence"),
             "missed": N_("Missed top keys"),
             "output": N_("Output error"),
-            "turn": N_("Output direction"),
+            "turn": N_("Direction error"),
         },
         N_("Error metric"),
         opening="output",
@@ -82,7 +82,7 @@ class Question:
             "kl": _("KL divergence (nats)"),
             "missed": _("missed top keys"),
             "output": _("output error"),
-            "turn": _("1 − cosine of the outputs"),
+            "turn": _("direction error (1 − cosine)"),
         }[self.options.measure]
 
     @property
@@ -90,8 +90,8 @@ class Question:
         """Definition of the error metric, as Markdown."""
         return {
             "matrix": _(
-                "**Matrix error**: the size of the difference from softmax's attention matrix, divided by the size of "
-                "that matrix."
+                "**Matrix error**: the size of the difference from softmax's attention matrix, as a percentage of the "
+                "size of that matrix."
             ),
             "mass": _("**Misplaced weight**: the share of a query's weight that falls on other keys than in softmax."),
             "kl": _("**KL divergence**: how much a query's weights differ from softmax's. It is 0 for equal weights."),
@@ -100,12 +100,12 @@ class Question:
                 "heaviest keys in the variant."
             ),
             "output": _(
-                "**Output error**: the size of the difference from softmax's output, divided by the size of that "
-                "output."
+                "**Output error**: the size of the difference from softmax's output, as a percentage of the size of "
+                "that output."
             ),
             "turn": _(
-                "**Output direction**: 1 minus the cosine of the angle to softmax's output. It is 0 for equal "
-                "directions."
+                "**Direction error**: 1 minus the cosine of the angle between the output and softmax's output. It is "
+                "0 for equal directions."
             ),
         }[self.options.measure]
 

@@ -7,7 +7,6 @@ import attention_core as ac
 from app.figures.lines.curves import Curve
 from app.state.session import REFERENCE
 from app.ui.about import what_is_counted
-from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n, paragraph
 from app.words.labels import label, reference_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint, best_within
@@ -15,6 +14,8 @@ from pages.error.options import Question
 
 SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
+ALMOST = 0.6
+"""Share of softmax's cost up to which a point counts as just above ``SHARE``."""
 CLOSE = 0.5
 """Share of the error of a plain average of the values up to which an error counts as small."""
 
@@ -40,13 +41,6 @@ def request(question: Question) -> str:
     return _("Add a variant to compare it with softmax.")
 
 
-def measured_on(question: Question, n: int) -> str:
-    """Return the heads and the number of tokens that errors were measured on."""
-    heads = question.heads if question.head is None else 0
-    place = Scope(head=question.head, heads=heads, aggregation="median").heads_in_words()
-    return _n("{heads}, {n:,} token", "{heads}, {n:,} tokens", n=n, heads=place)
-
-
 def amount(question: Question, error: float) -> str:
     """Return an error with the name of its metric."""
     texts = {
@@ -55,7 +49,7 @@ def amount(question: Question, error: float) -> str:
         "kl": N_("a KL divergence of {error} nats"),
         "missed": N_("{error} missed top keys"),
         "output": N_("{error} output error"),
-        "turn": N_("an output direction of {error}"),
+        "turn": N_("a direction error of {error}"),
     }
     return _(texts[question.options.measure], error=question.written(error))
 
@@ -71,11 +65,45 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
     if (whole := cost_of_softmax(question, times)) is None:
         return ""  # Not measured yet.
     cost = _("multiply-adds") if times is None else _("measured time")
-    sentences = [
-        verdict(best_within(own, SHARE * whole, times), zero=zero, question=question, reference=reference, cost=cost)
-        for reference, own, zero in by_reference(question, found)
-    ]
-    return request(question) or paragraph(*sentences)
+    sentences = []
+    for reference, own, zero in by_reference(question, found):
+        best = best_within(own, SHARE * whole, times)
+        text = verdict(best, zero=zero, question=question, reference=reference, cost=cost)
+        sentences += [text, just_above(question, own, best, cost=cost, whole=whole, times=times)]
+    why = _("Cheaper variants skip pairs of tokens or summarise them, so they differ from softmax.")
+    return request(question) or (paragraph(why, *sentences) if sentences else "")
+
+
+def just_above(
+    question: Question,
+    own: Sequence[ErrorPoint],
+    best: ErrorPoint | None,
+    *,
+    cost: str,
+    whole: float,
+    times: Mapping[str, float] | None,
+) -> str:
+    """Return the point just above half of softmax's cost if its error is smaller than the best below; else nothing.
+
+    Args:
+        question: what the visitor compares.
+        own: points of the variants with one reference.
+        best: point with the smallest error up to half of softmax's cost; None if no variant is that cheap.
+        cost: name of the cost.
+        whole: softmax's cost.
+        times: milliseconds by word if the cost is measured time; None if it is counted.
+    """
+    almost = best_within(own, ALMOST * whole, times)
+    if almost is None or almost == best or (best and question.written(almost.middle) == question.written(best.middle)):
+        return ""
+    price = almost.multiply_adds if times is None else times[almost.word]
+    return _(
+        "{name} needs slightly more, {share:.0f}% of softmax's {cost}, and has {error}.",
+        name=label(ac.from_word(almost.word)),
+        share=100 * price / whole,
+        cost=cost,
+        error=amount(question, almost.middle),
+    )
 
 
 def nearest(question: Question, found: Sequence[ErrorPoint]) -> ErrorPoint | None:
@@ -101,28 +129,25 @@ def verdict(best: ErrorPoint | None, *, zero: float, question: Question, referen
         reference: key of the reference.
         cost: name of the cost.
     """
-    values = {"reference": reference_name(ac.get(reference)), "cost": cost, "place": measured_on(question, question.n)}
+    values = {"reference": reference_name(ac.get(reference)), "cost": cost}
     if best is None:
-        return _(
-            "**Every variant compared with {reference} needs more than half of softmax's {cost}** ({place}).", **values
-        )
+        return _("**Every variant compared with {reference} needs more than half of softmax's {cost}.**", **values)
     values |= {"name": label(ac.from_word(best.word)), "error": amount(question, best.middle)}
     if best.middle >= zero:
         text = _(
             "With at most half of softmax's {cost}, **no variant shown is closer to {reference} than a plain average "
-            "of the values**: the best, {name}, has {error} ({place}).",
+            "of the values**: the best, {name}, has {error}.",
             **values,
         )
     elif best.middle > CLOSE * zero:
         text = _(
             "With at most half of softmax's {cost}, **no variant shown comes close to {reference}**: the best, {name}, "
-            "has {error} ({place}).",
+            "has {error}.",
             **values,
         )
     else:
         text = _(
-            "With at most half of softmax's {cost}, **{name} is closest to {reference}**: it has {error} ({place}).",
-            **values,
+            "With at most half of softmax's {cost}, **{name} is closest to {reference}**: it has {error}.", **values
         )
     return paragraph(text, average(question, zero))
 
@@ -161,13 +186,12 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
             "reference": reference_name(ac.get(reference)),
             "half": amount(question, CLOSE * zero),
             "names": ", ".join(reached),
-            "place": measured_on(question, question.n),
         }
         if reached:
             sentences.append(
                 _(
                     "Compared with {reference}, these settings have at most {half}, half the error of a plain average "
-                    "of the values ({place}): {names}.",
+                    "of the values: {names}.",
                     **values,
                 )
             )
@@ -183,11 +207,12 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
             sentences.append(
                 _(
                     "Compared with {reference}, **no setting reaches {half}**, half the error of a plain average of "
-                    "the values ({place}).",
+                    "the values.",
                     **values,
                 )
             )
-    return request(question) or paragraph(*sentences)
+    why = _("A budget, such as a window, sets how much a variant computes, and so how close it can come to softmax.")
+    return request(question) or (paragraph(why, *sentences) if sentences else "")
 
 
 def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
@@ -199,19 +224,24 @@ def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
         if not finite:
             continue
         best = min(finite, key=lambda p: p.middle)
-        values = {"name": label(ac.from_word(best.word)), "reference": reference_name(ac.get(reference))}
-        values |= {"error": amount(question, best.middle), "place": measured_on(question, n)}
+        values: dict[str, str | int] = {
+            "name": label(ac.from_word(best.word)),
+            "reference": reference_name(ac.get(reference)),
+            "error": amount(question, best.middle),
+            "n": n,
+        }
         if best.middle >= zero:
             text = _(
-                "**No variant shown is closer to {reference} than a plain average of the values**: the best, {name}, "
-                "has {error} ({place}).",
+                "At {n:,} tokens, **no variant shown is closer to {reference} than a plain average of the values**: "
+                "the best, {name}, has {error}.",
                 **values,
             )
         else:
-            text = _("**{name}** is closest to {reference}: it has {error} ({place}).", **values)
+            text = _("At {n:,} tokens, **{name} is closest to {reference}**: it has {error}.", **values)
         own = [p for p in found if p.word == best.word and math.isfinite(p.middle)]
-        sentences += [text, trend(question, own), average(question, zero)]
-    return request(question) or paragraph(*sentences)
+        sentences += [text, average(question, zero), trend(question, own)]
+    why = _("With fixed settings, a variant must represent more pairs of tokens as the text grows.")
+    return request(question) or (paragraph(why, *sentences) if sentences else "")
 
 
 def trend(question: Question, own: Sequence[ErrorPoint]) -> str:
@@ -220,12 +250,12 @@ def trend(question: Question, own: Sequence[ErrorPoint]) -> str:
     if first.n == last.n:
         return ""
     before, after = question.written(first.middle), question.written(last.middle)
-    values = {"a": first.n, "b": last.n, "first": before, "last": after}
+    values = {"a": first.n, "b": last.n, "first": before, "last": after, "name": label(ac.from_word(last.word))}
     if before == after:
-        return _("From {a:,} to {b:,} tokens, its error stays at {last}.", **values)
+        return _("From {a:,} to {b:,} tokens, the error of {name} stays at {last}.", **values)
     if first.middle < last.middle:
-        return _("From {a:,} to {b:,} tokens, its error rises from {first} to {last}.", **values)
-    return _("From {a:,} to {b:,} tokens, its error falls from {first} to {last}.", **values)
+        return _("From {a:,} to {b:,} tokens, the error of {name} rises from {first} to {last}.", **values)
+    return _("From {a:,} to {b:,} tokens, the error of {name} falls from {first} to {last}.", **values)
 
 
 def beyond(question: Question, drawn: Sequence[Curve], end: float, right: float | None) -> list[str]:
@@ -326,7 +356,7 @@ def reading_guide(question: Question, found: Sequence[ErrorPoint]) -> str:
         "- **Missed top keys**: the share of the 10 heaviest keys in a row of $S$ that are not among the 10 heaviest "
         "keys in the same row of $A$.\n"
         "- **Output error**: $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$.\n"
-        "- **Output direction**: one minus the mean cosine between the same rows of $AV$ and $SV$.\n\n"
+        "- **Direction error**: one minus the mean cosine between the same rows of $AV$ and $SV$.\n\n"
         "The **mean of values** is a baseline: uniform attention over the allowed keys. A variant with a larger "
         "error is worse than this simple average.\n\n"
         "The **floors** are lower bounds and apply to the matrix error only. No matrix of rank $m$ is closer to $S$ "

@@ -19,10 +19,16 @@ def faster(found: Sequence[Series]) -> str:
     if not ends:
         return ""
     if count == len(ends):
-        return (
-            _("Softmax reads every cached key, so **every variant shown is faster at long lengths**.")
-            if decodes
-            else _("Softmax compares every pair of tokens, so **every variant shown is faster at long lengths**.")
+        if decodes:
+            return _n(
+                "Softmax reads every cached key, so **the variant shown is faster at long lengths**.",
+                "Softmax reads every cached key, so **every variant shown is faster at long lengths**.",
+                n=count,
+            )
+        return _n(
+            "Softmax compares every pair of tokens, so **the variant shown is faster at long lengths**.",
+            "Softmax compares every pair of tokens, so **every variant shown is faster at long lengths**.",
+            n=count,
         )
     if not count:
         return _("**No variant shown is faster than softmax at the longest length.**")
@@ -53,15 +59,21 @@ def least_memory(found: Sequence[Series]) -> str:
     other = min(peaks, key=lambda name: peaks[name][n])
     least = peaks[other][n]
     values = {"n": n, "name": escape_markdown(other), "own": memory(own), "other": memory(least)}
+    decodes = found[0].run.spec.mode == "decode"
     if own <= least:
-        text = _("At {n:,} tokens, softmax needs the least memory: {own} beyond its inputs.", **values)
+        text = _(
+            "At {n:,} tokens, softmax needs the least memory: {own} beyond its inputs."
+            if decodes
+            else "Softmax's fused kernel never stores the n × n matrix, so at {n:,} tokens it needs the least memory: "
+            "{own} beyond its inputs.",
+            **values,
+        )
     else:
         text = _(
             "At {n:,} tokens, {name} needs the least memory: {other} beyond its inputs, compared with {own} for "
             "softmax.",
             **values,
         )
-    decodes = found[0].run.spec.mode == "decode"
     return paragraph(text, _("The inputs of a decode step include its cache.") if decodes else "")
 
 

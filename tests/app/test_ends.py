@@ -200,3 +200,18 @@ def test_the_name_of_a_single_point_with_its_own_symbol_is_next_to_it():
     figure = curves([*lines(1), Curve("star", [5], [0.5], symbol="star")], x_title="", y_title="")
     assert (names(figure)["star"]["x"], names(figure)["star"]["y"]) == (5, 0.5)
     assert names(figure)["line 0"]["xref"] == "paper"
+
+
+@pytest.mark.parametrize(("crossing", "side"), [([0.0, 1.0], "right"), ([0.0, 0.1], "left")])
+def test_the_name_of_a_single_point_is_on_its_other_side_if_a_line_would_cross_it(crossing, side):
+    star = Curve("star", [5], [0.5], symbol="star")
+    figure = curves([Curve("line", [0, 10], crossing), star], x_title="", y_title="")
+    assert names(figure)["star"]["xanchor"] == side
+
+
+def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
+    texts, plain = curves(
+        [Curve("a", [0, 1], [0.0, 3.0], texts=["", "16"]), Curve("b", [0, 1], [1.0, 2.0])], x_title="", y_title=""
+    )["data"]
+    assert (texts["text"], texts["mode"]) == (["", "16"], "lines+markers+text")
+    assert "text" not in plain

@@ -5,7 +5,16 @@ import dataclasses
 import pytest
 
 from app.jobs.runs import Run
-from app.jobs.timing_runs import Series, crossing_text, missing_text, progress, share_done, stamp_lines, summary_text
+from app.jobs.timing_runs import (
+    Series,
+    crossing_text,
+    measured_limits,
+    missing_text,
+    progress,
+    share_done,
+    stamp_lines,
+    summary_text,
+)
 from attention_core.benchmarking.device import Stamp
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
 from attention_core.benchmarking.run_records import Sample, Skipped, gather
@@ -54,10 +63,18 @@ LINES = {"at": (2.0, 8.0), "below": (0.5, 8.0), "beyond": (2.0, 17.0), "even": (
 @pytest.mark.parametrize(
     ("where", "told", "cell"),
     [
-        ("at", "faster than softmax: **Local** from 32 tokens", "32 tokens (between 16 and 64)"),
-        ("below", "faster than softmax at every measured length, from 16 tokens on: **Local**", "below 16"),
-        ("beyond", "slower than softmax at the longest length: **Local**", "not within the measured lengths"),
-        ("even", "no clear difference from softmax at the longest length: **Local**", "no clear difference"),
+        ("at", "this variant becomes faster than softmax: **Local** from 32 tokens", "32 tokens (between 16 and 64)"),
+        ("below", "this variant is faster than softmax at every measured length: **Local**", "below 16"),
+        (
+            "beyond",
+            "this variant is slower than softmax at the longest length: **Local**",
+            "not within the measured lengths",
+        ),
+        (
+            "even",
+            "this variant shows no clear difference from softmax at the longest length: **Local**",
+            "no clear difference",
+        ),
     ],
 )
 @pytest.mark.parametrize("live", [True, False])
@@ -65,11 +82,11 @@ def test_where_a_variant_overtakes_softmax_is_told_live_and_recorded_whole_and_s
     machine = "On this machine" if live else r"On A \*GPU\*"
     certain = " Only one round was measured, so the uncertainty of these lengths is unknown." if where == "at" else ""
     whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
-    assert summary_text(whole) == f"{machine}, {told}.{certain}"
+    assert summary_text(whole) == f"{machine} (16 to 64 tokens), {told}.{certain}"
     assert crossing_text(whole[1]) == cell
     part = series({"softmax": SOFTMAX, "local": LINES[where]}, spec=dataclasses.replace(SPEC, rounds=2), live=live)
     missing = "Incomplete run: 1 of 2 rounds are measured."
-    assert summary_text(part) == f"{machine}, so far, {told}.{certain} {missing}"
+    assert summary_text(part) == f"{machine} (16 to 64 tokens), so far, {told}.{certain} {missing}"
     assert crossing_text(part[1]) == f"{cell}, so far"
 
 
@@ -77,10 +94,10 @@ def test_all_that_is_found_stands_in_one_sentence():
     times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0), "sparse": (2.0, 16.0)}
     lines = series(times | {"atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)})
     assert summary_text(lines) == (
-        "On this machine, faster than softmax at every measured length, from 16 tokens on: **Local**, **Longformer**; "
-        "faster than softmax: **Linear** from 32 tokens, **Top-k** from 60 tokens; "
-        "no clear difference from softmax at the longest length: **Sparse**; "
-        "slower than softmax at the longest length: **Atrous**, **Nyström**. "
+        "On this machine (16 to 64 tokens), these variants are faster than softmax at every measured length: "
+        "**Local**, **Longformer**; these variants become faster than softmax: **Linear** from 32 tokens, **Top-k** "
+        "from 60 tokens; this variant shows no clear difference from softmax at the longest length: **Sparse**; "
+        "these variants are slower than softmax at the longest length: **Atrous**, **Nyström**. "
         "Only one round was measured, so the uncertainty of these lengths is unknown."
     )
 
@@ -101,7 +118,7 @@ def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
     lines = series({"softmax": (1.0, 16.0), "local": (2.0, 8.0)}, sizes=(1000, 10_000))
     assert "**Local** from 3,200 tokens" in summary_text(lines)
     lines = series({"softmax": (1.0, 16.0), "local": (0.5, 8.0)}, sizes=(1024, 4096))
-    assert "from 1,024 tokens on" in summary_text(lines)
+    assert "(1,024 to 4,096 tokens)" in summary_text(lines)
     assert crossing_text(lines[1]) == "below 1,024"
 
 
@@ -174,3 +191,16 @@ def test_the_share_done_grows_with_the_lengths_and_counts_the_first_samples_twic
     assert shares == pytest.approx([i / 18 for i in (0, 2, 4, 8, 12, 13, 14, 16, 18)])
     assert share_done(spec, rows * 2) == 1
     assert share_done(spec, [Skipped(variant="local", n=16, reason="Too slow.")]) == pytest.approx(2 / 18)
+
+
+@pytest.mark.parametrize(
+    ("device", "sizes", "expected"),
+    [
+        ("A CPU", (16, 64), "2 of 8 cores, 16 to 64 tokens"),
+        ("A CPU", (64,), "2 of 8 cores, 64 tokens"),
+        ("A *GPU*", (16, 4096), "16 to 4,096 tokens"),
+    ],
+)
+def test_the_sentence_names_the_cores_and_lengths_of_a_run(device, sizes, expected):
+    run = gather(dataclasses.replace(SPEC, sizes=sizes), dataclasses.replace(STAMP, device=device), [])
+    assert measured_limits(run) == expected

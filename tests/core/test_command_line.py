@@ -117,7 +117,7 @@ def test_claims_prints_each_with_number_verdict_and_finding(capsys, monkeypatch)
         [found] = claims.run(task)
         first, *lines = block.splitlines()
         assert first == f"{found.claim.number:>2}  {found.verdict}  ({key})"
-        finding = found.claim.sentence(found.numbers).format(**found.claim.formatted_numbers(found.numbers))
+        finding = " ".join(found.sentences).format(**found.claim.formatted_numbers(found.numbers))
         assert " ".join(line.strip() for line in lines) == f"{found.claim.statement} {finding}"
     assert max(map(len, told.out.splitlines())) <= 60
     last = told.out.split("\n\n")[-1].replace("\n", " ")

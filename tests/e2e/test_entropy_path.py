@@ -24,7 +24,7 @@ def taken(page, name):
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     visit(page, f"{server}/entropy{LINK}")
-    expect(page.get_by_text("attention dilutes as the text grows: with 16 tokens")).to_be_visible()
+    expect(page.get_by_text("attention dilutes as the text grows. With 16 tokens")).to_be_visible()
     assert legend(page) == ["Softmax", "Local · window 16", "Softmax · log n, n₀ 512", "uniform attention"]
 
     name, lit = chart(page).locator(NAMED).first, chart(page).locator(".trace.lit")

@@ -7,7 +7,7 @@ shows the band of the line under the pointer and greys out the other lines.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from app.figures.lines import ends
@@ -21,6 +21,8 @@ AROUND = 70
 """Pixels of a figure's height that the horizontal axis takes."""
 NEAR = 60
 """Largest distance in pixels from a point at which its tooltip appears."""
+WIDTH = 960
+"""Typical width of the horizontal axis in pixels."""
 HEAD = 24
 """Pixels above the axes for a label or arrows."""
 EDGE = 0.7
@@ -50,6 +52,7 @@ class Curve:
         notes: text of each point's tooltip in place of its numbers, in plotly's markup.
         links: target of a click on each point, as the rest of an address whose beginning is ``curves``'s ``way``.
         symbol: plotly's name of the marker of a line that is a single point; its name is next to the point.
+        texts: text below and to the left of each point; empty for points without one.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Curve:
     notes: Sequence[str] = ()
     links: Sequence[str] = ()
     symbol: str = ""
+    texts: Sequence[str] = ()
 
 
 def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
@@ -198,7 +202,8 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         "name": line.name,
         "legendgroup": group,
         "showlegend": line.name_at_end,
-        "mode": "lines+markers" if line.marks else "lines",
+        "mode": "lines" + "+markers" * line.marks + "+text" * any(line.texts),
+        **({"text": list(line.texts), "textposition": "bottom left"} if any(line.texts) else {}),
         "opacity": 0.45 if line.halo else 1.0,
         "line": {
             "color": look.colour,
@@ -240,8 +245,33 @@ def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -
     layout["xaxis"]["range"], layout["yaxis"]["range"] = [left, right], [low, high]
     layout["margin"] = {**layout["margin"], "r": ends.names_width(found)}
     layout["showlegend"] = False
-    layout["annotations"] += [*parts["annotations"], *map(ends.label_at_point, alone)]
+    pixels = WIDTH / (right - left), (layout["height"] - AROUND) / (high - low)
+    paths = [_drawn(line, log_x=log_x, log_y=log_y) for line in lines if not line.halo]
+    layout["annotations"] += parts["annotations"]
+    layout["annotations"] += [
+        ends.label_at_point(end, left=_is_crossed(end, paths, *pixels) and end.x > (left + right) / 3) for end in alone
+    ]
     layout["shapes"] = [*layout.get("shapes", ()), *parts["shapes"]]
+
+
+def _is_crossed(end: End, paths: Sequence[Sequence[tuple[float, float]]], across: float, up: float) -> bool:
+    """Return whether a line crosses the place above and to the right of a point, where its name would be.
+
+    Args:
+        end: the point.
+        paths: coordinates of all lines.
+        across: pixels per unit of the horizontal axis.
+        up: pixels per unit of the vertical axis.
+    """
+    right, top = end.x + ends.LETTER * len(end.name) / across, end.y + 2 * ends.LINE / up
+    for (x0, y0), (x1, y1) in chain.from_iterable(pairwise(sorted(path)) for path in paths):
+        if x1 > end.x and x0 < right:
+            slope = (y1 - y0) / (x1 - x0) if x1 > x0 else 0.0
+            inside = [y0 + slope * (max(x0, end.x) - x0), y0 + slope * (min(x1, right) - x0)]
+            heights = inside if x1 > x0 else [y0, y1]
+            if max(heights) > end.y and min(heights) < top:
+                return True
+    return False
 
 
 def _end(line: Curve, place: int, *, log_x: bool, log_y: bool) -> End | None:

@@ -138,9 +138,10 @@ def labels(
     return {"annotations": names, "shapes": joints}
 
 
-def label_at_point(end: End) -> dict[str, Any]:
-    """Return the name of a line that is a single point, above and to the right of it."""
-    look = {"xanchor": "left", "yanchor": "bottom", "xshift": 4, "yshift": 4, "captureevents": True}
+def label_at_point(end: End, *, left: bool) -> dict[str, Any]:
+    """Return the name of a line that is a single point, above and to the right, or to the left, of it."""
+    look = {"xanchor": "right", "xshift": -4} if left else {"xanchor": "left", "xshift": 4}
+    look |= {"yanchor": "bottom", "yshift": 4, "captureevents": True}
     return annotation(end.name, end.x, end.y, name=f"{PREFIX}{end.trace}", **look)
 
 

@@ -48,8 +48,8 @@ def _up_to(accuracies: dict[int, float]) -> int:
 
 
 CLAIM = Claim(
-    statement="Linear attention stores all pairs in a state of fixed size. As the number of pairs grows, its recall "
-    "therefore falls before that of softmax.",
+    statement="Linear attention stores all pairs of keys and values in a state of fixed size, so its recall falls "
+    "before softmax's as the number of pairs grows.",
     source=Paper(
         "Simple linear attention language models balance the recall-throughput tradeoff",
         2024,
@@ -72,9 +72,10 @@ CLAIM = Claim(
         holds=Condition("linear", "<", Measured("softmax")),
         partly=Condition("linear_many", "<", Measured("softmax_many")),
     ),
-    finding="With {many} pairs, linear attention answers {linear_many}% of the queries correctly, and softmax answers "
-    "{softmax_many}% correctly. Linear attention stays at or above 95% up to {linear} pairs, and softmax up to "
-    "{softmax} pairs.",
+    finding="More pairs in a state of fixed size interfere with each other. Linear attention stays at or above 95% "
+    "correct answers up to {linear} pairs, and softmax up to {softmax} pairs.",
+    details="With {many} pairs, linear attention answers {linear_many}% of the queries correctly, and softmax "
+    "answers {softmax_many}% correctly.",
     quantities=(
         Quantity("linear", "most pairs at which linear attention still has 95%"),
         Quantity("softmax", "most pairs at which softmax still has 95%"),

@@ -30,9 +30,8 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A model that learned to find the largest of 5 to 16 numbers becomes worse with 256 numbers, because "
-    "softmax spreads its weight over more items. A log n factor reduces this loss. Sigmoid and squared ReLU divided by "
-    "n lose most.",
+    statement="Models trained to find the largest of 5 to 16 numbers get worse with 256 numbers. Softmax with a log "
+    "n factor loses least; sigmoid and squared ReLU divided by n lose most.",
     source=Paper("Softmax Is Not Enough (for Sharp Size Generalisation)", 2024, "https://arxiv.org/abs/2410.01104"),
     place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=SPREADING),
     experiment="Each item has a number and a class. The model must name the class of the item with the largest number. "
@@ -60,15 +59,15 @@ CLAIM = Claim(
             ),
         ),
     ),
-    finding="From {few} to {many} items, softmax loses {softmax_falls} percentage points of accuracy, and softmax with "
-    "the log n factor loses {softmax_log_n_falls}. Sigmoid loses {sigmoid_falls}, and squared ReLU loses "
-    "{relu2_falls}. With {few} items, these models answer {softmax}%, {softmax_log_n}%, {sigmoid}% and {relu2}% "
-    "correctly.",
+    finding="With more items, the weight is spread over more of them. From {few} to {many} items, softmax loses "
+    "{softmax_falls} percentage points of accuracy, and softmax with the log n factor loses {softmax_log_n_falls}.",
+    details="Sigmoid loses {sigmoid_falls}, and squared ReLU loses {relu2_falls}. With {few} items, the four models "
+    "answer {softmax}%, {softmax_log_n}%, {sigmoid}% and {relu2}% correctly.",
     quantities=(
-        Quantity("softmax_falls", "fall of softmax", "percentage points"),
-        Quantity("softmax_log_n_falls", "fall of softmax with the log n factor", "percentage points"),
-        Quantity("sigmoid_falls", "fall of sigmoid", "percentage points"),
-        Quantity("relu2_falls", "fall of squared ReLU", "percentage points"),
+        Quantity("softmax_falls", "accuracy that softmax loses", "percentage points"),
+        Quantity("softmax_log_n_falls", "accuracy that softmax with the log n factor loses", "percentage points"),
+        Quantity("sigmoid_falls", "accuracy that sigmoid loses", "percentage points"),
+        Quantity("relu2_falls", "accuracy that squared ReLU loses", "percentage points"),
         Quantity("softmax", "accuracy of softmax with the fewest items", "%"),
         Quantity("softmax_log_n", "accuracy of softmax with the log n factor, with the fewest items", "%"),
         Quantity("sigmoid", "accuracy of sigmoid with the fewest items", "%"),

@@ -29,8 +29,8 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="DeltaNet learns parity with a write strength of up to 2, but not with up to 1, and softmax with two "
-    "layers does not learn it either. The learned solution does not carry over to longer sequences.",
+    statement="DeltaNet learns parity (whether a count is odd) with a write strength of up to 2, but not with up to "
+    "1. Softmax does not learn it, and the solution fails on longer sequences.",
     source=Paper(
         "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues", 2024, "https://arxiv.org/abs/2411.12537"
     ),
@@ -56,9 +56,10 @@ CLAIM = Claim(
         ),
         partly=any_of(Condition("weak", "<", "missed"), Condition("softmax", "<", "missed")),
     ),
-    finding="On sequences of 32 tokens, DeltaNet answers {strong}% correctly with write strengths up to 2 and {weak}% "
-    "with write strengths up to 1. Softmax answers {softmax}% correctly, and guessing 50%. At {longest} tokens, "
-    "DeltaNet with write strengths up to 2 answers {longer}% correctly.",
+    finding="To follow parity, a state must change its sign, which it can only do with a write strength above 1. "
+    "DeltaNet answers {strong}% correctly with strengths up to 2, and {weak}% with strengths up to 1.",
+    details="These are results on sequences of 32 tokens, as in training. Softmax answers {softmax}% correctly, and "
+    "guessing 50%. At {longest} tokens, DeltaNet with write strengths up to 2 answers {longer}% correctly.",
     quantities=(
         Quantity("strong", "accuracy of DeltaNet with write strengths up to 2", "%"),
         Quantity("weak", "accuracy of DeltaNet with write strengths up to 1", "%"),

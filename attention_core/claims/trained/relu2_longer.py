@@ -31,8 +31,8 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A model trained with squared ReLU divided by the number of tokens n carries over to longer sequences "
-    "worse than one trained with softmax.",
+    statement="A model trained with squared ReLU divided by the number of tokens n does worse on longer sequences "
+    "than one trained with softmax.",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("learn", {"l_view": "longer"}, variants=(SOFTMAX, "relu2")),
     experiment="In associative recall, a sequence begins with 4 pairs of a key and a value. When a key appears again, "
@@ -50,8 +50,10 @@ CLAIM = Claim(
         holds=Condition("lead", ">=", "close"),
         partly=Condition("lead", ">", "none"),
     ),
-    finding="At the length of training, squared ReLU answers {relu2_short}% of the queries correctly, and softmax "
-    "{softmax_short}%. At {longest} tokens, squared ReLU answers {relu2_long}% correctly, and softmax {softmax_long}%.",
+    finding="Dividing by a larger n makes every weight smaller than in training. At {longest} tokens, squared ReLU "
+    "answers {relu2_long}% of the queries correctly, and softmax answers {softmax_long}%.",
+    details="At the length of training, squared ReLU answers {relu2_short}% of the queries correctly, and softmax "
+    "{softmax_short}%.",
     quantities=(
         Quantity("lead", "accuracy of softmax minus that of squared ReLU, at the largest length", "percentage points"),
         Quantity("relu2_long", "accuracy of squared ReLU at the largest length", "%"),

@@ -27,8 +27,8 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Without a short convolution, softmax attention learns associative recall with two layers, but not with "
-    "one. The first layer must copy each key to the position of its value.",
+    statement="Without a short convolution, softmax attention learns associative recall with two layers but not with "
+    "one, because one layer must first copy each key to its value.",
     source=Paper("In-context Learning and Induction Heads", 2022, "https://arxiv.org/abs/2209.11895"),
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
@@ -48,8 +48,9 @@ CLAIM = Claim(
         holds=Condition("one", "<", "missed"),
         partly=Condition("one", "<", "learned"),
     ),
-    finding="Without a short convolution, the model with two layers answers {two}% of the queries correctly, and the "
-    "model with one layer answers {one}% correctly. Guessing one of the four values is correct in 25% of the cases.",
+    finding="Recall takes two steps: one layer copies each key to the position of its value, and the next layer "
+    "finds the key there. Two layers answer {two}% of the queries correctly, and one layer answers {one}%.",
+    details="Guessing one of the four values is correct in 25% of the cases.",
     notes=(
         Case(
             finding="With a short convolution, one layer is enough: it answers {convolution}% correctly.",

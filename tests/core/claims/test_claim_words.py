@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_core import claims
-from attention_core.claims import Verdict
+from attention_core.claims import Quantity, Verdict
 from attention_core.formatting import format_readable
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 
@@ -109,3 +109,17 @@ def test_outcomes_are_kept_as_they_are():
             outcome.rows,
         )
         assert (kept.sentences, kept.formatted_numbers) == (outcome.sentences, outcome.formatted_numbers)
+
+
+def test_a_share_is_written_in_per_cent_and_is_a_fraction_in_files():
+    share = Quantity("error", "matrix error", share=True)
+    assert (share.format(0.4567), share.plain(0.4567)) == ("45.7%", "0.457")
+    linformer = claims.claim("linformer_rank")
+    assert linformer.thresholds() == {"flat": "0.15", "useful": "50%", "small": "10%"}
+
+
+@pytest.mark.parametrize("claim", claims.discover().values(), ids=lambda claim: claim.key)
+def test_a_finding_is_short_enough_for_a_card(claim):
+    for finding in (claim.finding, *(case.finding for case in claim.cases)):
+        assert len(re.findall(r"{\w+}", finding)) <= 4
+        assert finding.count(". ") <= 2

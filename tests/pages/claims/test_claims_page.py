@@ -40,6 +40,11 @@ def finding(outcome):
     return plain(" ".join(outcome.sentences).format(**outcome.formatted_numbers))
 
 
+def on_card(outcome):
+    """Return the part of the finding that a card shows."""
+    return plain(outcome.sentences[0].format(**outcome.formatted_numbers))
+
+
 def plain(words):
     return re.sub(r"\\(.)", r"\1", words).replace("\N{NO-BREAK SPACE}", " ")
 
@@ -80,7 +85,7 @@ def test_a_claim_that_measures_time_waits_until_somebody_asks():
     at = open_claims(n=43)
     assert not at.exception
     assert len(chips(at)) == len(EVERY) - 1
-    assert "**1** is not checked yet." in said(at)
+    assert "**1** is not checked yet" in said(at)
     assert said(at).count("This claim measures time, so it is checked only on request.") == 1
     assert dispatch.known("claims", timed) is None
     assert at.button(key="claims.check").label == "Check 1 more claim"
@@ -99,7 +104,7 @@ def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
     at = open_claims(input="text", layer=0, text=text)
     assert not at.exception
     assert said(at).count("SmolLM2 reads the text a dozen times") == len(slow) == 5
-    assert "**6** are not checked yet." in said(at)  # and the claim that measures time
+    assert "**6** are not checked yet" in said(at)  # and the claim that measures time
     assert at.button(key="claims.check").label == "Check 6 more claims"
     at.button(key="claims.check").click().run()
     assert not at.exception
@@ -117,7 +122,7 @@ def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(ex
     assert all(any(claim.statement in plain(button.label) for button in at.button) for claim in EVERY)
     for key, outcome in expected.items():
         if key not in timed:
-            assert finding(outcome) in shown
+            assert on_card(outcome) in shown
     assert len(chips(at)) == len(expected)
     count = {verdict: chips(at).count(verdict) for verdict in Verdict}
     assert count[Verdict.UNTESTABLE] >= 1
@@ -135,9 +140,11 @@ def test_the_checks_follow_the_input():
     at.session_state["n"] = 48
     at.run()
     assert not at.exception
-    other = outcomes(SyntheticSource(SyntheticSpec(n=48, d=8, heads=2)), keys=["two_layers"])["two_layers"]
-    assert finding(other) in said(at)
-    assert finding(other) not in first
+    other = outcomes(SyntheticSource(SyntheticSpec(n=48, d=8, heads=2)), keys=["nystrom_all_landmarks"])[
+        "nystrom_all_landmarks"
+    ]
+    assert on_card(other) in said(at)
+    assert on_card(other) not in first
 
 
 def test_the_filter_keeps_one_verdict(expected):
@@ -148,21 +155,12 @@ def test_the_filter_keeps_one_verdict(expected):
         assert cards(at) - {claim.key for claim in EVERY if claim.timed} == wanted
 
 
-def test_the_claims_stand_by_their_article_and_those_that_stand_alone_at_the_end():
-    groups = board.by_article(EVERY)
-    sizes = [len(own) for own in groups.values()]
-    assert sorted(claim.key for own in groups.values() for claim in own) == sorted(claim.key for claim in EVERY)
-    assert sizes[:-1] == sorted(sizes[:-1], reverse=True)
-    assert list(groups)[-1] is None
-    for source, own in groups.items():
-        alone = [sum(each.source == claim.source for each in EVERY) == 1 for claim in own]
-        assert all(alone) if source is None else not any(alone) and {claim.source for claim in own} == {source}
-    shown = said(open_claims())
-    places = [shown.index(f"#### [{plain(source.title)}]({source.url}), {source.year}") for source in groups if source]
-    assert places == sorted(places)
-    assert shown.index("#### Other sources") > places[-1]
-    assert [claim.number for own in groups.values() for claim in own] == list(range(1, len(EVERY) + 1))
-    assert set(board.by_article(groups[None])) == {None}
+def test_the_cards_are_ordered_by_number_and_each_names_its_article():
+    at = open_claims()
+    opened = [each.label for each in at.button if (each.key or "").startswith("claims.open.")]
+    assert [int(label.removeprefix("**").partition(".")[0]) for label in opened] == list(range(1, len(EVERY) + 1))
+    links = [plain(each.value) for each in at.caption if "](https://" in each.value]
+    assert links == [f"[{plain(claim.source.title)}]({claim.source.url}), {claim.source.year}" for claim in EVERY]
 
 
 def test_each_card_has_its_figure_in_small(expected):
@@ -171,7 +169,7 @@ def test_each_card_has_its_figure_in_small(expected):
     judged = [o for o in expected.values() if not o.untestable_reason and not o.claim.timed]
     assert len(judged) > 8
     for outcome in judged:
-        [card] = [each for each in shown if finding(outcome) in plain(each)]
+        [card] = [each for each in shown if on_card(outcome) in plain(each)]
         drawn = board.series(outcome)
         assert board.picture(outcome, drawn) in card
         assert all(f"</i>{html.escape(name)}</span>" in card for name in drawn)
@@ -188,7 +186,8 @@ def test_a_link_to_one_claim_opens_its_panel_in_its_place():
     assert len(at.get("plotly_chart")) == 1
     at.button(key="claims.back").click().run()
     assert at.session_state["claim"] == ""
-    assert finding(found) in said(at)
+    assert on_card(found) in said(at)
+    assert finding(found) not in said(at)
     assert cards(at) == {claim.key for claim in EVERY}
     assert not at.get("plotly_chart")
     at.button(key="claims.open.two_layers").click().run()
@@ -244,11 +243,11 @@ def test_all_heads_are_looked_at_unless_the_picked_one_is_asked_for():
     assert "Checked on 40 tokens, head 1 of 2." in said(at)
     at.button(key="claims.back").click().run()
     assert at.session_state["claim_heads"] == "one"
-    assert finding(one) in said(at)
+    assert on_card(one) in said(at)
     assert "head 1 of 2" in said(at)
     at.button_group(key="claim_heads").set_value("all").run()
-    assert finding(one) not in said(at)
-    assert finding(all_heads) in said(at)
+    assert on_card(one) not in said(at)
+    assert on_card(all_heads) in said(at)
 
 
 def test_the_heads_come_with_the_link_and_with_the_average_they_are_all():
@@ -274,7 +273,7 @@ def test_the_strip_opens_a_claim_and_marks_it():
 
 
 def test_one_goes_from_claim_to_claim():
-    order = [claim.key for own in board.by_article(EVERY).values() for claim in own]
+    order = [claim.key for claim in EVERY]
     at = open_claims(claim=order[0])
     assert at.button(key="claims.step-1").disabled
     at.button(key="claims.step1").click().run()
@@ -291,15 +290,16 @@ def test_the_command_says_the_same(capsys):
     printed = plain(capsys.readouterr().out).split("\n\n")
     at = open_claims(kind="clustered", n=24, d=32, heads=4, head=1, claim_heads="one")
     shown = said(at)
-    order = [claim for own in board.by_article(EVERY).values() for claim in own if not claim.timed]
-    told = dict(zip((str(claim.number) for claim in order), chips(at), strict=True))
+    spec = SyntheticSpec(kind="clustered", n=24, d=32, heads=4)
+    found = outcomes(SyntheticSource(spec), head=1, keys=[claim.key for claim in untimed])
+    told = dict(zip((str(claim.number) for claim in untimed), chips(at), strict=True))
     assert len(printed) == len(untimed) + 1 > 15
     for claim, block in zip(untimed, printed, strict=False):
         first, *lines = block.split("\n")
         assert first == f"{claim.number:>2}  {told[str(claim.number)]}  ({claim.key})"
-        printed_words = " ".join(line.strip() for line in lines)
-        assert printed_words.startswith(claim.statement)
-        assert printed_words.removeprefix(claim.statement).strip() in shown
+        outcome, printed_words = found[claim.key], " ".join(line.strip() for line in lines)
+        assert printed_words == f"{claim.statement} {finding(outcome)}"
+        assert on_card(outcome) in shown
     assert "24 tokens" in printed[-1]
 
 
@@ -394,7 +394,7 @@ def test_a_theorem_says_so_on_its_card_and_where_it_is_opened():
     assert {"nystrom_all_landmarks"} <= {claim.key for claim in theorems}
     at, judged = open_claims(), outcomes(keys=[claim.key for claim in theorems])
     for claim in theorems:
-        [card] = [each.value for each in at.markdown if finding(judged[claim.key]) in plain(each.value)]
+        [card] = [each.value for each in at.markdown if on_card(judged[claim.key]) in plain(each.value)]
         assert "gray-badge[a theorem]" in card
     assert said(at).count("gray-badge[a theorem]") == len(theorems)
     assert f"**A theorem.** {theorems[0].theorem}" in said(open_claims(claim=theorems[0].key))
@@ -446,8 +446,7 @@ def test_the_table_holds_every_claim_with_its_numbers(expected):
         if outcome.untestable_reason:
             assert row[4] == ""
         else:
-            found = claim.formatted_numbers(outcome.numbers)
-            assert all(f"{each.label}: {found[each.name]}" in row[4] for each in claim.quantities)
+            assert all(f"{each.label}: {each.plain(outcome.numbers[each.name])}" in row[4] for each in claim.quantities)
         assert row[5] == claim.rule.format(**claim.thresholds())
 
 
@@ -520,7 +519,7 @@ def test_the_claims_about_trained_models_have_their_own_view():
     judged = {key: each for key, each in found.items() if not each.untestable_reason}
     assert judged
     assert cards(at) == set(judged)
-    assert all(finding(each) in said(at) for each in judged.values())
+    assert all(on_card(each) in said(at) for each in judged.values())
     assert sorted(chips(at)) == sorted(each.verdict for each in judged.values())
     assert any("Do published claims hold for trained models?" in each.value for each in at.markdown)
     assert "judged on recorded training runs of small models with three seeds, not on your input" in said(at)

@@ -52,17 +52,28 @@ def read(data):
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"{ALL} claims: **3** hold, **2** hold partly, **{ALL - 5}** do not hold here.",
+            f"**{ALL}** of {ALL} claims are tested: **3** hold, **2** hold partly, **{ALL - 5}** do not hold here.",
         ),
         (
             [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
-            f"{ALL} claims: **{ALL - 4}** hold, **1** holds partly, **3** are not testable on this input.",
+            f"**{ALL - 3}** of {ALL} claims are tested: **{ALL - 4}** hold, **1** holds partly. **3** are not tested: "
+            "**3** are not testable on this input.",
         ),
-        ([FAILS] * (ALL - 1), f"{ALL} claims: **{ALL - 1}** do not hold here, **1** is not checked yet."),
+        (
+            [FAILS] * (ALL - 1),
+            f"**{ALL - 1}** of {ALL} claims are tested: **{ALL - 1}** do not hold here. **1** is not tested: **1** is "
+            "not checked yet.",
+        ),
+        (
+            [HOLDS],
+            f"**1** of {ALL} claims is tested: **1** holds. **{ALL - 1}** are not tested: **{ALL - 1}** are not "
+            "checked yet.",
+        ),
+        ([], f"No claim is tested yet. **{ALL}** are not tested: **{ALL}** are not checked yet."),
         (
             [HOLDS, FAILS, UNTESTABLE],
-            f"{ALL} claims: **1** holds, **1** does not hold here, **1** is not testable on this input, "
-            f"**{ALL - 3}** are not checked yet.",
+            f"**2** of {ALL} claims are tested: **1** holds, **1** does not hold here. **{ALL - 2}** are not tested: "
+            f"**1** is not testable on this input, **{ALL - 3}** are not checked yet.",
         ),
     ],
 )
@@ -84,33 +95,32 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
 @pytest.mark.parametrize(
     ("key", "changed", "expected"),
     [
-        ("two_layers", {"two": 100.0}, f"{BOTH_LAYERS}: exactly at the rule's threshold of 100%"),
-        ("two_layers", {"two": 97.5}, f"{BOTH_LAYERS}: 2.5 percentage points below the rule's threshold of 100%"),
-        ("two_layers", {"two": 89.5}, f"{BOTH_LAYERS}: 0.50 percentage points below the rule's threshold of 90%"),
+        ("two_layers", {"two": 100.0}, f"{BOTH_LAYERS}: exactly at the threshold of 100%"),
+        ("two_layers", {"two": 97.5}, f"{BOTH_LAYERS}: 2.5 percentage points below the threshold of 100%"),
+        ("two_layers", {"two": 89.5}, f"{BOTH_LAYERS}: 0.50 percentage points below the threshold of 90%"),
         (
             "second_order_blocks",
             {"wins": 80.0, "loses": 10.0},
             "share of heads where mean and covariance find more of softmax's weight than the mean key: 5 percentage "
-            "points above the rule's threshold of 75%",
+            "points above the threshold of 75%",
         ),
-        ("relu2_normaliser", {"exponent": 0.78}, f"{GROWTH}: 0.12 below the rule's threshold of 0.9"),
-        ("relu2_normaliser", {"exponent": 1.02}, f"{GROWTH}: 0.12 above the rule's threshold of 0.9"),
-        ("error_predicts_copying", {"rho": 0.95}, f"{CORRELATION}: 0.050 above the rule's threshold of 0.9"),
-        ("error_predicts_copying", {"rho": 0.9 - 1e-16}, f"{CORRELATION}: exactly at the rule's threshold of 0.9"),
-        ("error_predicts_copying", {"rho": 0.7}, f"{CORRELATION}: 0.20 below the rule's threshold of 0.9"),
-        ("error_predicts_copying", {"rho": 0.5}, f"{CORRELATION}: 0.10 below the rule's threshold of 0.6"),
+        ("relu2_normaliser", {"exponent": 0.78}, f"{GROWTH}: 0.12 below the threshold of 0.9"),
+        ("relu2_normaliser", {"exponent": 1.02}, f"{GROWTH}: 0.12 above the threshold of 0.9"),
+        ("error_predicts_copying", {"rho": 0.95}, f"{CORRELATION}: 0.050 above the threshold of 0.9"),
+        ("error_predicts_copying", {"rho": 0.9 - 1e-16}, f"{CORRELATION}: exactly at the threshold of 0.9"),
+        ("error_predicts_copying", {"rho": 0.7}, f"{CORRELATION}: 0.20 below the threshold of 0.9"),
+        ("error_predicts_copying", {"rho": 0.5}, f"{CORRELATION}: 0.10 below the threshold of 0.6"),
         ("path_deltanet", {}, ""),
         (
             "one_layer",
             {"worst": 1.0, "lost": 10.5},
             "share of the gain from copying that is lost with the worst replacement in one middle layer: 0.50 "
-            "percentage points above the rule's threshold of 10%",
+            "percentage points above the threshold of 10%",
         ),
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.5, "uniform": 0.5625},
-            "error of the attention matrix with 1 + cos(q, k), median over heads: 0.062 below the rule's threshold of "
-            "0.562",
+            "matrix error with 1 + cos(q, k), median over heads: 6.2 percentage points below the threshold of 56.2%",
         ),
     ],
 )
@@ -124,6 +134,22 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
     assert (":small[" in line) == bool(expected)
 
 
+def test_a_card_names_the_deciding_number_only_if_its_finding_does_not():
+    assert words.margin(FOUND, brief=True) == "exactly at the threshold of 100%"
+    numbers = {
+        "wins": 80.0,
+        "nystrom": 0.46,
+        "uniform": 0.5,
+        "performer": 1.0,
+        "features": 32,
+        "tokens": 300,
+        "future": 0,
+    }
+    outcome = Outcome(key="nystrom_beats_performer", verdict=PARTLY, numbers=numbers)
+    expected = "matrix error of Nyström attention, median over heads: 1.0 percentage points above the threshold of 45%"
+    assert words.margin(outcome, brief=True) == words.margin(outcome) == expected
+
+
 def test_a_claim_that_was_not_judged_has_no_margin():
     assert words.margin(UNJUDGED) == ""
 
@@ -134,8 +160,9 @@ def test_a_badge_tells_the_verdict():
 
 def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
     card = board.card(FOUND)
-    assert card.startswith(f"{words.verdict_line(FOUND)}\n\n{words.finding(FOUND)}\n\n<span class=")
-    assert words.verdict_line(FOUND).startswith(":green-badge[:material/check_circle: holds] :small[")
+    brief = f"{words.verdict_line(FOUND, brief=True)}\n\n{words.finding(FOUND, brief=True)}\n\n<span class="
+    assert card.startswith(brief)
+    assert words.verdict_line(FOUND, brief=True).startswith(":green-badge[:material/check_circle: holds] :small[")
     assert "</i>local twice</span>" in card
     assert board.card(UNJUDGED) == f":blue-badge[:material/help: {UNTESTABLE.value}]\n\n{words.finding(UNJUDGED)}"
     nothing = replace(FOUND, rows=(replace(FOUND.rows[0], share=float("nan")),))
@@ -159,10 +186,11 @@ def test_a_claim_that_runs_only_on_request_says_why():
 
 def test_what_was_found_is_told_with_its_numbers_or_why_nothing_was():
     assert words.plain_finding(FOUND).startswith(
-        "A local layer connects 12.3% of all pairs of tokens. With an atrous layer after it, 100% are connected. Two "
-        "local layers connect 40%"
+        "The atrous layer jumps in steps of about √n, and the local layer fills the gaps between these steps. "
+        "Together, they connect 100% of all pairs of tokens. A local layer alone connects 12.3%, two local layers 40%"
     )
     assert "12.3%" in words.finding(FOUND)
+    assert words.finding(FOUND, brief=True).endswith("connect 100% of all pairs of tokens.")
     assert words.plain_finding(UNJUDGED) == "This claim needs at least 16 tokens, but this input has 3."
 
 
@@ -232,10 +260,12 @@ def test_a_claim_that_does_not_hold_is_no_alarm():
 
 def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
     found = outcomes(HOLDS, HOLDS, PARTLY, FAILS)
-    counted = "**2** of **4** claims about trained models hold, **1** hold partly and **1** do not hold."
-    assert words.overall_trained(found, 4) == counted
-    assert words.overall_trained(found, 7) == f"{counted} Not recorded, so not judged: **3**."
-    assert words.overall_trained([], 7) == "Not recorded, so not judged: **7**."
+    counted = "claims are tested: **2** hold, **1** holds partly, **1** does not hold here."
+    assert words.overall_trained(found, 4) == f"**4** of 4 {counted}"
+    missing = "**3** are not tested, because their training runs are not recorded."
+    assert words.overall_trained(found, 7) == f"**4** of 7 {counted} {missing}"
+    assert words.overall_trained(found, 5).endswith("**1** is not tested, because its training runs are not recorded.")
+    assert words.overall_trained([], 7).startswith("No claim is tested yet. **7** are not tested")
 
 
 def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import math
+import re
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,7 @@ from app.state.session import default_variants
 from app.ui.input_forms import UPLOAD
 from app.ui.variant_picker import left_out
 from attention_core.experiments.homogeneity import FACTORS
-from attention_core.formatting import number
+from attention_core.formatting import number, percent
 from attention_core.inputs.positions import rotary
 from attention_core.limits import current
 from pages.entropy import drift
@@ -36,8 +37,8 @@ def test_it_answers_its_question_on_the_default_text():
     assert not at.exception
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
-    assert "Softmax gives every key some weight, so **attention dilutes as the text grows**:" in spoken(at)
-    assert "With log n scaling, it spreads over" in spoken(at)
+    assert "Softmax gives every key some weight, so **attention dilutes as the text grows**. With" in spoken(at)
+    assert "Log n scaling multiplies the logits by a factor that grows with log n." in spoken(at)
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
@@ -48,7 +49,10 @@ def test_every_view_opens_on_every_source(view, causal, source):
     assert not at.exception
     assert not at.error
     assert points(at)
-    assert len(at.dataframe) == 1
+    short, *further = at.dataframe
+    assert len(further) == (view == "entropy")
+    for each in further:  # The folded table has more columns than the first one shows.
+        assert list(short.proto.column_order) == list(each.value)[:4]
     refused = [c.value for c in at.caption if "cannot be causal" in c.value]
     assert bool(refused) == (causal and view == "entropy")
 
@@ -187,7 +191,7 @@ def test_the_factor_moves_softmax_and_not_relu2():
     low, high = map(float, sums["Squared ReLU ÷ n"].split(" … "))
     assert low < high
     still = drawn["Squared ReLU ÷ row sum"][1.0]
-    assert f"÷ row sum stays at {still:.2f} nats: no weight changes." in spoken(at)
+    assert f"÷ row sum stays at {still:.2f} nats: λ² cancels, so no weight changes." in spoken(at)
 
 
 @pytest.mark.parametrize("measure", ["total", "size"])
@@ -364,8 +368,8 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
-    words = f"with {x[0]} tokens, a query spreads over {few} effective keys; with {x[-1]} tokens, over {many}."
-    assert words.replace(".0 tokens", " tokens") in spoken(at)
+    words = rf"With {x[0]:g} tokens, a query spreads over {few} effective keys \(\S+% of all keys\); "
+    assert re.search(rf"{words}with {x[-1]:g} tokens, over {many} \(\S+%\)\.", spoken(at))
 
 
 def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():
@@ -386,7 +390,10 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
     assert points(keys)["uniform attention"][128] == pytest.approx(128)
     assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
     scaled = number(points(keys)["Softmax · log n, n₀ 64"][128])
-    assert f"With log n scaling, it spreads over {scaled}." in spoken(keys)
+    assert f" to {scaled}." in spoken(keys)
+    assert keys.dataframe[0].value["share of all keys, n = 128"].iloc[-1] == percent(
+        points(keys)["Softmax · log n, n₀ 64"][128] / 128
+    )
     assert keys.dataframe[0].value["effective keys, n = 128"].iloc[-1] == scaled
 
 

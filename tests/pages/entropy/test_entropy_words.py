@@ -8,6 +8,7 @@ import pytest
 import attention_core as ac
 from app.figures.lines.spread import spread
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED
+from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.metrics.entropy import uniform_entropy
 from pages.entropy import distance, drift, factor, growth, normalizer
@@ -25,18 +26,26 @@ def line(**values):
 
 def test_a_growing_number_of_effective_keys_is_dilution():
     assert growth.sentence(line(n16=4.0, n256=31.0), None) == (
-        "Softmax gives every key some weight, so **attention dilutes as the text grows**: with 16 tokens, a query "
-        "spreads over 4 effective keys; with 256 tokens, over 31."
+        "Softmax gives every key some weight, so **attention dilutes as the text grows**. With 16 tokens, a query "
+        "spreads over 4 effective keys (25% of all keys); with 256 tokens, over 31 (12%)."
     )
+    causal = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
+    assert "over 4 effective keys (59% of all keys); with 256 tokens, over 31 (32%)." in causal
     scaled = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5))
-    assert scaled.endswith("over 31. With log n scaling, it spreads over 9.5.")
+    assert scaled.endswith(
+        "over 31 (12%). Log n scaling multiplies the logits by a factor that grows with log n. It sharpens the weights "
+        "as more keys compete, so the number changes by a smaller factor, from 6 to 9.5."
+    )
+    flatter = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=9.5))
+    assert flatter.endswith("that grows with log n. With it, the number changes from 6 to 9.5.")
 
 
 @pytest.mark.parametrize(("last", "dilutes"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_dilutes_only_if_the_number_of_effective_keys_clearly_grows(last, dilutes):
     text = growth.sentence(line(n16=4.0, n256=last), None)
     assert ("so **attention dilutes as the text grows**" in text) == dilutes
-    assert text.startswith("**Attention does not dilute on this input**: with 16 tokens") != dilutes
+    still = "The additional keys get little weight, so **attention does not dilute on this input**. With 16 tokens"
+    assert text.startswith(still) != dilutes
 
 
 def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
@@ -52,7 +61,7 @@ def test_a_single_length_does_not_grow():
         "With 16 tokens, a query spreads over 3.4 effective keys. Measuring growth needs at least three lengths. Use a "
         "longer input."
     )
-    assert "log n scaling" not in growth.sentence(line(n16=4.0, n256=31.0), line(n16=1.0))
+    assert "Log n scaling" not in growth.sentence(line(n16=4.0, n256=31.0), line(n16=1.0))
 
 
 def power(exponent):
@@ -123,8 +132,12 @@ def test_a_total_that_is_gone_has_drifted_most():
 @pytest.mark.parametrize(
     ("moved", "words"),
     [
-        (0.0, "no weight changes."),
-        (2e-16, "no weight changes by more than 2\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻¹⁶."),
+        (0.0, "λ² cancels, so no weight changes."),
+        (
+            2e-16,
+            "λ² cancels in the division by the row sum, so no weight changes by more than "
+            "2\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻¹⁶.",
+        ),
     ],
 )
 def test_the_sentence_on_a_factor_states_both_effects(moved, words):
@@ -173,9 +186,11 @@ def test_rows_of_every_length_are_told_where_the_future_is_hidden():
 
 def test_weights_are_compared_beyond_half_of_the_tokens():
     assert distance.weights_by_form({TURNED: 0.4}, 41) == (
+        "RoPE rotates a query and a distant key by different angles, which can lower their logit. "
         "With RoPE, keys more than 20.5 tokens away get on average 40% of the **softmax** weight of adjacent keys."
     )
     assert distance.weights_by_form({TURNED: 0.25, PLAIN: 0.5, BIASED: 0.125}, 40) == (
+        "RoPE rotates a query and a distant key by different angles, which can lower their logit. "
         "With RoPE, keys more than 20 tokens away get on average 25% of the **softmax** weight of adjacent keys. "
         "Without RoPE, the share is 50%: **RoPE makes attention more local here**. With ALiBi, the share is 12%."
     )
@@ -248,3 +263,52 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
         options=EntropyOptions(),
     )
     assert (growth.describe([], asked) == "So far, fewer than 3 lengths are measured.") == told
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, ""),
+        ({"linear": 204.0}, ""),
+        (
+            {"linear": 205.0, "local": 256.0},
+            "**Linear** (80% of all keys) stays close to uniform attention, because the products of its features "
+            "differ little from key to key.",
+        ),
+        (
+            {"linear": 256.0, "cosine": 256.0},
+            "**Linear** (100% of all keys), **Cosine** (100% of all keys) stay close to uniform attention, because "
+            "the products of their features differ little from key to key.",
+        ),
+    ],
+)
+def test_linear_attentions_close_to_uniform_attention_are_named(keys, expected, monkeypatch):
+    attentions = [ac.get(key) for key in ("softmax", "linear", "cosine", "local")]
+    lines = {each.word: growth.Line(attention=each, name=each.title, label=each.title) for each in attentions}
+    monkeypatch.setattr(growth, "lines_of", lambda question: lines)
+    rows = [
+        EntropyRow(
+            variant=key,
+            n=256,
+            head=0,
+            seed=0,
+            entropy=math.log(value),
+            normalised=0.0,
+            sparsity=0.0,
+            row_low=1.0,
+            row_high=1.0,
+        )
+        for key, value in keys.items()
+    ]
+    source = SyntheticSource(SyntheticSpec(n=16, heads=1, d=8))
+    asked = Question(
+        source=source,
+        record=source.load(),
+        head=None,
+        causal=False,
+        room=256,
+        longest=256,
+        seeds=1,
+        options=EntropyOptions(),
+    )
+    assert growth.evenness(rows, asked) == expected

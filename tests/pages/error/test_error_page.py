@@ -17,7 +17,7 @@ AXES = {
     "kl": "KL divergence (nats)",
     "missed": "missed top keys",
     "output": "output error",
-    "turn": "1 − cosine of the outputs",
+    "turn": "direction error (1 − cosine)",
 }
 
 
@@ -206,7 +206,7 @@ def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
                 error = float((one.weights(qkv.q, qkv.k).double() - exact).norm() / exact.norm())
                 errors[f"{one.title} · {knob} {value}"] = error
     winner = min(errors, key=errors.get)
-    error = f"{100 * errors[winner]:.2g}% matrix error (head 0, 96 tokens)."
+    error = f"{100 * errors[winner]:.2g}% matrix error."
     assert f"**{winner} is closest to softmax**: it has {error}" in spoken(at)
 
 

@@ -71,26 +71,24 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
     name = {"softmax": "softmax", "reformer": "shared-QK softmax"}[reference]
     how = {"zero": 0.8, "question": asked("local"), "reference": reference, "cost": "multiply-adds"}
     assert words.verdict(point(middle), **how) == (
-        f"With at most half of softmax's multiply-adds, {finding.format(name=name)} (head 0, 64 tokens). A plain "
-        "average of the values has 80%."
+        f"With at most half of softmax's multiply-adds, {finding.format(name=name)}. A plain average of the values has "
+        "80%."
     )
     assert words.verdict(None, **how) == (
-        f"**Every variant compared with {name} needs more than half of softmax's multiply-adds** (head 0, 64 tokens)."
+        f"**Every variant compared with {name} needs more than half of softmax's multiply-adds.**"
     )
 
 
 @pytest.mark.parametrize(
-    ("head", "heads", "n", "told"),
-    [
-        (3, 1, 64, "head 3, 64 tokens"),
-        (None, 12, 1000, "median of 12 heads, 1,000 tokens"),
-        (None, 1, 1, "head 0, 1 token"),
-    ],
+    ("middle", "spent", "named"),
+    [(0.2, 39321, True), (0.2, 39322, False), (0.3, 39321, False), (0.301, 39321, False), (0.31, 39321, False)],
 )
-def test_a_number_comes_with_its_heads_and_tokens(head, heads, n, told):
-    question = asked("local", heads=heads)
-    object.__setattr__(question, "head", head)
-    assert words.measured_on(question, n) == told
+def test_a_better_point_just_above_half_of_the_cost_is_named(middle, spent, named):
+    almost = point(middle, word="local~window~9", multiply_adds=spent)
+    text = words.against_cost(asked("local"), [point(0.3, multiply_adds=32768), almost, mean(0.8)])
+    assert text.startswith("Cheaper variants skip pairs of tokens or summarise them, so they differ from softmax. With")
+    said = "Local · window 9 needs slightly more, 60% of softmax's multiply-adds, and has 20% matrix error."
+    assert (said in text) == ("slightly more" in text) == named
 
 
 @pytest.mark.parametrize(
@@ -101,7 +99,7 @@ def test_a_number_comes_with_its_heads_and_tokens(head, heads, n, told):
         ("kl", "a KL divergence of 0.25 nats"),
         ("missed", "25% missed top keys"),
         ("output", "25% output error"),
-        ("turn", "an output direction of 0.25"),
+        ("turn", "a direction error of 0.25"),
     ],
 )
 def test_an_error_is_a_percentage_where_it_is_a_share(measure, told):
@@ -117,47 +115,53 @@ BUDGETS = [
 ]
 
 
+BUDGET = "A budget, such as a window, sets how much a variant computes, and so how close it can come to softmax."
+
+
 def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     question = asked("local", "linear", "topk")
     found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     assert words.against_budget(question, found) == (
-        "Compared with softmax, these settings have at most 40% matrix error, half the error of a plain average of "
-        "the values (head 0, 64 tokens): **Local · window 8**. Linear, Top-k do not reach this error."
+        f"{BUDGET} Compared with softmax, these settings have at most 40% matrix error, half the error of a plain "
+        "average of the values: **Local · window 8**. Linear, Top-k do not reach this error."
     )
     assert words.against_budget(question, found[:5]).endswith("Linear does not reach this error.")
-    assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("tokens): **Local · window 8**.")
+    assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("values: **Local · window 8**.")
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
-        "Compared with softmax, **no setting reaches 40% matrix error**, half the error of a plain average of the "
-        "values (head 0, 64 tokens)."
+        f"{BUDGET} Compared with softmax, **no setting reaches 40% matrix error**, half the error of a plain average "
+        "of the values."
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.0)]) == (
-        "A plain average of the values has no error compared with softmax, so the errors on this input do not "
-        "distinguish the variants."
+        f"{BUDGET} A plain average of the values has no error compared with softmax, so the errors on this input do "
+        "not distinguish the variants."
     )
-    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("Compared with softmax, **no setting")
+    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith(
+        f"{BUDGET} Compared with softmax, **no setting"
+    )
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
 
 
 @pytest.mark.parametrize(
     ("first", "trend"),
     [
-        (0.25, "From 8 to 64 tokens, its error rises from 25% to 50%."),
-        (0.75, "From 8 to 64 tokens, its error falls from 75% to 50%."),
-        (0.5001, "From 8 to 64 tokens, its error stays at 50%."),
+        (0.25, "From 8 to 64 tokens, the error of Local · window 4 rises from 25% to 50%."),
+        (0.75, "From 8 to 64 tokens, the error of Local · window 4 falls from 75% to 50%."),
+        (0.5001, "From 8 to 64 tokens, the error of Local · window 4 stays at 50%."),
     ],
 )
 def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
     question = asked("local", "linear")
     found = [point(first, n=8), mean(0.6, n=8), point(0.5), point(0.6, "linear", "linear"), mean(0.7)]
     text = words.against_length(question, found)
+    why = "With fixed settings, a variant must represent more pairs of tokens as the text grows. At 64 tokens, "
     assert text == (
-        f"**Local · window 4** is closest to softmax: it has 50% matrix error (head 0, 64 tokens). {trend} A plain "
-        "average of the values has 70%."
+        f"{why}**Local · window 4 is closest to softmax**: it has 50% matrix error. A plain average of the values has "
+        f"70%. {trend}"
     )
     assert words.against_length(question, found[2:]) == text.replace(f" {trend}", "")
     assert words.against_length(question, [*found[:4], mean(0.5)]) == (
-        "**No variant shown is closer to softmax than a plain average of the values**: the best, Local · window 4, "
-        f"has 50% matrix error (head 0, 64 tokens). {trend} A plain average of the values has 50%."
+        f"{why}**no variant shown is closer to softmax than a plain average of the values**: the best, Local · window "
+        f"4, has 50% matrix error. A plain average of the values has 50%. {trend}"
     )
     assert words.against_length(question, [point(math.inf), mean(0.5)]) == ""
 
@@ -377,7 +381,11 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     front, zero, line = cost.lines(question, found, None)
     assert (front.x, front.y) == ([2, 7, 9], [0.9, 0.5, 0.4])
     assert (zero.x, line.x) == ([2], [7, 9])
-    assert (zero.name, line.name) == ("Mean of values", "Local")
+    assert (zero.name, line.name, line.label) == ("Mean of values", "Local", "Local · window")
+    assert line.texts == ["4", "8"]
+    worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
+    exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
+    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["4", "8", "", ""]
     plain = point(0.0, "softmax", "softmax", setting=None, value=None, multiply_adds=20)
     assert [(c.name, c.x, c.y) for c in cost.lines(question, [plain], None)][1:] == [("Softmax", [20], [0.0])]
     front, zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})

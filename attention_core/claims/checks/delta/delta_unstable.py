@@ -60,8 +60,8 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The delta rule, which updates a matrix of stored values, is stable if the update strength times the "
-    "squared key length is at most 2, and unstable otherwise.",
+    statement="The delta rule, which updates a matrix of stored values (the state), is stable if update strength "
+    "times squared key length is at most 2, and unstable otherwise.",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a state, a matrix that is updated token by token. Each update "
@@ -81,10 +81,11 @@ CLAIM = Claim(
         Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
         Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),
     ),
-    finding="The state is the matrix in which the delta rule stores values. Up to β = 2, no component of the initial "
-    "state is multiplied by more than {within} over the whole text. At β = 2.1, the largest factor is at least "
-    "{beyond} in every head. At β = 3, the largest factor in the median head is {half} after half of the text and "
-    "{far} at the end.",
+    finding="With keys of length 1, each update of strength β multiplies one component of the state by 1 − β. Up to "
+    "β = 2, no component grows by more than a factor of {within}; at β = 2.1, the largest factor is at least "
+    "{beyond} in every head.",
+    details="The factors are those of the whole text. At β = 3, the largest factor in the median head is {half} "
+    "after half of the text and {far} at the end.",
     quantities=(
         Quantity(
             "beyond", "growth factor of the matrix of stored values at update strength β = 2.1, smallest over heads"

@@ -66,8 +66,8 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The matrix inverse with which the delta rule corrects values has only entries between −1 and 1 if all "
-    "keys have length 1, however long the text is.",
+    statement="The delta rule corrects stored values through a matrix inverse, whose entries stay between −1 and 1 "
+    "for keys of length 1, however long the text is.",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
     experiment="The delta rule corrects each value by what earlier keys have already stored. All corrections together "
@@ -80,8 +80,9 @@ CLAIM = Claim(
     "of length 1, no entry below the diagonal of this inverse exceeds {most} in absolute value in any head.",
     bounds={"most": 1},
     verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
-    finding="With unit-length keys, no entry below the diagonal of the delta rule's inverse matrix exceeds {unit} in "
-    "absolute value. With the keys' own lengths, the largest entry is {free} in the median head and exceeds 1 in "
+    finding="With keys of length 1, the corrections are projections, which never lengthen a vector. No entry of the "
+    "inverse below its diagonal exceeds {unit} in absolute value.",
+    details="With the keys' own lengths, the largest entry is {free} in the median head, and it exceeds 1 in "
     "{beyond}% of the heads.",
     quantities=(
         Quantity(

@@ -61,7 +61,7 @@ def numbers(rows: Sequence[PathRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="PaTH attention, in which every token removes one direction from all earlier keys, has DeltaNet's "
-    "matrix before its softmax if each token's direction is its own key.",
+    "matrix before its softmax if that direction is the token's own key.",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
@@ -80,9 +80,10 @@ CLAIM = Claim(
     "most {most} in every head.",
     bounds={"most": FLOAT32_TOLERANCE},
     verdict=Rule(holds=Condition("same", "<=", "most")),
-    finding="Over {n} tokens, with the keys as directions, the entries of PaTH's and DeltaNet's matrices differ by at "
-    "most {same}. In the median head, the largest difference is {turned} with turned keys, and {fixed} with one "
-    "direction for all tokens.",
+    finding="Both methods multiply by the same factors I − k kᵀ. Over {n} tokens, the entries of their matrices "
+    "differ by at most {same}.",
+    details="With other directions, the matrices differ: in the median head, the largest difference is {turned} with "
+    "turned keys, and {fixed} with one direction for all tokens.",
     quantities=(
         Quantity(
             "same",

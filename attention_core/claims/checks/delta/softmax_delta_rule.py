@@ -74,55 +74,62 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Even without training, softmax attention is close to the mean of the values so far plus a correction "
-    "read from one decaying matrix of stored values.",
+    statement="Even without training, softmax is close to a delta rule: the mean of the values so far, plus a "
+    "correction read from one decaying matrix of stored values.",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="In every head, three methods with a causal mask are compared with softmax attention: (1) the "
     "article's delta rule, (2) the first-order series of softmax, and (3) the mean of the values. The delta rule is "
     "derived from the series. At token t, it multiplies its matrix of stored values by 1 − 1/t and then updates it "
-    "with a step of 1/t. The error is the relative difference from softmax's matrix, where 0 means equal. The app "
-    "also shows steps that are capped to keep the matrix stable. Capped steps do not affect the verdict.",
+    "with a step of 1/t. The matrix error is the size of the difference from softmax's matrix, divided by the size "
+    "of that matrix. The app also shows steps that are capped to keep the matrix stable. Capped steps do not affect "
+    "the verdict.",
     measure=measure,
     numbers=numbers,
-    rule="The delta rule updates a matrix of stored values, here with a step of 1/t at token t. Its error is the "
-    "relative difference from softmax's matrix. Two conditions: (1) This error is at most {near} in at least {most}% "
-    "of the heads. (2) It is smaller than the error of softmax's first-order series and the error of the mean of the "
-    "values in at least {most}% of the heads. The claim holds if both conditions are met. It holds partly if only "
-    "one is met.",
+    rule="The delta rule updates a matrix of stored values, here with a step of 1/t at token t. Its matrix error is "
+    "the relative difference from softmax's matrix. Two conditions: (1) This error is at most {near}× the size of "
+    "softmax's matrix (50%) in at least {most}% of the heads. (2) It is smaller than the error of softmax's "
+    "first-order series and the error of the mean of the values in at least {most}% of the heads. The claim holds if "
+    "both conditions are met. It holds partly if only one is met.",
     bounds={"most": 75, "near": NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
-    finding="In the median head, the delta rule with steps of 1/t at token t has an error of {free} relative to "
-    "softmax's matrix. The error is {first} for the first-order series of softmax and {mean} for the mean of the "
-    "values. The delta rule's error is at most 0.5 in {near}% of the heads, and smaller than the other two errors in "
-    "{closer}% of the heads.",
+    finding="One matrix of fixed size must replace all earlier keys and values. The delta rule's matrix error is at "
+    "most 50% in {near}% of the heads, and smaller than the errors of two simpler methods in {closer}% of the heads.",
+    details="In the median head, the matrix error is {free} for the delta rule with steps of 1/t at token t, {first} "
+    "for the first-order series of softmax, and {mean} for the mean of the values.",
     notes=(
         Case(
-            finding="The delta rule updates a matrix of stored values, which {unstable}% of the steps of 1/t make "
-            "unstable. With capped steps, the error is {capped} in the median head, and at most 0.5 in "
-            "{capped_near}% of the heads.",
+            finding="Steps of 1/t make the matrix of stored values unstable in {unstable}% of the updates. With "
+            "capped steps, the matrix error is {capped} in the median head, and at most 50% in {capped_near}% of the "
+            "heads.",
             applies=lambda numbers: numbers["unstable"] > 0,
         ),
     ),
     quantities=(
-        Quantity("near", "share of heads where the error of the delta rule with steps of 1/t is at most 0.5", "%"),
+        Quantity(
+            "near", "share of heads where the matrix error of the delta rule with steps of 1/t is at most 50%", "%"
+        ),
         Quantity(
             "closer",
-            "share of heads where the delta rule's error is smaller than the errors of softmax's first-order series "
-            "and of the mean of the values",
+            "share of heads where the delta rule's matrix error is smaller than those of softmax's first-order "
+            "series and of the mean of the values",
             "%",
         ),
-        Quantity("free", "error of the delta rule with steps of 1/t, median over heads"),
-        Quantity("first", "error of softmax's first-order series, median over heads"),
-        Quantity("mean", "error of the mean of the values, median over heads"),
-        Quantity("capped", "error of the delta rule with capped steps, median over heads"),
+        Quantity("free", "matrix error of the delta rule with steps of 1/t, median over heads", share=True),
+        Quantity("first", "matrix error of softmax's first-order series, median over heads", share=True),
+        Quantity("mean", "matrix error of the mean of the values, median over heads", share=True),
+        Quantity("capped", "matrix error of the delta rule with capped steps, median over heads", share=True),
         Quantity(
-            "capped_near", "share of heads where the error of the delta rule with capped steps is at most 0.5", "%"
+            "capped_near",
+            "share of heads where the matrix error of the delta rule with capped steps is at most 50%",
+            "%",
         ),
         Quantity(
             "unstable", "share of the delta rule's steps of 1/t that make its matrix of stored values unstable", "%"
         ),
     ),
-    figure=Figure(x="form", y="error", by="form", x_title="method", y_title="relative error", kind="bars", log="y"),
+    figure=Figure(
+        x="form", y="error", by="form", x_title="method", y_title="matrix error (%)", kind="bars", log="y", percent=True
+    ),
     needs=8,
 )

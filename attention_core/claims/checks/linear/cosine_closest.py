@@ -72,45 +72,54 @@ def numbers(rows: Sequence[KernelRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linear attention is closest to softmax if it replaces the exponential of the dot product q·k with 1 + "
-    "cos(q, k).",
+    statement="If linear attention replaces the exponential exp(q·k) in softmax by a simpler function (a kernel), 1 "
+    "+ cos(q, k) comes closest to softmax.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
     experiment="Linear attention replaces softmax's exponential with another function of query and key, which is "
     "called a kernel. With the kernel 1 + cos, a key's weight is proportional to 1 plus the cosine of the angle "
-    "between query and key. In every head, six kernels without settings are compared with softmax's matrix, and so is "
-    "uniform attention (equal weights). The error is the relative difference from softmax's matrix or output, where 0 "
-    "means equal. The article's author later found that 1 + cos works poorly.",
+    "between query and key. In every head, six kernels without settings are compared with softmax's matrix, and so "
+    "is uniform attention (equal weights). Matrix error and output error are the relative differences from softmax's "
+    "matrix and output. The article's author later found that 1 + cos works poorly.",
     measure=measure,
     numbers=numbers,
-    rule="A kernel is a function of query and key that replaces softmax's exponential. Its error is the relative "
-    "difference of its matrix from softmax's matrix. Two conditions: (1) In at least {heads}% of the heads, 1 + cos "
-    "has the smallest error of six kernels. (2) In the median head, the error of 1 + cos is smaller than the error "
-    "of uniform attention, which gives all keys equal weights. The claim holds if both conditions are met. It holds "
-    "partly if the second condition is met and 1 + cos has the smallest error in more than {chance}% of the heads. A "
-    "kernel picked at random would reach this share.",
+    rule="A kernel is a function of query and key that replaces softmax's exponential. Its matrix error is the "
+    "relative difference of its matrix from softmax's matrix. Two conditions: (1) In at least {heads}% of the heads, "
+    "1 + cos has the smallest matrix error of six kernels. (2) In the median head, the matrix error of 1 + cos is "
+    "smaller than that of uniform attention, which gives all keys equal weights. The claim holds if both conditions "
+    "are met. It holds partly if the second condition is met and 1 + cos has the smallest matrix error in more than "
+    "{chance}% of the heads. A kernel picked at random would reach this share.",
     bounds={"heads": 50, "chance": CHANCE},
     verdict=Rule(
         requires=Condition("cosine", "<", Measured("uniform")),
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="The kernel 1 + cos has the smallest error of six kernels in {heads}% of the heads. If 1 + cos is "
-    "compared with one other kernel at a time, 1 + cos has the smaller error in {duels}% of the comparisons. In the "
-    "median head, the error relative to softmax's matrix is {cosine} for 1 + cos, {best} for the best other kernel "
+    finding="The kernel 1 + cos stays between 0 and 2, while the exponential has no upper limit. It has the smallest "
+    "matrix error of six kernels in {heads}% of the heads.",
+    details="If 1 + cos is compared with one other kernel at a time, it has the smaller matrix error in {duels}% of "
+    "the comparisons. In the median head, the matrix error is {cosine} for 1 + cos, {best} for the best other kernel "
     "and {uniform} for uniform attention (equal weights).",
     quantities=(
         Quantity(
             "heads",
-            "share of heads where linear attention with 1 + cos(q, k) has the smallest error of six kernels",
+            "share of heads where linear attention with 1 + cos(q, k) has the smallest matrix error of six kernels",
             "%",
         ),
-        Quantity("duels", "share of comparisons with one other kernel where 1 + cos(q, k) has the smaller error", "%"),
-        Quantity("cosine", "error of the attention matrix with 1 + cos(q, k), median over heads"),
-        Quantity("best", "error of the attention matrix with the best of the other five kernels, median over heads"),
-        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
+        Quantity(
+            "duels", "share of comparisons with one other kernel where 1 + cos(q, k) has the smaller matrix error", "%"
+        ),
+        Quantity("cosine", "matrix error with 1 + cos(q, k), median over heads", share=True),
+        Quantity("best", "matrix error with the best of the other five kernels, median over heads", share=True),
+        Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
     ),
     figure=Figure(
-        x="kernel", y="error", by="of", x_title="kernel of linear attention", y_title="relative error", kind="bars"
+        x="kernel",
+        y="error",
+        by="of",
+        x_title="kernel of linear attention",
+        y_title="error (%)",
+        kind="bars",
+        percent=True,
     ),
 )

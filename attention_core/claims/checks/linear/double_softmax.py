@@ -61,7 +61,7 @@ def numbers(rows: Sequence[SumRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="If softmax is applied to queries and keys separately, linear attention needs no division, because "
-    "every row of weights already sums to one.",
+    "every row of weights already sums to 1.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
     experiment="The double softmax is the product of these two softmaxes. A row sum is the sum of all weights of one "
@@ -77,10 +77,10 @@ CLAIM = Claim(
     "met. It holds partly if only the first is met.",
     bounds={"exact": 1e-4},
     verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),
-    finding="The double softmax multiplies a softmax over each query's features by a softmax over the keys' "
-    "positions. A row sum is the sum of all weights of one query. Without a mask, every row sum of the double softmax "
-    "is within {off} of one. With linear attention's features elu + 1, row sums reach {other}. With a causal mask, "
-    "the smallest row sum of the double softmax is {hidden}.",
+    finding="Each query takes a weighted average of distributions over the keys, so its weights sum to 1 as well. "
+    "Without a mask, the largest deviation of a row sum from 1 is {off}.",
+    details="With a causal mask, parts of these distributions are hidden, and the smallest row sum is {hidden}. With "
+    "linear attention's features elu + 1, row sums are not normalised and reach {other}.",
     quantities=(
         Quantity("off", "largest distance of a row sum of the double softmax from one, without a mask", bound=True),
         Quantity("used", "largest distance of a row sum of the double softmax from one, with this model's mask"),

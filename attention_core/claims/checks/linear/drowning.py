@@ -112,8 +112,8 @@ def numbers(rows: Sequence[ShareRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="As a text grows, linear attention takes weight from early tokens faster than softmax does, and a "
-    "decay changes which tokens have the most weight.",
+    statement="As a text grows, early tokens lose weight faster in linear attention than in softmax, and a decay "
+    "changes which tokens have the most weight.",
     source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
     experiment="This input is read from left to right. At growing lengths, the share of weight that the newest "
@@ -136,10 +136,11 @@ CLAIM = Claim(
         ),
         Condition("kept", "<=", "kept"),
     ),
-    finding="The newest quarter of the tokens gives the first 4 tokens a share of its weight. As the number of "
-    "tokens n grows, this share falls as 1/n to the power {fall} without decay, and to the power {softmax_fall} with "
-    "softmax. At the end, the share is {early}% without decay and {softmax}% with softmax. With a decay, {kept}% of "
-    "the tokens in the quarter with the most weight stay in this quarter.",
+    finding="Linear attention adds up all tokens, so every new token takes weight from the early ones. Their weight "
+    "falls as 1/n to the power {fall} for n tokens, and as 1/n to the power {softmax_fall} with softmax.",
+    details="The early tokens are the first 4, and their weight comes from the newest quarter of the tokens. At the "
+    "end, it is {early}% with linear attention and {softmax}% with softmax. With a decay, {kept}% of the tokens in "
+    "the quarter with the most weight stay in this quarter.",
     quantities=(
         Quantity(
             "fall", "power of 1/n with which linear attention's weight on the first 4 of n tokens falls, without decay"

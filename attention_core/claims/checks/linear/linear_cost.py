@@ -30,8 +30,8 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="If functions of single queries and keys (feature maps) replace softmax, attention costs less, and its "
-    "cost is linear in the number of tokens.",
+    statement="Linear attention, which replaces softmax with functions of single queries and keys (feature maps), "
+    "costs less, and its cost is linear in the number of tokens.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
     experiment="Linear attention applies the feature map elu + 1 to queries and keys, so the products of keys and "
@@ -49,9 +49,10 @@ CLAIM = Claim(
         requires=all_of(Condition("work", "<=", "linear"), Condition("memory", "<=", "linear")),
         holds=Condition("saved", ">", 1.0),
     ),
-    finding="As the number of tokens n grows, the work of linear attention grows as n to the power {work}, and its "
-    "peak memory as n to the power {memory}. The work of full attention grows as n to the power {full}. At {longest} "
-    "tokens, full attention does {saved}× the work of linear attention.",
+    finding="With feature maps, keys and values are summed once for all queries. The work therefore grows as n to "
+    "the power {work} instead of {full}, where n is the number of tokens.",
+    details="Peak memory grows as n to the power {memory}. At {longest} tokens, full attention does {saved}× the "
+    "work of linear attention.",
     quantities=(
         Quantity("work", "power of the length with which linear attention's multiply-adds grow"),
         Quantity("memory", "power of the length with which linear attention's peak memory grows"),

@@ -93,8 +93,8 @@ def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Causal linear attention gives the same output token by token, in chunks or by cumulative sums, which "
-    "save memory only beyond d² tokens for head size d.",
+    statement="Causal linear attention gives the same output token by token, in chunks or by cumulative sums. "
+    "Cumulative sums save memory only beyond d² tokens for head size d.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("causal", {"c_view": "algorithms"}),
     experiment="Causal linear attention with the features elu + 1 is computed on this input in four ways: token by "
@@ -112,9 +112,11 @@ CLAIM = Claim(
         requires=Condition("difference", "<=", "same"),
         holds=all_of(Condition("above", "<", 1.0), Condition("below", ">=", 1.0)),
     ),
-    finding="The outputs of the four ways differ by at most {difference}, relative to the output. For n tokens and "
-    "head size d, the cumulative sum needs {below}× the memory of the whole matrix at n = d²/2 ({short} tokens). At n "
-    "= 2d² ({long} tokens), it needs {above}×.",
+    finding="All ways add the same products in a different order, so their outputs differ by at most {difference}, "
+    "relative to the output.",
+    details="For n tokens, the cumulative sum stores n states of d² numbers, and the whole matrix has n² numbers. At "
+    "n = d²/2 ({short} tokens), the cumulative sum needs {below}× the memory of the whole matrix. At n = 2d² ({long} "
+    "tokens), it needs {above}×.",
     quantities=(
         Quantity(
             "difference",

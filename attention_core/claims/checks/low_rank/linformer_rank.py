@@ -73,52 +73,52 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linformer needs no more averaged keys for a long text than for a short one.",
+    statement="Linformer, which averages all keys into a fixed number of means, needs no more means for a long text "
+    "than for a short one.",
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
     experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. There "
-    "is no training. The rank is a quarter of the shortest length, and this input grows to four times that length. At "
-    "each length, Linformer's matrix is compared with softmax's matrix. The comparison is repeated for the matrix of "
-    "the same rank that is closest to softmax. The error is the relative difference from softmax's matrix, where 0 "
-    "means equal.",
+    "is no training. The rank is a quarter of the shortest length, and this input grows to four times that length. "
+    "At each length, Linformer's matrix is compared with softmax's matrix. The comparison is repeated for the matrix "
+    "of the same rank that is closest to softmax. The matrix error is the size of the difference from softmax's "
+    "matrix, divided by the size of that matrix.",
     measure=measure,
     numbers=numbers,
-    rule="Linformer's error is the relative difference of its matrix from softmax's matrix, with the same number of "
-    "averaged keys (rank) at every length. Two conditions: (1) This error grows no faster than n to the power "
-    "{flat}, where n is the number of tokens. (2) The error is at most {useful} at the longest length. The claim "
-    "holds if both conditions are met. Otherwise it holds partly if, at the longest length, the best matrix of the "
-    "same rank has an error of at most {small}. A better projection might then suffice.",
+    rule="Linformer's matrix error is the relative difference of its matrix from softmax's matrix, with the same "
+    "number of averaged keys (rank) at every length. Two conditions: (1) This error grows no faster than n to the "
+    "power {flat}, where n is the number of tokens. (2) The matrix error is at most {useful} at the longest length. "
+    "The claim holds if both conditions are met. Otherwise it holds partly if, at the longest length, the best "
+    "matrix of the same rank has a matrix error of at most {small}. A better projection might then suffice.",
     bounds={"flat": 0.15, "useful": 0.5, "small": 0.1},
     verdict=Rule(
         holds=all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),
         partly=Condition("floor", "<=", "small"),
     ),
-    finding="With {rank} averaged keys at {longest} tokens, Linformer has an error of {error} relative to softmax's "
-    "matrix. Uniform attention (equal weights) has an error of {uniform}, and the best matrix of the same rank has "
-    "an error of {floor}. From {shortest} tokens on, Linformer's error grows as n to the power {exponent}, where n "
-    "is the number of tokens.",
+    finding="Each of the {rank} averaged keys represents more tokens as the text grows. At {longest} tokens, "
+    "Linformer's matrix error is {error}; uniform attention (equal weights) has {uniform}.",
+    details="The best matrix of the same rank has an error of {floor}. From {shortest} tokens on, Linformer's matrix "
+    "error grows as n to the power {exponent}, where n is the number of tokens. An error close to that of uniform "
+    "attention cannot grow much more.",
     cases=(
         Case(
-            finding="With {rank} averaged keys at {longest} tokens, Linformer has an error of {error} relative to "
-            "softmax's matrix. This is no clear gain over uniform attention (equal weights), which has an error of "
-            "{uniform}. The best matrix of the same rank has an error of {floor}. Linformer's large error cannot "
-            "grow much more. Its growth from {shortest} tokens on, n to the power {exponent} for n tokens, therefore "
-            "means little.",
+            finding="Each of the {rank} averaged keys represents more tokens as the text grows. At {longest} tokens, "
+            "Linformer's matrix error is {error}, no clear gain over uniform attention (equal weights) with "
+            "{uniform}.",
             applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
         ),
     ),
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("exponent", "power of the length with which Linformer's error grows", digits=2),
-        Quantity("error", "error of Linformer at the longest length, median over heads"),
-        Quantity("floor", "error of the best matrix of the same rank, median over heads"),
-        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
+        Quantity("exponent", "power of the length with which Linformer's matrix error grows", digits=2),
+        Quantity("error", "matrix error of Linformer at the longest length, median over heads", share=True),
+        Quantity("floor", "matrix error of the best matrix of the same rank, median over heads", share=True),
+        Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("rank", "rank of Linformer's matrix (number of averaged keys)"),
         Quantity("shortest", "shortest measured length", "tokens"),
         Quantity("longest", "longest measured length", "tokens"),
         FUTURE,
     ),
-    figure=Figure(x="n", y="error", by="matrix", x_title="tokens n", y_title="relative error", log="x"),
+    figure=Figure(x="n", y="error", by="matrix", x_title="tokens n", y_title="matrix error (%)", log="x", percent=True),
     noncausal_method=LINFORMER,
     needs=SMALLEST * TIMES[-1],
     measures_lengths=True,

@@ -65,34 +65,51 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention equals softmax if it averages no tokens and computes its matrix inverse exactly.",
+    statement="Nyström attention equals softmax if every token is its own landmark, so that nothing is averaged, and "
+    "its matrix is inverted exactly.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
     experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens, and "
     "inverts an m × m matrix. Its matrix is computed in float64 for n/8, n/4, n/2 and n landmarks, on at most 256 "
     "tokens. With n landmarks, every token is a landmark. The inverse is either exact or comes from six iterations. "
-    "The error is the relative difference from softmax's matrix, where 0 means equal.",
+    "The matrix error is the size of the difference from softmax's matrix, divided by the size of that matrix.",
     measure=measure,
     numbers=numbers,
-    rule="The error of Nyström attention is the relative difference of its matrix from softmax's matrix. Every token "
-    "is its own landmark, so no tokens are averaged, and the inverse is exact. The claim holds if this error is at "
-    "most {equal} in every head. It holds partly if the error is at most {near} in every head.",
+    rule="The matrix error is the relative difference of Nyström attention's matrix from softmax's matrix. Every "
+    "token is its own landmark, so no tokens are averaged, and the inverse is exact. The claim holds if the matrix "
+    "error is at most {equal} in every head. It holds partly if the matrix error is at most {near} in every head.",
     bounds={"equal": 1e-6, "near": 1e-2},
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
-    finding="With all {tokens} tokens as landmarks, the exact inverse gives an error of {error} relative to "
-    "softmax's matrix, in the head with the largest error. The inverse from six iterations gives an error of "
-    "{iterated} in the median head. The matrix to invert has a condition number of up to {condition}, so its inverse "
-    "can amplify rounding errors by up to this factor.",
+    finding="With all {tokens} tokens as landmarks, nothing is averaged, so only rounding errors remain. The largest "
+    "matrix error of any head is {error}.",
+    details="If the inverse comes from six iterations, the matrix error in the median head is {iterated}. The matrix "
+    "to invert has a condition number of up to {condition}, so its inverse can amplify rounding errors by up to this "
+    "factor.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("error", "error of Nyström attention with the exact inverse, largest over heads", digits=2),
+        Quantity(
+            "error",
+            "matrix error of Nyström attention with the exact inverse, largest over heads",
+            digits=2,
+            share=True,
+        ),
         Quantity("condition", "largest condition number of the matrix to invert, over heads", digits=2),
-        Quantity("iterated", "error of Nyström attention with the inverse from six iterations, median over heads"),
+        Quantity(
+            "iterated",
+            "matrix error of Nyström attention with the inverse from six iterations, median over heads",
+            share=True,
+        ),
         Quantity("tokens", "number of tokens, each its own landmark", "tokens"),
         FUTURE,
     ),
     figure=Figure(
-        x="landmarks", y="error", by="inverse", x_title="number of landmarks m", y_title="relative error", log="xy"
+        x="landmarks",
+        y="error",
+        by="inverse",
+        x_title="number of landmarks m",
+        y_title="matrix error (%)",
+        log="xy",
+        percent=True,
     ),
     theorem="For every matrix A and its pseudoinverse A⁺, A A⁺ A = A. If every token is a landmark, the two outer "
     "factors of Nyström attention are softmax's matrix A, and the middle factor is A⁺.",

@@ -72,42 +72,49 @@ def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention with 64 landmarks (averaged tokens) is closer to softmax than Performer with "
-    "several times as many random features as the head size.",
+    statement="Nyström attention with 64 landmarks (averaged tokens) is closer to softmax than Performer, which "
+    "estimates softmax from several times as many random features as the head size.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
     experiment="Two approximations are compared with softmax's matrix. Nyström attention summarises the tokens by 64 "
-    "landmarks, each of which is the mean of at least four tokens. Performer estimates softmax from random features of "
-    "queries and keys. Performer gets d, 2d, 4d and 8d features, where d is the head size, and its features are drawn "
-    "five times. The verdict uses 4d features and the median of the five draws. The error is the relative difference "
-    "from softmax's matrix, where 0 means equal.",
+    "landmarks, each of which is the mean of at least four tokens. Performer estimates softmax from random features "
+    "of queries and keys. Performer gets d, 2d, 4d and 8d features, where d is the head size, and its features are "
+    "drawn five times. The verdict uses 4d features and the median of the five draws. The matrix error is the size "
+    "of the difference from softmax's matrix, divided by the size of that matrix.",
     measure=measure,
     numbers=numbers,
-    rule="An error is the relative difference of a matrix from softmax's matrix. Performer has four times as many "
-    "random features as the head size. Two conditions: (1) Nyström's error is smaller than Performer's error in at "
-    "least {most}% of the heads. (2) Nyström's error in the median head is at most {useful}× the error of uniform "
-    "attention, which gives all keys equal weights. The claim holds if both conditions are met. It holds partly if "
-    "Nyström's error is smaller than Performer's in at least {some}% of the heads.",
+    rule="A matrix error is the relative difference of a matrix from softmax's matrix. Performer has four times as "
+    "many random features as the head size. Two conditions: (1) Nyström's matrix error is smaller than Performer's "
+    "in at least {most}% of the heads. (2) Nyström's matrix error in the median head is at most {useful}× that of "
+    "uniform attention, which gives all keys equal weights. The claim holds if both conditions are met. It holds "
+    "partly if Nyström's matrix error is smaller than Performer's in at least {some}% of the heads.",
     bounds={"most": 75, "some": 50, "useful": 0.9},
     verdict=Rule(
         requires=Condition("wins", ">=", "some"),
         holds=all_of(Condition("wins", ">=", "most"), Condition("nystrom", "<=", Measured("uniform", "useful"))),
     ),
-    finding="Nyström attention has a smaller error than Performer in {wins}% of the heads. In the median head, the "
-    "error relative to softmax's matrix is {nystrom} for Nyström attention, {performer} for Performer with "
+    finding="Nyström attention loses what averaging removes, and Performer adds random noise. Nyström attention has "
+    "the smaller matrix error in {wins}% of the heads.",
+    details="In the median head, the matrix error is {nystrom} for Nyström attention, {performer} for Performer with "
     "{features} random features, and {uniform} for uniform attention (equal weights).",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("wins", "share of heads where Nyström attention has a smaller error than Performer", "%"),
-        Quantity("nystrom", "error of Nyström attention, median over heads"),
-        Quantity("performer", "error of Performer, median over heads"),
-        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
+        Quantity("wins", "share of heads where Nyström attention has a smaller matrix error than Performer", "%"),
+        Quantity("nystrom", "matrix error of Nyström attention, median over heads", share=True),
+        Quantity("performer", "matrix error of Performer, median over heads", share=True),
+        Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("features", "number of Performer's random features (four times the head size)"),
         Quantity("tokens", "length of this input", "tokens"),
         FUTURE,
     ),
     figure=Figure(
-        x="times", y="error", by="variant", x_title="features ÷ head size d", y_title="relative error", log="x"
+        x="times",
+        y="error",
+        by="variant",
+        x_title="features ÷ head size d",
+        y_title="matrix error (%)",
+        log="x",
+        percent=True,
     ),
     noncausal_method=NYSTROM,
     needs=LANDMARKS * SHARED,

@@ -50,7 +50,8 @@ def numbers(rows: Sequence[RunRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Performer's output depends on random numbers, but Nyström attention's output does not.",
+    statement="Performer's output changes from run to run because it draws random features. Nyström attention's "
+    "output does not change.",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "performer"}),
     experiment="Performer estimates softmax from random features, and draws new ones for every run. Nyström attention "
@@ -63,12 +64,12 @@ CLAIM = Claim(
     "heads. The claim holds if both conditions are met. It holds partly if only the first is met.",
     bounds={"still": 1e-4, "moves": 1},
     verdict=Rule(requires=Condition("nystrom", "<=", "still"), holds=Condition("performer", ">=", "moves")),
-    finding="In {runs} runs, Performer's output differs from the output of its first run by {performer}% (median over "
-    "runs and heads). Nyström's output differs by up to {nystrom}%.",
+    finding="Performer draws new random features in each of {runs} runs, so its output differs from that of the "
+    "first run by {performer}% (median over runs and heads). Nyström's output differs by up to {nystrom}%.",
     cases=(
         Case(
-            finding="In {runs} runs, Performer's output differs from the output of its first run by {performer}% "
-            "(median over runs and heads). Nyström's output is the same in every run.",
+            finding="Performer draws new random features in each of {runs} runs, so its output differs from that of "
+            "the first run by {performer}% (median over runs and heads). Nyström's output is the same in every run.",
             applies=lambda numbers: numbers["nystrom"] == 0,
         ),
     ),
@@ -85,7 +86,12 @@ CLAIM = Claim(
         Quantity("runs", "number of runs of each method"),
     ),
     figure=Figure(
-        x="run", y="change", by="variant", x_title="run", y_title="relative difference from the first run's output"
+        x="run",
+        y="change",
+        by="variant",
+        x_title="run",
+        y_title="difference from the first run's output (%)",
+        percent=True,
     ),
     counterexample="If all queries and keys are zero, Performer's random features have no effect, and the claim holds "
     "only partly.",

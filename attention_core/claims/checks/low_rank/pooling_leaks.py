@@ -146,8 +146,8 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="If an attention variant combines tokens into pools, future tokens change earlier outputs, and a "
-    "causal mask applied afterwards does not prevent it.",
+    statement="If attention combines tokens into pools (such as averages), later tokens change earlier outputs, and "
+    "a causal mask applied afterwards does not prevent it.",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
     experiment="A pool combines several tokens, for example into their mean. A variant leaks if a change of a token "
@@ -172,8 +172,9 @@ CLAIM = Claim(
             Condition("moved", "<=", 0.0),
         ),
     ),
-    finding="If weights on future tokens are masked, a change of the last token still changes earlier outputs (a "
-    "leak) in {leaking} of {pooled} pooled variants. The change reaches up to {back} tokens back.",
+    finding="A pool contains all of its tokens, including later ones. If only the weights are masked, changing the "
+    "last token still changes earlier outputs (a leak) in {leaking} of {pooled} variants with pools.",
+    details="The change reaches up to {back} tokens back.",
     notes=(
         Case(finding="No variant without pools leaks.", applies=lambda numbers: numbers["moved"] == 0),
         Case(

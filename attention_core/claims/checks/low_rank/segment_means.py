@@ -36,46 +36,53 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention is about as accurate if its landmarks are means of neighbouring tokens as if they "
-    "are k-means centres, which cost more.",
+    statement="In Nyström attention, landmarks that average neighbouring tokens are about as accurate as k-means "
+    "centres, which cost more.",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),
     experiment="Nyström attention summarises the tokens by landmarks. Two kinds of landmarks are compared: segment "
     "means, which are means of neighbouring tokens, and k-means centres, which are means of similar tokens. K-means "
-    "starts from the segment means and runs for four rounds. The error is the relative difference from softmax's "
-    "matrix, where 0 means equal. The figure also shows one landmark for every eight tokens and for every two tokens.",
+    "starts from the segment means and runs for four rounds. The matrix error is the size of the difference from "
+    "softmax's matrix, divided by the size of that matrix. The figure also shows one landmark for every eight tokens "
+    "and for every two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
-    rule="Landmarks are a few vectors that represent all tokens, with one landmark for every four tokens. An error is "
-    "the relative difference from softmax's matrix. Two conditions: (1) In three quarters of the heads, the error with "
-    "means of neighbouring tokens as landmarks is at most {near}× the error with k-means centres. (2) The error with "
-    "means of neighbouring tokens in the median head is at most {useful}× the error of uniform attention, which gives "
-    "all keys equal weights. The claim holds if both conditions are met. Otherwise it holds partly if the first "
-    "condition is met in half of the heads.",
+    rule="Landmarks are a few vectors that represent all tokens, with one landmark for every four tokens. A matrix "
+    "error is the relative difference from softmax's matrix. Two conditions: (1) In three quarters of the heads, the "
+    "matrix error with means of neighbouring tokens as landmarks is at most {near}× that with k-means centres. (2) "
+    "The matrix error with means of neighbouring tokens in the median head is at most {useful}× that of uniform "
+    "attention, which gives all keys equal weights. The claim holds if both conditions are met. Otherwise it holds "
+    "partly if the first condition is met in half of the heads.",
     bounds={"near": 1.1, "useful": 0.9},
     verdict=Rule(
         requires=Condition("ratio", "<=", "near"),
         holds=all_of(Condition("most", "<=", "near"), Condition("segments", "<=", Measured("uniform", "useful"))),
     ),
-    finding="The landmarks of Nyström attention are means of neighbouring tokens (segment means) or k-means centres. "
-    "In the median head, the error with segment means is {ratio}× the error with k-means centres, and in three "
-    "quarters of the heads at most {most}×. In the median head, the error relative to softmax's matrix is {segments} "
-    "with segment means and {clusters} with k-means centres. K-means needs {times}× as many multiply-adds.",
+    finding="K-means averages similar tokens instead of neighbouring ones. In three quarters of the heads, means of "
+    "neighbours have at most {most}× the matrix error of k-means centres.",
+    details="In the median head, the factor is {ratio}: the matrix error is {segments} with means of neighbouring "
+    "tokens and {clusters} with k-means centres. K-means needs {times}× as many multiply-adds.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("ratio", "Nyström error with segment means ÷ Nyström error with k-means centres, median over heads"),
+        Quantity("ratio", "matrix error with segment means ÷ matrix error with k-means centres, median over heads"),
         Quantity(
-            "most", "Nyström error with segment means ÷ Nyström error with k-means centres, third quartile over heads"
+            "most", "matrix error with segment means ÷ matrix error with k-means centres, third quartile over heads"
         ),
-        Quantity("segments", "error of Nyström attention with segment means, median over heads"),
-        Quantity("clusters", "error of Nyström attention with k-means centres, median over heads"),
-        Quantity("uniform", "error of uniform attention (equal weights), median over heads"),
+        Quantity("segments", "matrix error of Nyström attention with segment means, median over heads", share=True),
+        Quantity("clusters", "matrix error of Nyström attention with k-means centres, median over heads", share=True),
+        Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("times", "multiply-adds of Nyström attention with k-means centres ÷ with segment means"),
         Quantity("landmarks", "number of landmarks (a quarter of the tokens)"),
         FUTURE,
     ),
     figure=Figure(
-        x="landmarks", y="error", by="form", x_title="number of landmarks m", y_title="relative error", log="xy"
+        x="landmarks",
+        y="error",
+        by="form",
+        x_title="number of landmarks m",
+        y_title="matrix error (%)",
+        log="xy",
+        percent=True,
     ),
     noncausal_method="Nyström",
     needs=16,

@@ -59,8 +59,8 @@ def numbers(rows: Sequence[IterationRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Six iterations are enough to invert the matrix in Nyström attention with 64 landmarks (averaged "
-    "tokens).",
+    statement="Six iterations are enough to invert the 64 × 64 matrix in Nyström attention with 64 landmarks "
+    "(averaged tokens).",
     source=Paper(
         "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
         2021,
@@ -69,16 +69,15 @@ CLAIM = Claim(
     place=Place("inside", {"inside": "nystrom", "step": "3"}),
     experiment="Nyström attention summarises the tokens by 64 landmarks, each of which is the mean of at least two "
     "tokens. It needs the inverse of M, the 64 × 64 matrix of attention between landmarks. Twelve iterations compute "
-    "V, an approximate inverse of M. After each iteration, two numbers are measured: the residual, which is the norm "
-    "of I − M V relative to the norm of the identity I, and the error of the attention matrix relative to softmax's "
-    "matrix.",
+    "V, an approximate inverse of M. After each iteration, two numbers are measured. The residual is the norm of I − "
+    "M V relative to the norm of the identity I. The matrix error is the relative difference of Nyström attention's "
+    "matrix from softmax's matrix.",
     measure=measure,
     numbers=numbers,
     rule="M is the landmark matrix, and V is its approximate inverse. The residual is the norm of I − M V divided by "
-    "the norm of the identity I, so an exact inverse has 0. The claim holds if, in the median head, the residual after "
-    "six iterations is at most {inverse}. Otherwise it holds partly in either of two cases: (1) The error of the "
-    "attention matrix after six iterations is at most {near}. (2) Six more iterations lower this error by at most "
-    "{gain}%.",
+    "the norm of the identity I, so an exact inverse has 0. The claim holds if, in the median head, the residual "
+    "after six iterations is at most {inverse}. Otherwise it holds partly in either of two cases: (1) The matrix "
+    "error after six iterations is at most {near}. (2) Six more iterations lower this error by at most {gain}%.",
     bounds={"inverse": 0.1, "near": 0.1, "gain": 5},
     verdict=Rule(
         holds=Condition("residual", "<=", "inverse"),
@@ -87,19 +86,35 @@ CLAIM = Claim(
             Condition("later", ">=", lambda numbers, bounds: (1 - bounds["gain"] / 100) * numbers["error"]),
         ),
     ),
-    finding="After six iterations, the approximate inverse has a residual of {residual} in the median head, where 0 "
-    "means an exact inverse. Nyström attention's matrix has an error of {error} relative to softmax's matrix after "
-    "six iterations, and {later} after twelve.",
+    finding="The inverse is approximated step by step. After six iterations, its residual (distance from an exact "
+    "inverse) is {residual} in the median head, and the matrix error of Nyström attention is {error}.",
+    details="After twelve iterations, the matrix error is {later}.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("residual", "residual of the inverse after six iterations (0: exact inverse), median over heads"),
-        Quantity("error", "error of Nyström attention with six iterations of the inverse, median over heads"),
-        Quantity("later", "error of Nyström attention with twelve iterations of the inverse, median over heads"),
+        Quantity(
+            "residual", "residual of the inverse after six iterations (0: exact inverse), median over heads", share=True
+        ),
+        Quantity(
+            "error",
+            "matrix error of Nyström attention with six iterations of the inverse, median over heads",
+            share=True,
+        ),
+        Quantity(
+            "later",
+            "matrix error of Nyström attention with twelve iterations of the inverse, median over heads",
+            share=True,
+        ),
         Quantity("tokens", "length of this input", "tokens"),
         FUTURE,
     ),
     figure=Figure(
-        x="iteration", y="error", by="of", x_title="number of iterations", y_title="residual or relative error", log="y"
+        x="iteration",
+        y="error",
+        by="of",
+        x_title="number of iterations",
+        y_title="residual or matrix error (%)",
+        log="y",
+        percent=True,
     ),
     noncausal_method="Nyström",
     needs=SHARED * LANDMARKS,

@@ -4,8 +4,7 @@ from attention_core.claims.claim_parts import Figure, Quantity
 from attention_core.claims.model_experiments import correlation_claim
 
 CLAIM = correlation_claim(
-    statement="If an attention variant replaces softmax in a trained model, a smaller error of its outputs means that "
-    "the model copies better.",
+    statement="A replacement for softmax with a smaller output error lets a trained model copy text better.",
     experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
     "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads 48 tokens "
     "of the text in random order, then the same tokens again, so only copying can predict the second half. The gain "
@@ -13,14 +12,16 @@ CLAIM = correlation_claim(
     "this gain that is lost with a replacement. The output error is the relative difference between the outputs of the "
     "replacement and of softmax on the unchanged model's queries, keys and values. It is averaged over heads and "
     "layers. The paper compares approximations by this error, but does not test copying.",
-    rule="Each replacement for softmax has two numbers: the relative error of its outputs, and the loss of copying. "
-    "The gain from copying is how much better the model predicts repeated tokens, and the loss is the lost share of "
-    "this gain. A rank correlation of 1 means that both numbers rank the replacements in the same order. The claim "
-    "holds if the rank correlation is at least {holds}. It holds partly if it is at least {partly}.",
-    finding="Over {n} replacements, the rank correlation between the output error and the loss of copying is {rho}, "
-    "where 1 means the same order. Kendall's τ, another measure of order, is {tau}. The gain from copying is how "
-    "much better the model predicts repeated tokens, and the loss is the lost share of this gain. Both the error and "
-    "the loss are measured on 48 of the first {tokens} tokens that SmolLM2 reads, repeated once.",
+    rule="Each replacement for softmax has two numbers: its output error (the relative difference from softmax's "
+    "outputs), and the loss of copying. The gain from copying is how much better the model predicts repeated tokens, "
+    "and the loss is the lost share of this gain. A rank correlation of 1 means that both numbers rank the "
+    "replacements in the same order. The claim holds if the rank correlation is at least {holds}. It holds partly if "
+    "it is at least {partly}.",
+    finding="An error in one layer's output is passed on to all later layers. Over {n} replacements, output error "
+    "and loss of copying have a rank correlation of {rho}, where 1 means the same order.",
+    details="The gain from copying is how much better the model predicts repeated tokens, and the loss of copying is "
+    "the lost share of this gain. Kendall's τ, another measure of order, is {tau}. Both the error and the loss are "
+    "measured on 48 of the first {tokens} tokens that SmolLM2 reads, repeated once.",
     quantities=(
         Quantity("rho", "rank correlation between a replacement's output error and the loss of copying"),
         Quantity(

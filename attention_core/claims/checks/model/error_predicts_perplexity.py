@@ -4,20 +4,23 @@ from attention_core.claims.claim_parts import Figure, Quantity
 from attention_core.claims.model_experiments import correlation_claim
 
 CLAIM = correlation_claim(
-    statement="If an attention variant replaces softmax in a trained model, a smaller error of its outputs means "
-    "that the model predicts text better (lower perplexity).",
+    statement="A replacement for softmax with a smaller output error lets a trained model predict text better (lower "
+    "perplexity).",
     experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
     "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads the first "
     "128 tokens of the text. Perplexity measures how badly the model predicts the next tokens. The output error is the "
     "relative difference between the outputs of the replacement and of softmax on the unchanged model's queries, keys "
     "and values. It is averaged over heads and layers. The paper compares approximations by this error, but does not "
     "test perplexity.",
-    rule="Each replacement for softmax has two numbers: the relative error of its outputs, and the perplexity of the "
-    "model with it. A rank correlation of 1 means that both numbers rank the replacements in the same order. The "
-    "claim holds if the rank correlation is at least {holds}. It holds partly if it is at least {partly}.",
-    finding="Over {n} replacements, the rank correlation between the output error and the perplexity is {rho}, where "
-    "1 means the same order. Kendall's τ, another measure of order, is {tau}. Both the error and the perplexity are "
-    "measured on {tokens} tokens that SmolLM2 reads.",
+    rule="Each replacement for softmax has two numbers: its output error (the relative difference from softmax's "
+    "outputs), and the perplexity of the model with it. A rank correlation of 1 means that both numbers rank the "
+    "replacements in the same order. The claim holds if the rank correlation is at least {holds}. It holds partly if "
+    "it is at least {partly}.",
+    finding="An error in one layer's output is passed on to all later layers. Over {n} replacements, output error "
+    "and perplexity have a rank correlation of {rho}, where 1 means the same order.",
+    details="Perplexity is the number of equally likely tokens among which the model is as uncertain. Kendall's τ, "
+    "another measure of order, is {tau}. Both the error and the perplexity are measured on {tokens} tokens that "
+    "SmolLM2 reads.",
     quantities=(
         Quantity("rho", "rank correlation between a replacement's output error and the model's perplexity"),
         Quantity(

@@ -79,7 +79,7 @@ def numbers(rows: Sequence[SinkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A sliding window makes a language model fail unless every query can also attend to the first four "
+    statement="A language model with a sliding window fails unless every query can also attend to the first four "
     "tokens (sinks), and more sinks add nothing.",
     source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     place=Place("model", {"m_view": "budget"}),
@@ -102,10 +102,10 @@ CLAIM = Claim(
         holds=all_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
         partly=any_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
     ),
-    finding="On {tokens} tokens that SmolLM2 reads, a window without sinks has {window}× the perplexity of rereading "
-    "the last 36 tokens for every prediction. A window with four sinks (the first four tokens) has {four}× the "
-    "perplexity of rereading, and {whole}× that of the unchanged model. With four sinks, the model loses {lost}% of "
-    "its gain from copying.",
+    finding="Trained models put spare weight on the first tokens, which a window hides. Compared with rereading the "
+    "last 36 tokens for every prediction, perplexity is {window}× as high without sinks and {four}× with four sinks.",
+    details="With four sinks, perplexity is {whole}× that of the unchanged model, and the model loses {lost}% of its "
+    "gain from copying. All values are measured on {tokens} tokens that SmolLM2 reads.",
     notes=(
         Case(
             finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage "

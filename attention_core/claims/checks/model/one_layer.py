@@ -67,8 +67,8 @@ def numbers(rows: Sequence[LayerRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Replacing softmax in one middle layer shows little about a replacement, because even one that ignores "
-    "the keys does no harm there.",
+    statement="Replacing softmax in only one middle layer shows little about a replacement, because even one that "
+    "ignores the keys does no harm there.",
     source=Paper("What Matters in Transformers? Not All Attention is Needed", 2024, "https://arxiv.org/abs/2406.15786"),
     place=Place("model", {"m_view": "layers", "m_edge": "single"}),
     experiment="In SmolLM2-135M, without retraining, softmax is replaced by a window of 32 tokens, linear attention, "
@@ -84,9 +84,11 @@ CLAIM = Claim(
     "met. It holds partly if only one is met.",
     bounds={"times": 1.1, "lost": 10},
     verdict=parts(Condition("worst", "<=", "times"), Condition("lost", "<=", "lost")),
-    finding="On {tokens} tokens that SmolLM2 reads, the worst replacement in the middle layer multiplies perplexity "
-    "by {worst}. If only this layer is replaced, at most {lost}% of the gain from copying is lost. If all layers are "
-    "replaced, the best replacement multiplies perplexity by {best} and the worst by {floor}.",
+    finding="The other layers can compensate for one wrong layer. In one middle layer, the worst replacement "
+    "multiplies perplexity by {worst}, and at most {lost}% of the gain from copying is lost.",
+    details="If all layers are replaced, the best replacement multiplies perplexity by {best} and the worst by "
+    "{floor}. The gain from copying is how much better the model predicts repeated tokens. All values are measured "
+    "on {tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity(
             "worst",

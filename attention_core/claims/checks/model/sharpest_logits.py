@@ -57,11 +57,11 @@ CLAIM = Claim(
         ),
         holds=all_of(Condition("alive", ">=", Measured("keepers")), Condition("spared", "<=", 0.0)),
     ),
-    finding="A replacement works if it multiplies the perplexity by no more than the limit. On {tokens} tokens that "
-    "SmolLM2 reads, {alive} of the {keepers} replacements that keep the largest logits work. Among the {others} other "
-    "replacements, {spared} work. At least half of the gain from copying is left in {copying} of the replacements "
-    "that keep the largest logits, and in {others_copying} of the other replacements. The kept weight and perplexity "
-    "have a rank correlation of {rho}, where −1 means opposite orders.",
+    finding="A replacement works if the model's perplexity stays within a limit. This is true for {alive} of the "
+    "{keepers} replacements that keep the weight of the largest logits, and for {spared} of the {others} others.",
+    details="At least half of the gain from copying is left in {copying} of the replacements that keep the largest "
+    "logits, and in {others_copying} of the others. The kept weight and perplexity have a rank correlation of {rho}, "
+    "where −1 means opposite orders. All values are measured on {tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity("alive", "number of replacements that keep the largest logits and work"),
         Quantity("keepers", "number of replacements that keep the largest logits"),

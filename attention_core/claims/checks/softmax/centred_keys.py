@@ -59,37 +59,42 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A second-order Taylor expansion of the whole softmax is closer to softmax than one of only its "
-    "exponential.",
+    statement="A second-order Taylor expansion (a parabola) of the whole softmax is closer to softmax than an "
+    "expansion of only its exponential.",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
     experiment="A second-order expansion replaces a function with a parabola. In every head, two expansions are "
     "compared with softmax's matrix: (1) the expansion of softmax itself, and (2) the expansion of its exponential, "
-    "followed by the usual division by row sums. The first expansion subtracts the mean key from all keys. The second "
-    "expansion is therefore also measured with the mean key subtracted. The error is the difference from softmax's "
-    "matrix, in per cent of that matrix.",
+    "followed by the usual division by row sums. The first expansion subtracts the mean key from all keys. The "
+    "second expansion is therefore also measured with the mean key subtracted. The matrix error is the size of the "
+    "difference from softmax's matrix, divided by the size of that matrix.",
     measure=measure,
     numbers=numbers,
-    rule="An expansion's error is the relative difference of its matrix from softmax's matrix. Two conditions: (1) "
-    "The Taylor expansion of the whole softmax has a smaller error than the expansion of only its exponential in at "
-    "least {closer}% of the heads. (2) The median error over heads is also smaller for the expansion of the whole "
-    "softmax. The claim holds if both conditions are met. It holds partly if only one is met.",
+    rule="An expansion's matrix error is the relative difference of its matrix from softmax's matrix. Two "
+    "conditions: (1) The Taylor expansion of the whole softmax has a smaller matrix error than the expansion of only "
+    "its exponential in at least {closer}% of the heads. (2) The median matrix error over heads is also smaller for "
+    "the expansion of the whole softmax. The claim holds if both conditions are met. It holds partly if only one is "
+    "met.",
     bounds={"closer": 75},
     verdict=parts(Condition("own", "<", Measured("exponential")), Condition("closer", ">=", "closer")),
-    finding="Two second-order Taylor expansions are compared: (A) of the whole softmax function and (B) of only its "
-    "exponential. A has a smaller error than B in {closer}% of {heads} heads. In the median head, the error relative "
-    "to softmax's matrix is {own}% for A and {exponential}% for B. If the mean key is subtracted from all keys, the "
-    "error of B in the median head is {centred}%.",
+    finding="The expansion of the whole softmax also covers the division by the row sum. It has the smaller matrix "
+    "error in {closer}% of the heads.",
+    details="In the median head, the matrix error is {own}% for the expansion of the whole softmax and "
+    "{exponential}% for the expansion of only the exponential. If the mean key is subtracted from all keys, the "
+    "latter has {centred}%.",
     quantities=(
-        Quantity("closer", "share of heads where the Taylor expansion of the whole softmax has the smaller error", "%"),
-        Quantity("own", "error of the Taylor expansion of the whole softmax, median over heads", "%"),
-        Quantity("exponential", "error of the Taylor expansion of only the exponential, median over heads", "%"),
+        Quantity(
+            "closer", "share of heads where the Taylor expansion of the whole softmax has the smaller matrix error", "%"
+        ),
+        Quantity("own", "matrix error of the Taylor expansion of the whole softmax, median over heads", "%"),
+        Quantity("exponential", "matrix error of the Taylor expansion of only the exponential, median over heads", "%"),
         Quantity(
             "centred",
-            "error of the Taylor expansion of only the exponential, with the mean key subtracted, median over heads",
+            "matrix error of the Taylor expansion of only the exponential, with the mean key subtracted, median over "
+            "heads",
             "%",
         ),
         Quantity("heads", "number of heads"),
     ),
-    figure=Figure(x="head", y="error", by="series", x_title="head", y_title="error of the matrix (%)", log="y"),
+    figure=Figure(x="head", y="error", by="series", x_title="head", y_title="matrix error (%)", log="y"),
 )

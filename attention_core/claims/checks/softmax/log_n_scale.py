@@ -96,8 +96,8 @@ def flatter(end: str) -> Condition:
 
 
 CLAIM = Claim(
-    statement="Multiplying logits by log n keeps the entropy of softmax steady as the number of tokens n grows, but "
-    "has no effect on normalised squared ReLU.",
+    statement="Multiplying the logits by log n keeps the entropy (spread) of softmax steady as the number of tokens "
+    "n grows, but has no effect on normalised squared ReLU.",
     source=articles.ENTROPY_INVARIANCE,
     place=Place("entropy", variants=("softmax", "relu2")),
     experiment="Entropy measures how widely a row spreads its weight: exp(entropy) is the effective number of keys. "
@@ -118,10 +118,12 @@ CLAIM = Claim(
         holds=all_of(steady(""), steady("_beyond")),
         partly=any_of(steady(""), steady("_beyond"), all_of(flatter(""), flatter("_beyond"))),
     ),
-    finding="The effective number of keys, exp(entropy), measures over how many keys a query spreads its weight. Up "
-    "to the base length, it grows as n to the power {plain} without the log n factor and {scaled} with it. Beyond "
-    "the base length, the powers are {plain_beyond} without the factor and {scaled_beyond} with it. The factor "
-    "changes softmax's entropy by up to {softmax} nats and squared ReLU's entropy by up to {squared} nats.",
+    finding="The factor grows with n and sharpens softmax as more keys compete. Up to {base} tokens, the number of "
+    "effective keys grows as n to the power {plain} without the factor and {scaled} with it.",
+    details="The number of effective keys, exp(entropy), measures over how many keys a query spreads its weight. "
+    "Beyond {base} tokens, the base length, the powers are {plain_beyond} without the factor and {scaled_beyond} "
+    "with it. The factor changes softmax's entropy by up to {softmax} nats. It cancels in squared ReLU, which is "
+    "divided by its row sum: the entropy changes by up to {squared} nats.",
     quantities=(
         Quantity(
             "scaled",

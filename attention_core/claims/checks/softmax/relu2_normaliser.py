@@ -88,9 +88,11 @@ CLAIM = Claim(
     "{clearly} in at least {some}% of the heads.",
     bounds={"clearly": SLOWER, "some": 25},
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
-    finding="Squared ReLU's row sums grow as n to the power {exponent} in the median head, and to the power {lowest} "
-    "in the head with the slowest growth, for n tokens. In {slower}% of the heads, row sums grow clearly more slowly "
-    "than n. The Entropy page instead fits a power law to the median growth over heads. Its power is {curve}.",
+    finding="Squared ReLU counts only positive logits, so a new key need not add to the row sum. In the median head, "
+    "row sums grow as n to the power {exponent}, where n is the number of tokens.",
+    details="Row sums grow clearly more slowly than n in {slower}% of the heads. In the head with the slowest "
+    "growth, the power is {lowest}. The Entropy page instead fits a power law to the median growth over heads. Its "
+    "power is {curve}.",
     quantities=(
         Quantity("exponent", "power of the length n with which squared ReLU's row sums grow, median over heads"),
         Quantity(

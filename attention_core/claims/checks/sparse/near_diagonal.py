@@ -111,9 +111,10 @@ CLAIM = Claim(
     numbers=numbers,
     rule="The local window contains the keys up to about n/16 tokens from the query, for n tokens. Two conditions in "
     "the median head: (1) The share of attention within the window is at least {times}× the share under uniform "
-    "attention (equal weights). (2) The output of local attention has a relative error of at most {error}%. Both "
-    "conditions are tested on the whole input and with the first token removed from the input, which gives four "
-    "tests. The claim holds if all four tests are passed. It holds partly if at least one is passed.",
+    "attention (equal weights). (2) The output of local attention has an output error (relative difference from "
+    "softmax's output) of at most {error}%. Both conditions are tested on the whole input and with the first token "
+    "removed from the input, which gives four tests. The claim holds if all four tests are passed. It holds partly "
+    "if at least one is passed.",
     bounds={"times": 2, "error": 25},
     verdict=parts(
         Condition("mass", ">=", Measured("even", "times")),
@@ -121,10 +122,11 @@ CLAIM = Claim(
         Condition("mass_rest", ">=", Measured("even_rest", "times")),
         Condition("error_rest", "<=", "error"),
     ),
-    finding="In the median head, {mass}% of the attention is on keys at most {window} tokens from the query. With "
-    "uniform attention (equal weights), this share would be {even}%. Local attention with this window has an output "
-    "error of {error}%. The first token receives {first}% of the attention. If the first token is removed from the "
-    "input, the share within the window is {mass_rest}%, and the output error is {error_rest}%.",
+    finding="Local attention loses what lies outside its window. In the median head, {mass}% of the attention is on "
+    "keys at most {window} tokens from the query, and this window has an output error of {error}%.",
+    details="With uniform attention (equal weights), {even}% of the attention would be within the window. The first "
+    "token receives {first}% of the attention. If the first token is removed from the input, the share within the "
+    "window is {mass_rest}%, and the output error is {error_rest}%.",
     quantities=(
         Quantity("mass", "share of attention on keys within the window, median over heads", "%"),
         Quantity("even", "share of uniform attention (equal weights) on keys within the window", "%"),

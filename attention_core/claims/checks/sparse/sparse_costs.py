@@ -40,8 +40,8 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Attention to every k-th key (atrous) costs 1/k of full attention, and attention to the k nearest keys "
-    "(local) has a cost linear in the number of tokens.",
+    statement="Atrous attention (every k-th key) costs 1/k of full attention, and local attention (only nearby keys) "
+    "has a cost linear in the number of tokens.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
     experiment="Cost is counted in multiply-adds at increasing lengths of this input, without a causal mask and with k "
@@ -56,8 +56,9 @@ CLAIM = Claim(
     "are met. It holds partly if only one is met.",
     bounds={"k": K, "off": 0.2, "linear": 1.2},
     verdict=parts(Condition("saving", "<=", "off", around="k"), Condition("local", "<=", "linear")),
-    finding="At {longest} tokens, full attention costs {saving}× as much as atrous attention and {cheaper}× as much as "
-    "local attention. The cost of local attention grows as n to the power {local}, where n is the number of tokens.",
+    finding="Atrous attention with k = 4 computes one of four scores, so full attention costs {saving}× as much at "
+    "{longest} tokens. The cost of local attention grows as n to the power {local}, where n is the number of tokens.",
+    details="At {longest} tokens, full attention costs {cheaper}× as much as local attention.",
     quantities=(
         Quantity("saving", "multiply-adds of full attention ÷ multiply-adds of atrous attention at the longest length"),
         Quantity("local", "power of the length with which local attention's cost grows"),

@@ -86,9 +86,10 @@ CLAIM = Claim(
     "holds partly if they connect at least {partly}%.",
     bounds={"holds": 100, "partly": 90},
     verdict=Rule(holds=Condition("two", ">=", "holds"), partly=Condition("two", ">=", "partly")),
-    finding="A local layer connects {one}% of all pairs of tokens. With an atrous layer after it, {two}% are "
-    "connected. Two local layers connect {local}%, and two atrous layers connect {atrous}%. Together, the local layer "
-    "and the atrous layer compute {keys}% as many weights as one full layer.",
+    finding="The atrous layer jumps in steps of about √n, and the local layer fills the gaps between these steps. "
+    "Together, they connect {two}% of all pairs of tokens.",
+    details="A local layer alone connects {one}%, two local layers {local}% and two atrous layers {atrous}%. "
+    "Together, the local layer and the atrous layer compute {keys}% as many weights as one full layer.",
     quantities=(
         Quantity("two", "share of token pairs connected by a local layer and an atrous layer", "%"),
         Quantity("one", "share of token pairs connected by a local layer alone", "%"),

@@ -60,7 +60,7 @@ def numbers(rows: Sequence[DistanceRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Linear attention with the features elu + 1 spreads its weight so evenly that its output is closer to "
-    "the mean of all values than to the output of softmax.",
+    "the mean of all values than to softmax's output.",
     source=Paper("The Devil in Linear Transformer", 2022, "https://arxiv.org/abs/2210.10340"),
     place=Place("picture", variants=("softmax", "linear")),
     experiment="In every head, the output of linear attention is compared with two others: the output of softmax, and "
@@ -72,20 +72,26 @@ CLAIM = Claim(
     "closer in at least {some}% of the heads.",
     bounds={"most": 95, "some": 50},
     verdict=Rule(holds=Condition("heads", ">=", "most"), partly=Condition("heads", ">=", "some")),
-    finding="In {heads}% of the heads, the output of linear attention is closer to the mean of all values than to the "
-    "output of softmax. In the median head, its distance to the mean is {mean}, and its distance to the output of "
-    "softmax is {softmax}. The distance between the mean and the output of softmax is 1.",
+    finding="Equal weights give the mean of all values. The output of linear attention is closer to this mean than "
+    "to softmax's output in {heads}% of the heads.",
+    details="In the median head, its distance is {mean} to the mean and {softmax} to softmax's output. Both are "
+    "shares of the distance between the mean and softmax's output.",
     quantities=(
-        Quantity("heads", "share of heads in which the mean of all values is closer", "%"),
-        Quantity("mean", "distance to the mean of all values, median over heads"),
-        Quantity("softmax", "distance to the output of softmax, median over heads"),
+        Quantity("heads", "share of heads in which linear attention's output is closer to the mean of all values", "%"),
+        Quantity(
+            "mean", "distance from linear attention's output to the mean of all values, median over heads", share=True
+        ),
+        Quantity(
+            "softmax", "distance from linear attention's output to softmax's output, median over heads", share=True
+        ),
     ),
     figure=Figure(
         x="target",
         y="distance",
         by="target",
         x_title="compared with the output of linear attention",
-        y_title="distance (mean to softmax: 1)",
+        y_title="distance (% of that from mean to softmax)",
         kind="bars",
+        percent=True,
     ),
 )

@@ -50,7 +50,7 @@ def numbers(rows: Sequence[WindowShapeRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="On an image, local attention with a square window denoises better than with a window of equally many "
+    statement="On an image, local attention with a square window removes noise better than with a window of as many "
     "pixels along the row.",
     source=Paper("Image Transformer", 2018, "https://arxiv.org/abs/1802.05751"),
     place=Place("picture", options={"p_squares": "1"}, variants=("softmax", "local")),
@@ -63,8 +63,10 @@ CLAIM = Claim(
     rule="The claim holds if the square window gives the higher PSNR at all four sizes. It holds partly if it does so "
     "at one size or more.",
     verdict=Rule(holds=Condition("better", ">=", 4), partly=Condition("better", ">=", 1)),
-    finding="The square window gives the higher PSNR at {better} of {sizes} sizes. The difference between the square "
-    "window and the window along the row lies between {least} dB and {most} dB.",
+    finding="A square contains more nearby pixels than a row of equal size. The square window gives the higher PSNR "
+    "(signal-to-noise ratio) at {better} of {sizes} sizes.",
+    details="The difference between the square window and the window along the row lies between {least} dB and "
+    "{most} dB.",
     quantities=(
         Quantity("better", "number of sizes at which the square window gives the higher PSNR"),
         Quantity("sizes", "number of sizes"),
