@@ -114,12 +114,12 @@ def test_the_sentence_says_on_how_many_tokens_answers_agree_and_how_well(n, word
 
 def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
     assert sentence(24, [*AGREED, *counts(*PAYS)], "Linear_2").startswith(
-        "For **Linear\\_2**, storing all states (cumsum) takes less memory than the explicit matrix for more than "
-        "**n ≈ 32** tokens. All algorithms"
+        "The explicit matrix has n² numbers, and cumsum stores n states of fixed size. For **Linear\\_2**, cumsum "
+        "therefore takes less memory for more than **n ≈ 32** tokens. All algorithms"
     )
     assert sentence(24, [*AGREED, *counts(*NEVER)], "Linear").startswith(
-        "For **Linear**, storing all states (cumsum) takes more memory than the explicit matrix up to n = 32 "
-        "tokens. All algorithms"
+        "The explicit matrix has n² numbers, and cumsum stores n states of fixed size. For **Linear**, cumsum takes "
+        "more memory up to n = 32 tokens. All algorithms"
     )
 
 
