@@ -31,7 +31,8 @@ def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
     told = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
     assert told == (
         "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. In the last of 40 "
-        "rows, token 2 “t\\_2” has 2.5% of the weight with **Linear** and under 0.001% with **Half**. With equal weights, every token would have 2.5%."
+        "rows, token 2 “t\\_2” has 2.5% of the weight with **Linear** and under 0.001% with **Half**. With equal "
+        "weights, every token would have 2.5%."
     )
 
 

@@ -120,10 +120,8 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
     assert "It is the output of the variant's own full matrix, to within" in spoken(at)
-    assert (
-        f"The output read from the state differs from softmax's output by {grown.lost(7):.0%} of the norm of softmax's output."
-        in spoken(at)
-    )
+    lost = f"{grown.lost(7):.0%} of the norm of softmax's output."
+    assert f"The output read from the state differs from softmax's output by {lost}" in spoken(at)
     assert change(grown, 7) in spoken(at)
     assert f"the state holds **{grown.held:,}** numbers at any length" in spoken(at)
     assert "8 tokens read" in spoken(at)

@@ -74,8 +74,8 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
     assert told == (
         "Because 6 landmarks represent 24 tokens, some detail is lost. A differs from softmax by "
-        f"**{off:.0%}** (ratio of Frobenius norms). Equal weights would differ by {zero:.0%}. The three factors contain "
-        "324 numbers. The full matrix contains 576."
+        f"**{off:.0%}** (ratio of Frobenius norms). Equal weights would differ by {zero:.0%}. The three factors "
+        "contain 324 numbers. The full matrix contains 576."
     )
     whole = nystrom.steps(seen(ac.get("nystrom", landmarks=24)))[0].findings
     assert whole.startswith("Every token is its own landmark, so averaging loses nothing.")
