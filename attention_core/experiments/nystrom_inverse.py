@@ -33,7 +33,7 @@ class InverseRow:
     Attributes:
         iterations: number of iterations; None for the exact inverse.
         error: relative Frobenius error of the matrix against softmax.
-        residual: Frobenius norm of ``I - middle V`` divided by the norm of ``I``.
+        residual: Frobenius norm of ``I - middle Z`` divided by the norm of ``I``.
         largest: largest magnitude in the inverse.
         negative: share of negative mass.
     """

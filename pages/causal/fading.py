@@ -77,7 +77,12 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     name = escape_markdown(labels[token])
     st.markdown("## " + _("Weight of token {token} “{name}” in later rows", token=token, name=name), anchors=False)
     _weights(lines, token, log=options.log)
-    st.caption(_("γ is the share of the state that is kept at each token. The state is the sum over all past tokens."))
+    st.caption(
+        paragraph(
+            _("The state is the sum over all past tokens. γ is the share of the state that is kept at each token."),
+            gates.meaning(gate) if gate else "",
+        )
+    )
     st.markdown("## " + _("Weight of the first quarter of the tokens"), anchors=False)
     st.caption(
         _("A falling line means that the beginning of the text receives a smaller and smaller share of the weight.")

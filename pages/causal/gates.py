@@ -18,7 +18,7 @@ from pages.causal.shared import show_lines
 COLOUR = "fox"
 """Variant whose colour the gate has: the forgetting transformer, which also has a gate per token."""
 NONE, DRAWN = "none", "drawn"
-GATES = {"surprise": N_("by surprise"), DRAWN: N_("random")}
+GATES = {"surprise": N_("by key novelty"), DRAWN: N_("random")}
 """Names of the kinds of gates within a sentence."""
 MOST = 1 - 1e-9
 """Largest mean that is fitted as a decay; beyond it the fit would begin after the last row."""
@@ -28,10 +28,10 @@ class GateOptions(Options, prefix="c_"):
     """The options of the gate that a link carries."""
 
     gate = choice(
-        {"surprise": N_("By surprise"), DRAWN: N_("Random"), NONE: N_("None")},
+        {"surprise": N_("By key novelty"), DRAWN: N_("Random"), NONE: N_("None")},
         N_("Untrained gate γₜ"),
         help=N_(
-            "By surprise: the state decays faster when a key differs more from the mean of earlier keys. "
+            "By key novelty: the state decays faster when a key differs more from the mean of earlier keys. "
             "Random: the gate is a sigmoid of the key's component along a random direction."
         ),
     )
@@ -42,7 +42,7 @@ class GateOptions(Options, prefix="c_"):
         form="{:g}",
         help=N_(
             "Share of the state that is kept at a key orthogonal to the reference direction. This direction is the "
-            "mean of earlier keys (by surprise) or a random direction (random)."
+            "mean of earlier keys (by key novelty) or a random direction (random)."
         ),
     )
     gate_seed = whole(0, 0, 99, N_("Seed"), layout={"width": 110})
@@ -63,9 +63,16 @@ def name(gate: Gate) -> str:
     return _("Gate {kind}", kind=_(GATES[gate.kind]))
 
 
+def meaning(gate: Gate) -> str:
+    """Return what sets γ at each token with a gate."""
+    if gate.kind == DRAWN:
+        return _("A gate sets γ at each token, here from the key's component along a random direction.")
+    return _("A gate sets γ at each token: the more a key differs from the mean of earlier keys, the smaller γ is.")
+
+
 def even_name(found: Gated) -> str:
     """Return the name on screen of the fixed decay that forgets as much as a gate."""
-    return _("Fixed mean, γ = {mean:.3g}", mean=found.mean)
+    return _("Mean of the gate, γ = {mean:.3g}", mean=found.mean)
 
 
 def word(gate: Gate) -> str:

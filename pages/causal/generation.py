@@ -62,7 +62,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     )
     headline.markdown(sentence(rows, heads, d))
     st.markdown("## " + _("Memory of constant states"), anchors=False)
-    st.caption(_("To the right of its marker, each state is smaller than the key-value cache."))
+    st.caption(_("Right of its marker, a state is smaller than the key-value cache."))
     _memory_chart(chosen, states, "causal.generation.bytes")
 
     def smaller() -> None:
@@ -135,7 +135,7 @@ def sentence(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
     first, last = constant[0], constant[-1]
     return paragraph(
         _(
-            "A key-value cache grows by {token} per token ({heads} heads of size {d}).",
+            "A key-value cache stores every token, so it grows by {token} per token ({heads} heads of size {d}).",
             token=memory(first.token_bytes),
             heads=heads,
             d=d,
@@ -196,7 +196,7 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
         # On two logarithmic axes, a constant plus a multiple of n is a bent curve, so it needs a point at each length.
         along = ends if row.grown_bytes else [ends[0], ends[-1]]
         sizes = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
-        lines.append(Curve(name, along, sizes, colour=colour, marks=False))
+        lines.append(Curve(name, along, sizes, colour=colour, marks=False, label=name.partition(": ")[0]))
         if (at := row.outgrown) is not None:
             notes = [_("{name}: smaller than the cache for {n:,} tokens or more", name=name, n=at)]
             height = (row.state_bytes + at * row.grown_bytes) / MIB
@@ -263,9 +263,10 @@ def _method(chosen: ChosenInput) -> None:
                 "- **C** is the number of features. It is d for linear attention and the number of random features "
                 "for Performer. For the second-order Taylor series, it is 1 + d + d (d + 1) / 2, here {wide:,}.\n"
                 "- **Memory** is the size of the tensors that a decoder keeps after one step, in float32.\n"
-                "- **Smaller caches** hold one key and one value per token and group of heads, one latent per token, "
-                "or running sums for each code. Their size depends on the variant's settings. Here, latents and codes "
-                "are fitted to the whole text.\n"
+                "- **Smaller caches**: Grouped queries store one key and one value per token for a group of heads. "
+                "Latent attention stores a short vector, the latent, per token. Vector quantisation replaces each "
+                "key by one of a few codes and stores sums for each code. Here, latents and codes are fitted to the "
+                "whole text.\n"
                 "- **Time** is measured for one step from a state, or for one query against a cache of n keys and "
                 "values. There are {heads} heads of size {d}, and values have the same size as keys.",
                 wide=1 + (d := chosen.qkv.q.shape[-1]) + d * (d + 1) // 2,

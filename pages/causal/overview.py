@@ -3,6 +3,7 @@
 Its table also has the length from which a variant needs fewer multiply-adds than softmax.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -50,7 +51,8 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     st.caption(
         _(
             "Each line is the memory of one or more variants, for {heads} heads of size {d} in one layer (float32). "
-            "A state is a set of matrices that each new token updates.",
+            "A state is a set of matrices that each new token updates. Right of the vertical line, softmax's cache is "
+            "larger than every memory of constant size.",
             heads=heads,
             d=d,
         )
@@ -92,23 +94,35 @@ def scope(chosen: ChosenInput) -> Scope:
 
 def sentence(rows: Sequence[MemoryRow], n: int) -> str:
     """Return how many of all ``n`` variants can generate text, and how many of them remember how much."""
-    outgrown = [row.outgrown or 0 for row in rows if not row.grown_bytes]
+    kinds = Counter(map(kind, rows))
     return paragraph(
-        _("**{able} of {n} variants can generate text token by token.**", able=len(rows), n=n),
-        _n(
-            "{n} of them caches the keys and values of all tokens, so its memory grows with the text.",
-            "{n} of them cache the keys and values of all tokens, so their memory grows with the text.",
-            n=len(rows) - len(outgrown),
+        _(
+            "**{able} of {n} variants can generate text token by token**, because no output depends on a later token.",
+            able=len(rows),
+            n=n,
         ),
         _n(
-            "{n} keeps a fixed amount, which is less than softmax's cache from {most:,} tokens on.",
-            "{n} keep a fixed amount, which is less than softmax's cache from {most:,} tokens on.",
-            n=len(outgrown),
-            most=max(outgrown, default=0),
+            "{n} variant remembers all keys and values, so its memory grows with the text.",
+            "{n} variants remember all keys and values, so their memory grows with the text.",
+            n=kinds["all"],
         )
-        if outgrown
+        if kinds["all"]
+        else "",
+        _n("{n} remembers a state of fixed size.", "{n} remember a state of fixed size.", n=kinds["state"])
+        if kinds["state"]
+        else "",
+        _n("{n} remembers a few keys and values.", "{n} remember a few keys and values.", n=kinds["some"])
+        if kinds["some"]
+        else "",
+        _("From **{most:,}** tokens on, all memories of constant size are smaller than softmax's cache.", most=most)
+        if (most := outgrown_by_all(rows))
         else "",
     )
+
+
+def outgrown_by_all(rows: Sequence[MemoryRow]) -> int:
+    """Return the length from which softmax's cache is larger than every memory of constant size; 0 without any."""
+    return max((row.outgrown or 0 for row in rows if not row.grown_bytes), default=0)
 
 
 def kind(row: MemoryRow) -> str:
@@ -149,6 +163,7 @@ def _chart(rows: Sequence[MemoryRow]) -> None:
         y_title=_("memory (KiB)"),
         log_x=True,
         log_y=True,
+        mark=(most, _("{n:,} tokens", n=most)) if (most := outgrown_by_all(rows)) else None,
         x_ticks=ENDS[::2],
         height=HEIGHT,
     )

@@ -52,7 +52,7 @@ class StateOptions(Options, prefix="c_"):
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the choice of the variant, the animated part, the explanation and the downloads."""
-    headline.markdown(_("Each token updates one state of fixed size. A key-value cache grows with every token."))
+    headline.markdown(_("The state is all that the variant remembers of the text, and each token changes it."))
     attention, head = _pick(), chosen.head or 0
     again = partial(cached.state_history, chosen.source, attention, head=head)
     with computing(_(attention.title)):
@@ -244,8 +244,10 @@ def _figure(grown: StateHistory, i: int) -> None:
         features, title = grown.keys, _("z: the sum of φ(k) so far")
         text = _("Bars: the state of the normaliser; lines: the norm of the state at every token; bars: the output")
     else:
-        features, title = grown.channels, _("norm of each channel of S")
-        text = _("Bars: the norm of each channel; lines: the change of the state at every token; bars: the output")
+        features, title = grown.channels, _("norm of each row of the state S (a key channel)")
+        text = _(
+            "Bars: the norm of each row of the state; lines: the change of the state at every token; bars: the output"
+        )
     figure = memory(
         features[i],
         _sizes(grown),

@@ -59,15 +59,15 @@ def sentence(grown: StateHistory, i: int, labels: Sequence[str]) -> str:
             "{n} token read: “{token}”.", "{n} tokens read, up to “{token}”.", n=i + 1, token=escape_markdown(labels[i])
         ),
         _(
-            "The state, which each token updates, holds **{size:,}** numbers at any length. A key-value cache, which "
-            "keeps each token, holds **{cached:,}**.",
+            "Because every token updates the same matrices, the state holds **{size:,}** numbers at any length. A "
+            "key-value cache stores every token separately, so it holds **{cached:,}** numbers here.",
             size=grown.held,
             cached=(i + 1) * grown.cache.shape[1],
         ),
     )
     output = _(
-        "The output differs from softmax's output by {lost:.0%} (relative norm). It differs from the output of the "
-        "variant's full matrix by at most {difference}.",
+        "The output read from the state differs from softmax's output by {lost:.0%} of the norm of softmax's output. "
+        "It is the output of the variant's own full matrix, to within {difference}.",
         lost=grown.lost(i),
         difference=format_readable(grown.difference(i), 1),
     )

@@ -139,15 +139,15 @@ def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
     at = crossing(over_length(costs, "peak_bytes"))
     if at is None:
         pays = _(
-            "For {name}, storing all states (cumsum) takes more memory than the explicit matrix up to n = {last:,} "
-            "tokens.",
+            "The explicit matrix has n² numbers, and cumsum stores n states of fixed size. For {name}, cumsum takes "
+            "more memory up to n = {last:,} tokens.",
             last=max(row.n for row in costs),
             name=bold([name]),
         )
     else:
         pays = _(
-            "For {name}, storing all states (cumsum) takes less memory than the explicit matrix for more than **n ≈ "
-            "{at}** tokens.",
+            "The explicit matrix has n² numbers, and cumsum stores n states of fixed size. For {name}, cumsum "
+            "therefore takes less memory for more than **n ≈ {at}** tokens.",
             at=format_interpolated(at[0]),
             name=bold([name]),
         )

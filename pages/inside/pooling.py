@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.figures.categories import PRIMITIVES
 from app.matrix_board import Category, Panel, matrix_board
-from app.words.i18n import N_, _, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.isolation import isolated
 from app.words.labels import tokens
 from attention_core.analysis.low_rank import factors
@@ -98,7 +98,9 @@ def cover(seen: Seen) -> Step:
 
     return Step(
         title=_("Pooling"),
-        mechanism=_("Neighbouring keys are pooled into one key, and their values into one value."),
+        mechanism=_(
+            "Neighbouring tokens form a pool. Their keys are combined into one key, and their values into one value."
+        ),
         formula=rf"\tilde K = {symbol(0, 'P')} K,\qquad \tilde V = {symbol(0, 'P')} V",
         shapes={"P": (m, n), r"\tilde K": (m, seen.qkv.k.shape[-1])},
         findings=_(
@@ -189,13 +191,14 @@ def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float) -> 
     values = {"rank": rank, "n": n, "kinds": kinds, "floor": floor, "error": error}
     if rank == n:
         return _(
-            "There are as many independent pools as tokens, so pooling alone causes no error. Best possible "
-            "error: {floor:.0%}. Actual error: {error:.0%}.",
+            "There are as many independent pools as tokens, so pooling alone causes no error. Compared with softmax, "
+            "the best possible error is {floor:.0%}, and the actual error is {error:.0%}.",
             **values,
         )
     return _(
-        "Best possible error with these pools: **{floor:.0%}**. Actual error: **{error:.0%}**. The matrix has "
-        "rank {rank} instead of the full rank {n}. It has {kinds} different columns.",
+        "Compared with softmax, the best possible weights on these pools have an error of **{floor:.0%}**. The actual "
+        "error is **{error:.0%}**. The matrix has rank {rank} instead of the full rank {n}, and {kinds} different "
+        "columns.",
         **values,
     )
 
@@ -234,20 +237,19 @@ def leak(seen: Seen, extra: str = "") -> Step:
     shares = provenance.future_mass(hidden)
     pools = [pool for pool in provenance.spans(P) if pool[1] > pool[0]]
     if not pools:
-        words = _("Each key holds a single token, so nothing leaks.")
+        words = _("Each key contains a single token, so nothing leaks.")
     else:
         first, last = widest(pools, n)
         worst = int(shares.argmax())
         words = _(
             "Through the pool of tokens {first} to {last}, query **“{query}”** receives information from "
-            "**“{token}”**, which comes {distance} tokens later. If only pools that begin after the query are masked, "
-            "an average of {mean:.0%} of a query's weight is still on later tokens. For query “{worst}” (token {i}), "
-            "this share is {most:.0%}.",
+            "the later token **“{token}”**. If only pools that begin after the query are masked, an average of "
+            "{mean:.0%} of a query's weight is still on later tokens. For query “{worst}” (token {i}), this share is "
+            "{most:.0%}.",
             first=first,
             last=last,
             query=seen.token(first),
             token=seen.token(last),
-            distance=last - first,
             mean=shares.mean(),
             most=shares[worst],
             worst=seen.token(worst),
@@ -264,11 +266,13 @@ def hidden_whole(seen: Seen) -> str:
     blind, n = int((~ended.any(-1)).sum()), len(ended)
     if not blind:
         return _("If every pool that ends after the query is masked, nothing leaks, and each query still has a key.")
-    return _(
-        "If every pool that ends after the query is masked, nothing leaks, but {blind} of {n} queries "
-        "have no key left.",
-        blind=blind,
-        n=n,
+    return _n(
+        "If every pool that ends after the query is masked, nothing leaks, but {n} of {queries} queries has no key "
+        "left.",
+        "If every pool that ends after the query is masked, nothing leaks, but {n} of {queries} queries have no key "
+        "left.",
+        n=blind,
+        queries=n,
     )
 
 

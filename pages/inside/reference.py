@@ -22,23 +22,46 @@ def compare_with_reference(seen: Seen, sentence: str = "") -> Later:
     return Later(_("Comparison"), partial(_compare, seen, sentence))
 
 
+def error_sentence(reference: str, error: float, baseline: float) -> str:
+    """Return the sentences about the error of a matrix.
+
+    Args:
+        reference: name of the matrix that the error is relative to.
+        error: its error.
+        baseline: the error of equal weights for all visible keys.
+    """
+    text = _(
+        "The difference is **{error:.0%}** as large as the weights of {reference} (ratio of Frobenius norms). With "
+        "equal weights on all visible keys, it would be {baseline:.0%} as large.",
+        reference=reference,
+        error=error,
+        baseline=baseline,
+    )
+    if f"{error:.0%}" == f"{baseline:.0%}":
+        return text
+    return paragraph(
+        text,
+        _("The variant is therefore closer to {reference} than equal weights are.", reference=reference)
+        if error < baseline
+        else _("Equal weights are therefore closer to {reference}.", reference=reference),
+    )
+
+
 def _compare(seen: Seen, sentence: str) -> Step:
     reference, own = reference_name(seen.attention), seen.attention.variant.reference is not None
     difference, sums = seen.weights - seen.reference, seen.weights.sum(-1)
     negative = np.maximum(-seen.weights, 0).sum() / len(sums)
-    text = _(
-        "Error compared with {reference}: {error:.0%}. Equal weights for all visible keys would give an "
-        "error of {zero:.0%}.",
-        reference=reference,
-        error=relative_error_of(seen.weights, seen.reference),
-        zero=relative_error_of(uniform(seen.visible), seen.reference),
+    text = error_sentence(
+        reference,
+        relative_error_of(seen.weights, seen.reference),
+        relative_error_of(uniform(seen.visible), seen.reference),
     )
     if rows_are_distributions(sums.min(), sums.max(), negative):
         wrong = np.abs(difference).sum(-1).mean() / 2
         text = paragraph(
             text,
             _(
-                "On average, {wrong:.0%} of a row's weight falls on different keys than it does in {reference}.",
+                "To match {reference}, {wrong:.0%} of a row's weight would have to move to other keys, on average.",
                 wrong=wrong,
                 reference=reference,
             ),
@@ -56,8 +79,8 @@ def _compare(seen: Seen, sentence: str) -> Step:
     n = len(seen.weights)
     return Step(
         mechanism=_(
-            "Together, the steps define one weight for each query–key pair. Here, these weights are "
-            "compared with {reference}.",
+            "Together, the steps give each query–key pair one weight. The third matrix shows by how much this weight "
+            "differs from that of {reference}.",
             reference=reference,
         ),
         formula=seen.attention.variant.formula.replace("A", pictures.symbol(0, "A"), 1),

@@ -128,9 +128,9 @@ def _pick(titles: Sequence[str], numbers: Sequence[int]) -> int:
 
 
 def _draw(step: Step | Later, findings: str, key: str) -> None:
-    """Draw a step: its mechanism and findings, its figures, and its formula with the sizes of the arrays on hover."""
+    """Draw a step: its mechanism, its findings, its figures, and its formula with the sizes of the arrays on hover."""
     sizes = "  \n".join(rf"${symbol} = [{', '.join(map(str, shape))}]$" for symbol, shape in step.shapes.items())
-    st.markdown(paragraph(step.mechanism, findings))
+    st.markdown(f"{step.mechanism}\n\n{findings}")
     step.draw(key)
     with st.container(key="inside.formula"):
         # The page clips a formula at its box, but a fraction can extend above the box. The invisible rule of 1.5 em

@@ -114,14 +114,16 @@ def _preserved(word: str, reads: float | None, copies: float | None) -> str:
     name, setting = _(registry.from_word(word).title), _setting(word)
     values = {"name": name, "setting": setting, "reads": reads, "copies": copies}
     if reads is None and copies is None:
-        return _("**{name}** preserves neither perplexity nor copying at any tested {setting}.", **values)
+        return _("No tested {setting} of **{name}** preserves perplexity or copying.", **values)
     if reads is None:
         return _(
-            "**{name}** preserves copying from {setting} {copies:g} on, but perplexity at no tested value.", **values
+            "**{name}** preserves copying from {setting} {copies:g} on. No tested {setting} preserves perplexity.",
+            **values,
         )
     if copies is None:
         return _(
-            "**{name}** preserves perplexity from {setting} {reads:g} on, but copying at no tested value.", **values
+            "**{name}** preserves perplexity from {setting} {reads:g} on. No tested {setting} preserves copying.",
+            **values,
         )
     return _(
         "**{name}** preserves perplexity from {setting} {reads:g} on, and copying from {setting} {copies:g} on.",

@@ -30,9 +30,10 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
             "Copy test: the model is given {period} random common tokens twice in a row. Lines show "
-            "the mean over {n} random sequences, and bands show the range. A model that can attend "
-            "{period} tokens back copies with almost no loss.",
+            "the mean over {n} random sequences, and bands show the range. To copy a token, a query must attend "
+            "{back} tokens back, to the token that followed its own first occurrence.",
             period=swap.PERIOD,
+            back=swap.COPY_DISTANCE,
             n=max((row.seed + 1 for row in _copies(rows)), default=0),
         ),
         reading.setting(question, rows),

@@ -34,10 +34,8 @@ def top() -> Question:
         _tabs()
         if embeds:
             ModelOptions.query.draw(width=420)
-            ModelOptions.encoder_layers.draw()
-        else:
-            ModelOptions.text.draw()
-            (ModelOptions.edge if ModelOptions.view.value == "layers" else ModelOptions.layers).draw()
+        elif ModelOptions.view.value == "layers":
+            ModelOptions.edge.draw()
     if not embeds and ModelOptions.text.value == OWN:
         SharedOptions.text.draw(height=100)
     places.show(causal=not embeds)
@@ -75,9 +73,30 @@ def _take_tab() -> None:
 
 
 def header() -> None:
-    """Draw the switch between recorded and newly computed results; only those of the language model are recorded."""
-    if ModelOptions.view.value not in ("encoder", "trained"):
+    """Draw the menu of the settings that are seldom changed: the text, the layers, and whether to recompute results.
+
+    Only the results of the language model are recorded.
+    """
+    view = ModelOptions.view.value
+    if view == "trained":
+        return
+    with st.popover(setup(), icon=":material/tune:", type="tertiary"):
+        if view == "encoder":
+            ModelOptions.encoder_layers.draw()
+            return
+        ModelOptions.text.draw()
+        if view != "layers":
+            ModelOptions.layers.draw()
         ModelOptions.live.draw(width="content")
+
+
+def setup() -> str:
+    """Return the current values of the settings in the menu, without the layers where the view has its own choice."""
+    now, view = question(), ModelOptions.view.value
+    if view == "encoder":
+        low, high = ModelOptions.encoder_layers.value
+        return _("Layers {first} to {last}", first=low, last=high)
+    return now.title if view == "layers" else f"{now.title} · {now.where}"
 
 
 PAGE = Page(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from app.reading_board import Reading, ReadingState, reading_board
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, _n, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
 from attention_core.experiments.swap.derived import Score, score
@@ -103,9 +103,22 @@ def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
 
 def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
+        uncoloured(scores(question, rows)[1][_shown(question)]) if question.words else "",
         _("The loss of a token is −ln of its predicted probability, in nats."),
         _("The copying loss is the mean loss of the repeated tokens. A guess has a loss of about 11 nats."),
         setting(question, rows),
+    )
+
+
+def uncoloured(shown: Score) -> str:
+    """Return why the beginning of the text has no colour; empty if the variant hides nothing of the text."""
+    if shown.hidden is None or not shown.hidden.share:
+        return ""
+    return _n(
+        "The first {n} token has no colour, because {name} hides no token before it.",
+        "The first {n} tokens have no colour, because {name} hides no token before them.",
+        n=shown.hidden.from_token,
+        name=shown.name,
     )
 
 
@@ -115,12 +128,18 @@ def _number(value: float, digits: int) -> str:
 
 
 def _describe(question: Question, rows: Sequence[SwapRow]) -> str:
-    terms = _(
-        "Perplexity measures the uncertainty about the next token (lower is better). Copying is tested on {n} random "
-        "tokens that the model is given twice.",
-        n=swap.PERIOD,
+    return f"{outcome(question, rows, words.verdict)}  \n:small[{terms(scores(question, rows)[1])}]"
+
+
+def terms(changed: Sequence[Score]) -> str:
+    """Return the definitions of perplexity and of the copy test, and of a sink if tokens are hidden."""
+    return paragraph(
+        _("A perplexity of 10 means that the model is as uncertain as if 10 tokens were equally likely."),
+        _("Copy test: the model is given {n} random tokens twice.", n=swap.PERIOD),
+        _("Attention sink: the first token, on which many heads put the weight that no other token needs.")
+        if any(each.hidden and each.hidden.share for each in changed)
+        else "",
     )
-    return f"{outcome(question, rows, words.verdict)}  \n:small[{terms}]"
 
 
 READING = View(tasks=tasks, describe=_describe, draw=_draw, notes=_notes, has_charts=False)

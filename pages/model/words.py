@@ -40,7 +40,7 @@ def setting(*, where: str, tokens: str, title: str) -> str:
 
 
 def verdict(original: Score, changed: Sequence[Score]) -> str:
-    """Return the effect of the variants on perplexity and copying, compared with the original model."""
+    """Return the effect of the variants on perplexity and copying, compared with the original model, as lines."""
     if len(changed) > MOST:
         least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
         reading = _(
@@ -51,14 +51,30 @@ def verdict(original: Score, changed: Sequence[Score]) -> str:
             high=number(most.perplexity / original.perplexity, 3),
         )
     else:
-        reading = paragraph(*(_reading(original, each) for each in changed))
-    return paragraph(reading, _copying(original, changed))
+        reading = "  \n".join(_reading(original, each) for each in changed)
+    return f"{reading}  \n{_copying(original, changed)}"
 
 
 def _reading(original: Score, each: Score) -> str:
     """Return the effect of one variant on perplexity."""
     ratio = each.perplexity / original.perplexity
     values = {"name": each.name, "ratio": number(ratio, 3), "same": SAME - 1}
+    if ratio > SAME and each.hidden and each.hidden.share:
+        return (
+            _(
+                "**{name}** hides {hidden:.0%} of the query–key pairs, and the first token from most queries. "
+                "Perplexity therefore rises (× {ratio}).",
+                hidden=each.hidden.share,
+                **values,
+            )
+            if each.hidden.first
+            else _(
+                "**{name}** hides {hidden:.0%} of the query–key pairs, but not the first token. Perplexity rises "
+                "(× {ratio}).",
+                hidden=each.hidden.share,
+                **values,
+            )
+        )
     if ratio > SAME:
         return _("**{name}** raises perplexity (× {ratio}).", **values)
     if ratio < 1 / SAME:
@@ -90,16 +106,37 @@ def copying(original: Score, changed: Sequence[Score]) -> str:
 
 
 def _copying(original: Score, changed: Sequence[Score]) -> str:
-    """Return with which variants copying fails, gets worse, or is preserved."""
-    groups: dict[str, list[str]] = {
-        N_("Copying fails with {names}."): [],
-        N_("Copying gets worse with {names}."): [],
-        N_("Copying is preserved with {names}."): [],
-    }
+    """Return with which variants copying fails, gets worse, or is preserved, and why if their patterns explain it."""
+    failing: list[Score] = []
+    worse: list[Score] = []
+    preserved: list[Score] = []
     for each in changed:
         lost = lost_share(original, each)
-        list(groups.values())[0 if lost >= LOST else 1 if lost > COPIED else 2].append(each.name)
-    return paragraph(*(_(text, names=named(names, len(changed))) for text, names in groups.items() if names))
+        (failing if lost >= LOST else worse if lost > COPIED else preserved).append(each)
+
+    def effect(group: Sequence[Score], text: str, with_reason: str) -> str:
+        if not group:
+            return ""
+        explained = all(each.hidden and each.hidden.copies for each in group)
+        names = named([each.name for each in group], len(changed))
+        return _(with_reason if explained else text, names=names, n=swap.COPY_DISTANCE)
+
+    return paragraph(
+        effect(
+            failing,
+            N_("Copying fails with {names}."),
+            N_("Copying fails with {names}, because most queries cannot attend to the token to copy, {n} tokens back."),
+        ),
+        effect(
+            worse,
+            N_("Copying gets worse with {names}."),
+            N_(
+                "Copying gets worse with {names}, because most queries cannot attend to the token to copy, {n} tokens "
+                "back."
+            ),
+        ),
+        effect(preserved, *[N_("Copying is preserved with {names}.")] * 2),
+    )
 
 
 def named(names: Sequence[str], total: int) -> str:

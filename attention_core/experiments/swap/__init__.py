@@ -11,6 +11,7 @@ import torch
 
 from attention_core import metrics, registry
 from attention_core.experiments.swap.rows import (
+    COPY_DISTANCE,
     MODEL,
     PERIOD,
     SEEDS,
@@ -42,6 +43,7 @@ from attention_core.model_patching import copy_losses, from_word, losses, perple
 from attention_core.variant import SOFTMAX
 
 __all__ = [
+    "COPY_DISTANCE",
     "EDGES",
     "FLOORS",
     "MODEL",

@@ -3,13 +3,34 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import mean
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from attention_core import registry
-from attention_core.experiments.swap.rows import CopyRow, OutputErrorRow, ReadingRow, SwapRow
+from attention_core.experiments.swap.rows import COPY_DISTANCE, PERIOD, CopyRow, OutputErrorRow, ReadingRow, SwapRow
 from attention_core.model_patching import UNIFORM
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hidden:
+    """What a fixed pattern hides from the queries of a text, although softmax attends to it.
+
+    Attributes:
+        share: share of the hidden pairs among all pairs of a query with its own or an earlier token.
+        first: whether most queries cannot attend to the first token.
+        copies: whether most queries of the copy test cannot attend to the token that they should copy.
+        from_token: position of the first token that is predicted without some of the tokens before it; the length of
+            the text if there is no such token.
+    """
+
+    share: float
+    first: bool
+    copies: bool
+    from_token: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +44,7 @@ class Score:
         first: loss per token on its first occurrence, in nats; NaN if there is no finished draw.
         covered: tokens of the text if the variant attends to all of them as softmax does, so that nothing can change;
             0 otherwise.
+        hidden: what the variant's fixed pattern hides; None if it has no such pattern.
     """
 
     name: str
@@ -30,6 +52,7 @@ class Score:
     copied: float
     first: float
     covered: int = 0
+    hidden: Hidden | None = None
 
     @property
     def complete(self) -> bool:
@@ -65,6 +88,7 @@ def score(name: str, word: str, layers: tuple[int, ...], rows: Sequence[SwapRow]
         name=name,
         perplexity=read.perplexity if read else math.nan,
         covered=read.tokens if read and layers and attends_to_all(word, read.tokens) else 0,
+        hidden=hidden_by(word, read.tokens) if read and layers else None,
         copied=mean(row.copied for row in copies) if copies else math.nan,
         first=mean(row.first for row in copies) if copies else math.nan,
     )
@@ -72,10 +96,31 @@ def score(name: str, word: str, layers: tuple[int, ...], rows: Sequence[SwapRow]
 
 def attends_to_all(word: str, n: int) -> bool:
     """Return whether a fixed pattern allows every earlier token of a text of ``n`` tokens, as softmax does."""
+    mask = _fixed_mask(word, n)
+    return mask is not None and int(mask.sum()) == n * (n + 1) // 2
+
+
+@lru_cache(256)
+def hidden_by(word: str, n: int) -> Hidden | None:
+    """Return what a variant's fixed pattern hides of a text of ``n`` tokens; None if it has no fixed pattern."""
+    mask, repeated = (_fixed_mask(word, length) for length in (n, 2 * PERIOD))
+    if mask is None or repeated is None:
+        return None
+    incomplete = (mask.sum(-1) < torch.arange(1, n + 1)).nonzero()
+    return Hidden(
+        share=1 - int(mask.sum()) / (n * (n + 1) // 2),
+        first=bool(mask[:, 0].double().mean() < 0.5),
+        copies=bool(repeated.diagonal(-COPY_DISTANCE).double().mean() < 0.5),
+        from_token=int(incomplete[0]) + 1 if len(incomplete) else n,
+    )
+
+
+def _fixed_mask(word: str, n: int) -> Tensor | None:
+    """Return the causal mask of a variant's fixed pattern, ``bool [n, n]``; None if it has no fixed pattern."""
     if word == UNIFORM:
-        return False
+        return None
     mask = registry.from_word(word).mask(n, causal=True)
-    return mask is not None and int(mask.tril().sum()) == n * (n + 1) // 2
+    return None if mask is None else mask.tril()
 
 
 def lost_share(original: Score, changed: Score) -> float:

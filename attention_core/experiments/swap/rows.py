@@ -8,6 +8,8 @@ MODEL = "smollm2"
 """The built-in decoder."""
 PERIOD = 96
 """Tokens of the copy test before they repeat: more than a window of 64 can reach."""
+COPY_DISTANCE = PERIOD - 1
+"""Distance from a repeated token to the token that followed its first occurrence, which a model copies."""
 SEEDS = 3
 """Draws of the copy test's tokens: enough to see a spread, few enough for a short wait."""
 

@@ -85,6 +85,6 @@ VARIANT = Variant(
         Paper("Fast Transformer Decoding: One Write-Head is All You Need", 2019, "https://arxiv.org/abs/1911.02150"),
     ),
     note="Keys and values are averaged over the heads of a group. Published models are trained further after this "
-    "conversion. Here, there is no further training.",
+    "conversion. Here, only the page Learn trains models with shared keys and values.",
     special_cases=(SpecialCase("softmax", {"groups": 64}),),
 )

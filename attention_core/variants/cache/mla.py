@@ -175,7 +175,7 @@ VARIANT = Variant(
         "https://arxiv.org/abs/2405.04434",
     ),
     note="Here, each token has one latent for its keys and one for its values. The latents come from truncated "
-    "singular value decompositions of all keys and of all values. Trained models learn a single latent for both. They "
-    "also cache one separate key per token that carries the position.",
+    "singular value decompositions of all keys and of all values. Published models learn a single latent for both. "
+    "They also cache one separate key per token that carries the position.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

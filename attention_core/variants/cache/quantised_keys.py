@@ -125,6 +125,7 @@ VARIANT = Variant(
         "Transformer-VQ: Linear-Time Transformers via Vector Quantization", 2023, "https://arxiv.org/abs/2309.16354"
     ),
     further=(articles.VQ_KEYS,),
-    note="Models learn their codes during training. Here, the codes are the k-means centres of the text's own keys.",
+    note="Published models learn their codes during training. Here, the codes are the k-means centres of the text's "
+    "own keys.",
     special_cases=(SpecialCase("softmax", {"codes": TOKENS}),),
 )

@@ -69,8 +69,8 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
-    note="Query and key vectors are split into two halves, and each half gives its own softmax weights. For each key, "
-    "λ times the second half's weight is subtracted from the first half's weight. Weight that both halves give to a "
-    "key thus cancels in proportion to λ. In the paper, λ is learned and the two halves are trained together. Here, λ "
-    "is a setting, and the halves are those of an ordinary head.",
+    note="Query and key vectors are split into two halves, and each half gives its own softmax weights. For each "
+    "key, λ times the second half's weight is subtracted from the first half's weight. Weight that both halves give "
+    "to a key thus cancels in proportion to λ. In the paper, λ is learned and the two halves are trained together. "
+    "The page Learn can do this too. Otherwise, λ is a setting.",
 )

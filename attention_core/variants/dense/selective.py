@@ -83,7 +83,7 @@ VARIANT = Variant(
     couples_heads=True,
     source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
     note="By reducing the logits of later queries, each token can mask keys for later tokens. A token never masks "
-    "its own key or the first key of the text. In trained models, the first head has learned which keys to mask. "
-    "Here, it is an ordinary head. Even without a causal mask, a key can be masked for a query only by earlier "
-    "tokens.",
+    "its own key or the first key of the text. In a model trained with selective attention, the first head has "
+    "learned which keys to mask. In any other model, it is an ordinary head. Even without a causal mask, a key can "
+    "be masked for a query only by earlier tokens.",
 )

@@ -108,6 +108,7 @@ VARIANT = Variant(
         "Synthesizer: Rethinking Self-Attention in Transformer Models", 2020, "https://arxiv.org/abs/2005.00743"
     ),
     random=True,
-    note='With "dense", a small network computes the logits. With "random", all inputs share one matrix of '
-    "logits. Here, the network and the matrix are drawn at random. In trained models, they are learned.",
+    note='With "dense", a small network computes the logits. With "random", all inputs share one matrix of logits. '
+    "In the paper, the network and the matrix are trained. The page Learn can train them too. Otherwise, they are "
+    "drawn at random.",
 )

@@ -237,9 +237,9 @@ VARIANT = Variant(
         Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
     ),
     note="Queries and keys are scaled to length 1. DeltaNet takes only one step towards the state that Mesa "
-    "computes. In trained models, one ridge penalty λ per component, the weight of each token's error and its decay "
-    "(gate) are learned. There, the linear system of each query is solved approximately, by a few conjugate-gradient "
-    "steps. Here, λ is one number, the gate follows a fixed rule, and each system is solved exactly. With decay, the "
-    "time grows as n d³, for n tokens and head size d. Without a causal mask, every query reads the state after the "
-    "last token.",
+    "computes. In published models, one ridge penalty λ per component, the weight of each token's error and its "
+    "decay (gate) are learned. There, the linear system of each query is solved approximately, by a few "
+    "conjugate-gradient steps. Here, λ is one number, and each system is solved exactly. The gate follows a fixed "
+    "rule, unless the page Learn trains it. With decay, the time grows as n d³, for n tokens and head size d. "
+    "Without a causal mask, every query reads the state after the last token.",
 )

@@ -100,6 +100,6 @@ VARIANT = fast_weights.variant(
     ),
     note="A gate is the factor by which a token multiplies the state, the matrix of past keys and values. In "
     "Mamba-2, the gate is learned and the inputs first pass through a short convolution. In Lightning attention, "
-    "each head has its own constant gate. Here, the gate follows the same fixed rule in all heads, without training. "
-    "Without a causal mask, every query reads the state after the last token.",
+    "each head has its own constant gate. Here, the gate follows the same fixed rule in all heads, unless the page "
+    "Learn trains it. Without a causal mask, every query reads the state after the last token.",
 )

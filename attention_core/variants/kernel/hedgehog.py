@@ -64,9 +64,9 @@ VARIANT = Variant(
     params=Params,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="In trained models, a linear map before the two softmaxes is learned so that the weights imitate softmax "
-    "attention. Here, there is no such map. All weights of a row are zero if the dot products of the query's features "
-    "with those of all keys are too small for float32.",
+    note="In published models, a linear map before the two softmaxes is learned so that the weights imitate softmax "
+    "attention. Here, there is no such map. All weights of a row are zero if the dot products of the query's "
+    "features with those of all keys are too small for float32.",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,

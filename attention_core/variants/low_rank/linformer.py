@@ -117,7 +117,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     random=True,
-    note="In the paper, the mixing matrices (projections) are learned. Here, they are not trained, so a trained "
-    "Linformer may have a much smaller error.",
+    note="In the paper, the mixing matrices (projections) are trained. The page Learn can train them too. Otherwise, "
+    "they are not trained, so a trained Linformer may have a much smaller error.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

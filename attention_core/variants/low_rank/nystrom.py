@@ -79,14 +79,14 @@ def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
     middle = scores(q_land, k_land).softmax(-1)  # [..., m, m]
     right = scores(q_land, keys).softmax(-1)  # [..., m, n]
     if p.inverse == "exact":
-        V = torch.linalg.pinv(middle, rtol=RCOND)  # [..., m, m]
+        Z = torch.linalg.pinv(middle, rtol=RCOND)  # [..., m, m]
     else:
         rows, columns = middle.abs().sum(-1).amax(-1), middle.abs().sum(-2).amax(-1)  # ‖middle‖_∞ and ‖middle‖₁
-        V, one = middle.mT / (rows * columns)[..., None, None], torch.eye(middle.shape[-1]).to(middle)
+        Z, one = middle.mT / (rows * columns)[..., None, None], torch.eye(middle.shape[-1]).to(middle)
         for _ in range(p.iterations):
-            both = middle @ V
-            V = V @ (13 * one - both @ (15 * one - both @ (7 * one - both))) / 4
-    return (left @ (V @ right)).to(q.dtype)
+            both = middle @ Z
+            Z = Z @ (13 * one - both @ (15 * one - both @ (7 * one - both))) / 4
+    return (left @ (Z @ right)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
@@ -115,7 +115,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 
     ``query_landmarks`` and ``key_landmarks``, ``[..., m, d]``; ``left [..., n, m]``, ``middle [..., m, m]``,
     ``inverse [..., m, m]`` and ``right [..., m, n]``; ``residuals``, ``[..., T + 1]``: the Frobenius norm of
-    ``I - middle V`` over that of ``I``, from the starting value to the last iteration (one number if exact).
+    ``I - middle Z`` over that of ``I``, from the starting value to the last iteration (one number if exact).
     """
     queries, keys = precise(q, p), precise(k, p)
     q_land, k_land = (landmarks(x, count(q, k, p), p.method) for x in (queries, keys))

@@ -159,9 +159,9 @@ VARIANT = Variant(
     approximates="softmax",
     zero_rows=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="In trained models, the feature map and a factor between the softmax part and the linear part are learned. "
-    "Here, nothing is trained and there is no such factor. With a window of 0, a row is zero if the dot products of "
-    "the query's features with those of all keys are too small for float32.",
+    note="In published models, the feature map and a factor between the softmax part and the linear part are "
+    "learned. Here, the feature map is fixed, and there is no such factor. With a window of 0, a row is zero if the "
+    "dot products of the query's features with those of all keys are too small for float32.",
     source=Paper("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024, "https://arxiv.org/abs/2410.10254"),
     special_cases=(SpecialCase("hedgehog", {"window": 0}), SpecialCase("softmax", {"window": TOKENS})),
 )

@@ -249,9 +249,9 @@ VARIANT = Variant(
     ),
     note="A gate is the constant by which the output of one branch is multiplied. In NSA, the gates and the block "
     "summaries are learned, each branch has its own keys and values, and the first block is always selected. Here, "
-    "gates are constants, summaries are means, and nothing is trained. The weights of a row sum to the sum of the "
-    "gates. With a causal mask, rows before the last token of the first block lack the branch over block means, "
-    "because no block is complete yet.",
+    "gates are constants, and block summaries are means. The weights of a row sum to the sum of the gates. With a "
+    "causal mask, rows before the last token of the first block lack the branch over block means, because no block "
+    "is complete yet.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

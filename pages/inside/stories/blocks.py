@@ -51,12 +51,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
     blocks = np.arange(parts["mass"].shape[-1])
     own = np.arange(len(parts["mass"]))[:, None] // size == blocks
     choice = Choice(own, parts["chosen"], parts["best"], parts["mass"].astype(np.float64))
-    return (
-        _scores(seen, choice),
-        _choose(seen, choice),
-        _missed(seen, choice),
-        compare_with_reference(seen, _(seen.attention.variant.note)),
-    )
+    return (_scores(seen, choice), _choose(seen, choice), _missed(seen, choice), compare_with_reference(seen))
 
 
 def _panel(seen: Seen, title: str, values: np.ndarray, caption: str = "", mark: int | None = None) -> pictures.Panel:
@@ -213,7 +208,7 @@ def _missed(seen: Seen, choice: Choice) -> Step:
     places = list(range(len(own)))
     return Step(
         title=_("Captured weight"),
-        mechanism=_("The softmax weight on blocks that a query does not attend to is lost."),
+        mechanism=_("A query ignores the blocks that are not selected, so their softmax weight is lost."),
         formula=r"\text{captured}_i = \sum_{b \in S_i} \sum_{j \in b} P_{ij},\qquad "
         r"P = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d}\right)",
         shapes={"P": seen.reference.shape},

@@ -73,8 +73,9 @@ def overlap_sentence(found: np.ndarray) -> str:
     if not found.size:
         return _("There is only one token, so no earlier token stored anything.")
     return _(
-        "On average, a key retrieves {mean:.0%} of what an earlier token stored (in absolute value), and at most "
-        "{most:.0%}. Linear attention never erases what earlier tokens stored.",
+        "The more a key overlaps with earlier keys, the more it retrieves: {mean:.0%} of what an earlier token stored, "
+        "on average (in absolute value). The largest share is {most:.0%}. Linear attention, in contrast, erases "
+        "nothing.",
         mean=abs(found).mean(),
         most=abs(found).max(),
     )
@@ -87,8 +88,9 @@ def _inverse(seen: Seen) -> Step:
     return Step(
         title=_("Corrections"),
         mechanism=_(
-            "Row i of T shows how much of each earlier value is erased when token i writes to the state. "
-            "Forward substitution computes all rows together."
+            "Erasing one token's share changes what later tokens retrieve. The matrix T accounts for this: row i shows "
+            "how much of each earlier value is erased when token i is stored. T is the inverse of one matrix, so all "
+            "tokens are computed together."
         ),
         formula=symbol(0, "T")
         + r" = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot "
@@ -128,8 +130,8 @@ def _written(seen: Seen) -> Step:
     return Step(
         title=_("Writes"),
         mechanism=_(
-            "Each token writes only the difference between its value and the value that its key already "
-            "retrieves from the state."
+            "Each token adds to the state only the difference between its value and the value that its key already "
+            "retrieves. The write strength β scales this difference."
         ),
         formula=r"u_i = \beta_i \left(v_i - S_{i-1}^\top k_i\right),\qquad S_i = S_{i-1} + k_i u_i^\top"
         if not _decays(seen)
@@ -139,8 +141,9 @@ def _written(seen: Seen) -> Step:
         else r"u_i = \beta_i \left(v_i - \alpha_i S_{i-1}^\top k_i\right),\qquad S_i = \alpha_i S_{i-1} + k_i u_i^\top",
         shapes={"U": seen.parts["written"].shape, "S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
         findings=_(
-            "For the median token, the written vector is {middle:.0%} as long as the token's value. This ratio "
-            "is smallest for “{least}” ({low:.0%}) and largest for “{most}” ({high:.0%}).",
+            "The more similar the retrieved value is, the less is written. For the median token, the written vector is "
+            "{middle:.0%} as long as the token's value. This ratio is smallest for “{least}” ({low:.0%}) and largest "
+            "for “{most}” ({high:.0%}).",
             middle=np.median(share),
             least=seen.token(share.argmin()),
             low=share.min(),
@@ -160,7 +163,7 @@ def _growth(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         tenths: int = InsideOptions.write.draw(
-            label=_("Write rate η") if exact else _("Write strength β"),
+            label=_("Rate η (sets β)") if exact else _("Write strength β"),
             options=range(1, 1 + len(STRENGTHS)),
             format_func=lambda tenths: f"{tenths / 10:.1f}",
         )
@@ -169,19 +172,20 @@ def _growth(seen: Seen) -> Step:
         pictures.lines(
             [Curve("‖S‖", list(STRENGTHS), [float(y) if y < TALLEST else None for y in sizes], colour=0)],
             key=key,
-            x_title=_("write rate η") if exact else _("write strength β"),
-            y_title=_("final ‖S‖ / mean ‖v‖"),
+            x_title=_("rate η") if exact else _("write strength β"),
+            y_title=_("final norm of the state / mean norm of a value"),
             log_y=True,
             mark=(tried, f"{'η' if exact else 'β'} = {tried:g}"),
             alt=_("Line: the size of the state after the last token against the write strength"),
         )
         st.markdown(tried_sentence(tried, here.eigenvalues, here.sizes / usual, exact=exact))
-        _draw_state(here, tried, f"{key}.state")
+        _draw_state(here, f"{key}.state")
 
     return Step(
         mechanism=_(
-            "When a token is stored, the part of the state along its key is multiplied by a factor λ. If λ is below "
-            "−1, the state can grow without bound."
+            "The write strength β is how strongly a token changes the state. Storing the token multiplies the part of "
+            "the state along its key by a factor λ, which falls as β rises. If λ is below −1, this part grows, and the "
+            "state can grow without bound."
         ),
         formula=r"S_i = \alpha_i \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = \alpha_i \left(1 - \beta_i \lVert k_i \rVert^2\right)"
@@ -208,8 +212,8 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
     values = {"least": least, "most": most, "low": number(sizes.min()), "high": number(sizes[stable].max())}
     if exact:
         return _(
-            "The exact step keeps λ between 0 and 1 for every write rate η. For η from {least} to {most}, the norm of "
-            "the state is {low} to {high} times the mean length of the values.",
+            "Here, a rate η sets β for each key such that λ lies between 0 and 1, so the state cannot diverge. For η "
+            "from {least} to {most}, the norm of the state is {low} to {high} times the mean length of the values.",
             **values,
         )
     if stable.all():
@@ -245,7 +249,7 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     }
     if exact:
         return _(
-            "At the write rate η = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} "
+            "At the rate η = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} "
             "times the mean length of the values.",
             **values,
         )
@@ -262,7 +266,7 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     )
 
 
-def _draw_state(here: Written, strength: float, key: str) -> None:
+def _draw_state(here: Written, key: str) -> None:
     """Draw the state after the last token, or a caption if it is no longer finite."""
     if not np.isfinite(here.state).all():
         st.caption(_("The state has overflowed."))
@@ -277,7 +281,7 @@ def _draw_state(here: Written, strength: float, key: str) -> None:
             list(map(str, range(height))),
             row=_("key entry"),
             column=_("value entry"),
-            caption=_("after the last token, strength {strength}", strength=strength),
+            caption=_("the state after the last token"),
         ),
         unit=_("entry"),
         diverging=True,

@@ -67,7 +67,10 @@ def _gather(seen: Seen) -> Step:
 
     return Step(
         title=_("Feature maps"),
-        mechanism=_("A softmax over the tokens turns each feature of the keys into one attention map."),
+        mechanism=_(
+            "Each component of the keys is a feature. A softmax over the tokens turns each feature into a map: one "
+            "share for every token."
+        ),
         formula=symbol(0, "G") + r"_{cj} = \frac{e^{K_{jc}}}{\sum_l e^{K_{lc}}}",
         shapes={"G": gather.shape, "G V": seen.parts["summaries"].shape},
         findings=message,
@@ -119,7 +122,10 @@ def shares_sentence(wide: float, top: np.ndarray) -> str:
 def _product(seen: Seen) -> Step:
     rows, columns = seen.weights.sum(-1), seen.weights.sum(0)
     most = columns.argmax()
-    text = _("Without a normaliser, every row still sums to one, to within {off}.", off=at_most(np.abs(rows - 1).max()))
+    text = _(
+        "Because the rows of both factors sum to one, the rows of the product do too, to within {off}.",
+        off=at_most(np.abs(rows - 1).max()),
+    )
     if seen.causal:
         text = _("Every row sums to one, to within {off}.", off=at_most(np.abs(rows - 1).max()))
         text = paragraph(text, _(seen.attention.variant.note))

@@ -47,8 +47,8 @@ def _rounds(seen: Seen) -> Step:
     return Step(
         title=_("Rounds"),
         mechanism=_(
-            "In each round, a softmax assigns every token to the bases. Every basis then moves to the weighted "
-            "mean of its tokens."
+            "Bases are the centres of soft clusters of keys. In each round, a softmax assigns every token to the "
+            "bases. Every basis then moves to the weighted mean of its keys."
         ),
         formula=r"\begin{gathered}"
         + symbol(0, "z")
@@ -119,7 +119,7 @@ def _contents(seen: Seen) -> Step:
 
     return Step(
         title=_("Bases"),
-        mechanism=_("Each basis is a weighted mean of tokens."),
+        mechanism=_("Each basis is a weighted mean of the keys that are assigned to it."),
         formula=r"\hat z_{jb} = \frac{z_{jb}}{\sum_l z_{lb}},\qquad \text{size of } b:\ \sum_j z_{jb}",
         shapes={r"\hat z": z.shape},
         findings=_(
@@ -157,8 +157,8 @@ def _product(seen: Seen) -> Step:
             "A": seen.weights.shape,
         },
         findings=_(
-            "The two factors contain {stored:,} numbers. The full matrix contains {whole:,}. Without a "
-            "normaliser, every row still sums to one, to within {off}.",
+            "The two factors contain {stored:,} numbers. The full matrix contains {whole:,}. Because the rows of both "
+            "factors sum to one, the rows of the product do too, to within {off}.",
             stored=2 * over_bases.size,
             whole=seen.weights.size,
             off=at_most(np.abs(seen.weights.sum(-1) - 1).max()),

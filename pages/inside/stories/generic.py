@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, _n, paragraph
 from app.words.labels import label
 from attention_core.analysis.low_rank.factors import rank
 from attention_core.formatting import number
@@ -33,7 +33,9 @@ def _step(seen: Seen, declared: Intermediate) -> Step:
         mechanism=_(declared.mechanism),
         formula=declared.formula.replace(declared.symbol, pictures.symbol(0, declared.symbol), 1),
         shapes={declared.symbol: values.shape},
-        findings=vector_findings(values, seen) if vector else matrix_findings(values),
+        findings=vector_findings(values, seen)
+        if vector
+        else matrix_findings(values, of_weights=declared.columns not in ("channel", "entry")),
         draw=partial(_draw_vector if vector else _draw_matrix, seen, declared, values),
     )
 
@@ -49,25 +51,42 @@ def _visible(seen: Seen, declared: Intermediate, values: np.ndarray) -> np.ndarr
     return values
 
 
-def matrix_findings(values: np.ndarray) -> str:
-    """Return the sentences about the range, the signs, the row sums and the rank of a matrix, NaN where masked."""
+def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
+    """Return the sentences about the range, the signs, the row sums and the rank of a matrix.
+
+    Args:
+        values: the matrix, NaN where masked.
+        of_weights: whether a row combines tokens or groups of tokens, so that its sum and the rank have a meaning.
+    """
     shown = values[~np.isnan(values)]
     if not shown.size:
         return _("There is only one token, so there is no pair to show.")
     entries = np.nan_to_num(values)
-    sums = entries.sum(-1)
     negative, zero = (shown < 0).mean(), (shown == 0).mean()
-    size = min(values.shape)
     return paragraph(
         _("Entries range from {low} to {high}.", low=number(shown.min()), high=number(shown.max()))
         if shown.min() < shown.max()
         else _("Every entry is {value}.", value=number(shown.min())),
-        _("{share:.0%} of the entries are negative.", share=negative) if negative else _("No entry is negative."),
+        _("{share:.0%} of the entries are negative.", share=negative) if negative else "",
         _("{share:.0%} of the entries are exactly zero.", share=zero) if zero else "",
-        _("Every row sums to one.")
-        if not negative and rows_are_distributions(sums.min(), sums.max(), 0.0)
+        *(_row_findings(entries) if of_weights else ()),
+    )
+
+
+def _row_findings(entries: np.ndarray) -> tuple[str, str]:
+    """Return the sentences about the row sums and the rank of a matrix; the second is empty at high rank."""
+    sums, independent = entries.sum(-1), rank(entries)
+    return (
+        _("Every row sums to one, so it forms a weighted mean.")
+        if entries.min() >= 0 and rows_are_distributions(sums.min(), sums.max(), 0.0)
         else _("The row sums range from {low} to {high}.", low=number(sums.min()), high=number(sums.max())),
-        _("The rank is {rank} of at most {size}.", rank=rank(entries), size=size),
+        _n(
+            "The rank is {n}, so all rows are multiples of one row.",
+            "The rank is {n}, so every row is a combination of {n} rows.",
+            n=independent,
+        )
+        if 0 < independent <= min(entries.shape) / 2
+        else "",
     )
 
 

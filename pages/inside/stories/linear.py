@@ -31,7 +31,7 @@ LENGTHS = tuple(2**i for i in range(3, 15))
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: sum, map, features, kernel, normalization, comparison with the reference."""
     ending = _(
-        "The median row has an effective number of keys of {own:.0f}. For softmax, it is {exact:.0f}.",
+        "The median row spreads its weight over {own:.0f} keys (effective number). With softmax, it is {exact:.0f}.",
         own=np.median(perplexity(seen.weights)),
         exact=np.median(perplexity(seen.reference)),
     )
@@ -85,12 +85,15 @@ def _map(seen: Seen) -> Step:
 
     return Step(
         title=_("Feature map"),
-        mechanism=_("A feature map φ with non-negative values replaces the exponential of softmax."),
+        mechanism=_(
+            "A function φ, the feature map, replaces the exponential of softmax. Its values are never negative, so "
+            "that no weight is negative."
+        ),
         formula=r"\operatorname{sim}(q, k) = \varphi(q)^\top \varphi(k) \ge 0",
         shapes={"q": entries.shape[1:], r"\varphi(q)": seen.parts["query_features"].shape},
         findings=_(
-            "{share:.0%} of the entries of queries and keys are negative. The middle 50% of the entries "
-            "(shaded) lie between {low} and {high}.",
+            "{share:.0%} of the entries of queries and keys are negative. The shaded range contains the middle 50% of "
+            "the entries, from {low} to {high}.",
             share=(entries < 0).mean(),
             low=number(low),
             high=number(high),
@@ -104,12 +107,15 @@ def _features(seen: Seen) -> Step:
     both = np.concatenate([q, k])
     return Step(
         title=_("Features"),
-        mechanism=_("The feature map is applied to every query and key, so that no feature is negative."),
+        mechanism=_(
+            "The feature map turns every query and key into a vector of features. Weights are dot products of features."
+        ),
         formula=symbol(0, r"\varphi(Q)") + r",\ " + symbol(1, r"\varphi(K)") + r" \ge 0",
         shapes={r"\varphi(Q)": q.shape, r"\varphi(K)": k.shape},
         findings=_(
-            "{zero:.0%} of the features are zero. The mean cosine between query and key features is "
-            "{cosine:.2f}. It cannot be negative, because no feature is negative.",
+            "{zero:.0%} of the features are zero. Because no feature is negative, no cosine between query and key "
+            "features is negative. The mean cosine is {cosine:.2f}. The closer it is to 1, the less the directions of "
+            "queries and keys matter.",
             zero=(both == 0).mean(),
             cosine=cosines(q, k).mean(),
         ),
@@ -134,7 +140,9 @@ def _kernel(seen: Seen) -> Step:
 
     return Step(
         title=_("Kernel"),
-        mechanism=_("The dot product of the features replaces the exponential of the dot product of query and key."),
+        mechanism=_(
+            "The dot product of the features, a kernel, replaces the exponential of the dot product of query and key."
+        ),
         formula=r"\frac{\varphi(q_i)^\top\varphi(k_j)}{\sum_l \varphi(q_i)^\top\varphi(k_l)}\quad\text{instead "
         r"of}\quad "
         r"\frac{e^{q_i\cdot k_j/\sqrt d}}{\sum_l e^{q_i\cdot k_l/\sqrt d}}",
@@ -159,7 +167,7 @@ def kernel_sentence(middle: float, heavy: float) -> str:
             share=HEAVY,
             heavy=heavy,
         ),
-        _("The kernel is flatter than the exponential.")
+        _("The kernel is flatter than the exponential, so large weights shrink most.")
         if heavy < min(1, middle)
         else _("Here, the kernel is not flatter than the exponential."),
     )
@@ -174,7 +182,7 @@ def _sum_first(seen: Seen) -> Step:
         return attention.cost(length, size, causal=seen.causal).multiply_adds
 
     grows = (
-        _("With the causal mask, the sum is updated token by token, so it is a recurrent state.") if seen.causal else ""
+        _("With the causal mask, each token is added to the state before its query reads it.") if seen.causal else ""
     )
     counted_as = _("The counts assume that a value has {size} entries, like a key.", size=size) if d != size else ""
     cheaper = next(m for m in range(1, 64 * size) if adds(seen.attention, m) < adds(softmax, m))
@@ -215,16 +223,18 @@ def _sum_first(seen: Seen) -> Step:
     return Step(
         title=_("Sum first"),
         mechanism=_(
-            "The products of key features and values are summed once, in one matrix, the state. Each query reads this "
-            "state instead of the individual keys."
+            "A feature map φ turns each query and key into a vector of features. The products of key features and "
+            "values are summed once, in one matrix, the state. Each query reads this state instead of the individual "
+            "keys."
         ),
         formula=r"\left(\varphi(Q)\,\varphi(K)^\top\right) V = \varphi(Q) "
         + symbol(0, r"\left(\varphi(K)^\top V\right)"),
         shapes={r"\varphi(K)^\top V": (c, d), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
         findings=paragraph(
             _(
-                "On these {n} tokens, linear attention takes {own:,} multiply-adds and softmax takes {exact:,}. "
-                "Linear attention is cheaper for texts of {cheaper} tokens or more.",
+                "Because the sum is the same for all queries, the cost grows with n instead of n². On these {n} "
+                "tokens, linear attention takes {own:,} multiply-adds and softmax takes {exact:,}. Linear attention is "
+                "cheaper for texts of {cheaper} tokens or more.",
                 n=n,
                 own=adds(seen.attention, n),
                 exact=adds(softmax, n),
@@ -267,7 +277,10 @@ def _divided(seen: Seen) -> Step:
 
     return Step(
         title=_("Normaliser"),
-        mechanism=_("Each row is divided by the dot product of the query's features and the sum of the key features."),
+        mechanism=_(
+            "Each row is divided by the dot product of the query's features and the sum of the key features. Its "
+            "weights then sum to one, unless all of them are zero."
+        ),
         formula=r"Z_i = \varphi(q_i)^\top \sum_{l} \varphi(k_l)",
         shapes={r"\sum_l \varphi(k_l)": (c,), "Z": z.shape},
         findings=text,

@@ -20,13 +20,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
         first, second = _mix(seen), _weights_on_mixtures(seen)
     else:
         first, second = _window(seen), pooling.weights_on_pools(seen)
-    return (
-        first,
-        second,
-        pooling.blur(seen),
-        pooling.leak(seen),
-        compare_with_reference(seen, _(seen.attention.variant.note)),
-    )
+    return (first, second, pooling.blur(seen), pooling.leak(seen), compare_with_reference(seen))
 
 
 def _window(seen: Seen) -> Step:
@@ -53,7 +47,9 @@ def _window(seen: Seen) -> Step:
         formula=rf"\tilde K = {symbol(0, 'E')} K,\qquad \tilde V = F V",
         shapes={"E": P.shape, "F": P.shape},
         findings=paragraph(
-            plain.findings, shape, _("The projections E and F are untrained here. In the paper, they are learned.")
+            plain.findings,
+            shape,
+            _("The projections E and F are untrained here. Trained projections can have a much smaller error."),
         ),
     )
 
@@ -105,7 +101,7 @@ def _mix(seen: Seen) -> Step:
                 own=back.diagonal().mean(),
                 noise=noise,
             ),
-            _("The projections E and F are untrained here. In the paper, they are learned."),
+            _("The projections E and F are untrained here. Trained projections can have a much smaller error."),
         ),
         draw=draw,
     )

@@ -18,7 +18,7 @@ NEAR = 0.1
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: error by rank, singular values, cache size, comparison with the reference."""
-    return _ranks(seen), _sizes(seen), _cache(seen), compare_with_reference(seen, _(seen.attention.variant.note))
+    return _ranks(seen), _sizes(seen), _cache(seen), compare_with_reference(seen)
 
 
 def kept_share(sizes: np.ndarray, rank: int) -> float:
@@ -72,8 +72,8 @@ def _ranks(seen: Seen) -> Step:
     return Step(
         title=_("Rank"),
         mechanism=_(
-            "Each token's keys are rebuilt from a latent vector, a row of C. The number of entries in this "
-            "vector is the rank."
+            "Each token's keys are rebuilt from a short vector, its latent, which is a row of C. The number of entries "
+            "in a latent is the rank."
         ),
         formula=r"C = U_r \Sigma_r,\qquad K \approx C\, W_r^\top,\qquad "
         r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W_r^{(h)\top})^\top}{\sqrt d}\right)",
@@ -119,8 +119,7 @@ def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float)
     return paragraph(
         text,
         _(
-            "The smallest tested rank with an error of at most {near:.0%} is {enough}. This error is computed "
-            "over all heads together.",
+            "Rank {enough} is the smallest tested rank with an error of at most {near:.0%} over all heads together.",
             enough=enough,
             near=NEAR,
         ),

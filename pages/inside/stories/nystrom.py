@@ -155,13 +155,19 @@ def _factors(seen: Seen) -> Step:
     left, middle, right, inverse = (seen.parts[name] for name in ("left", "middle", "right", "inverse"))
     n, m = left.shape
     text = _(
-        "The product A has an error of **{error:.0%}** compared with softmax. Equal weights for all visible keys would "
-        "give {zero:.0%}. The three factors contain {own:,} numbers. The full matrix contains {full:,}.",
+        "A differs from softmax by **{error:.0%}** (ratio of Frobenius norms). Equal weights would differ by "
+        "{zero:.0%}. The three factors contain {own:,} numbers. The full matrix contains {full:,}.",
         error=relative_error_of(seen.weights, seen.reference),
         zero=relative_error_of(uniform(seen.visible), seen.reference),
         own=left.size + middle.size + right.size,
         full=n * n,
     )
+    averaged = (
+        _("Because {m} landmarks represent {n} tokens, some detail is lost.", m=m, n=n)
+        if m < n
+        else _("Every token is its own landmark, so averaging loses nothing.")
+    )
+    text = paragraph(averaged, text)
     if m < n <= 2 * m:
         text = paragraph(text, _("With this many landmarks, the factors together are no smaller than the full matrix."))
 
@@ -172,7 +178,7 @@ def _factors(seen: Seen) -> Step:
             pictures.panel(
                 "L", left, seen.labels, keys, column=landmark, caption=_("all queries on landmarks"), mark=LEFT
             ),
-            _among("× V", inverse, keys, queries, _("inverse among landmarks"), mark=MIDDLE),
+            _among("× Z", inverse, keys, queries, _("inverse among landmarks"), mark=MIDDLE),
             pictures.panel(
                 "× R", right, queries, seen.labels, row=landmark, caption=_("landmarks on all keys"), mark=RIGHT
             ),
@@ -184,14 +190,15 @@ def _factors(seen: Seen) -> Step:
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "L holds the weights of queries on landmarks, and R those of landmarks on keys. V is the inverse of the "
-            "landmarks' weights on each other. The attention matrix A is the product of the three."
+            "Queries attend to landmarks (L), and landmarks attend to keys (R). Both factors contain the landmarks' "
+            "weights on each other, so Z, the inverse of these weights, removes them once. The product of the three is "
+            "the attention matrix A."
         ),
-        formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'V')} {symbol(RIGHT, 'R')},\quad "
+        formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')},\quad "
         rf"{symbol(LEFT, 'L')} = S\!\left(\tfrac{{Q \tilde K^\top}}{{\sqrt d}}\right),\quad "
-        rf"{symbol(MIDDLE, 'V')} \approx S\!\left(\tfrac{{\tilde Q \tilde K^\top}}{{\sqrt d}}\right)^{{-1}},\quad "
+        rf"{symbol(MIDDLE, 'Z')} \approx S\!\left(\tfrac{{\tilde Q \tilde K^\top}}{{\sqrt d}}\right)^{{-1}},\quad "
         rf"{symbol(RIGHT, 'R')} = S\!\left(\tfrac{{\tilde Q K^\top}}{{\sqrt d}}\right)",
-        shapes={"L": left.shape, "V": middle.shape, "R": right.shape},
+        shapes={"L": left.shape, "Z": middle.shape, "R": right.shape},
         findings=text,
         draw=draw,
     )
@@ -206,35 +213,38 @@ def _inverse(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         queries, keys = _names(seen)
-        how, identity = _("computed with: {how}", how=_how(seen)), _("the identity, if V were an exact inverse")
+        how, identity = _("computed with: {how}", how=_how(seen)), _("the identity, if Z were an exact inverse")
         pictures.board(
             f"{key}.inverse",
             _among(_("Middle M"), middle, queries, keys, mark=MIDDLE),
-            _among(_("Inverse V"), inverse, keys, queries, caption=how, mark=RESULT),
-            _among(_("M V"), product(middle, inverse), queries, queries, caption=identity),
+            _among(_("Inverse Z"), inverse, keys, queries, caption=how, mark=RESULT),
+            _among(_("M Z"), product(middle, inverse), queries, queries, caption=identity),
             unit=_("entry"),
             scale="panel",
         )
         left, right = st.columns(2)
         with left:
-            st.markdown("**" + _("Error of the inverse") + "**")
-            _against(_residuals(rows), f"{key}.residual", _("residual ‖I − M V‖ / ‖I‖"), log=True)
+            st.markdown("**" + _("Error of the inverse Z") + "**")
+            _against(_residuals(rows), f"{key}.residual", _("residual ‖I − M Z‖ / ‖I‖"), log=True)
         with right:
-            st.markdown("**" + _("Error of the attention matrix") + "**")
-            _against(_errors(rows), f"{key}.error", _("relative error of the matrix"))
+            st.markdown("**" + _("Error of the attention matrix A") + "**")
+            _against(_errors(rows), f"{key}.error", _("error of A compared with softmax"))
         _directions(seen, key)
 
     return Step(
-        mechanism=_("The middle factor is inverted by an iteration that uses matrix products only.")
+        mechanism=_(
+            "M holds the landmarks' weights on each other. An iteration that uses matrix products only computes its "
+            "inverse Z."
+        )
         if seen.setting("inverse") == "iterative"
         else _(
-            "The middle factor is inverted exactly. The charts compare the exact inverse with an iteration "
-            "that uses matrix products only."
+            "M holds the landmarks' weights on each other, and Z is its exact inverse. The charts compare the "
+            "exact inverse with an iteration that uses matrix products only."
         ),
-        formula=rf"{symbol(RESULT, 'V')}_0 = \frac{{M^\top}}{{\|M\|_1 \|M\|_\infty}},\qquad "
-        rf"{symbol(RESULT, 'V')} \leftarrow \tfrac14 V \left(13 I - {symbol(MIDDLE, 'M')} V \left(15 I - M V "
-        r"\left(7 I - M V\right)\right)\right)",
-        shapes={"M": middle.shape, "V": inverse.shape},
+        formula=rf"{symbol(RESULT, 'Z')}_0 = \frac{{M^\top}}{{\|M\|_1 \|M\|_\infty}},\qquad "
+        rf"{symbol(RESULT, 'Z')} \leftarrow \tfrac14 Z \left(13 I - {symbol(MIDDLE, 'M')} Z \left(15 I - M Z "
+        r"\left(7 I - M Z\right)\right)\right)",
+        shapes={"M": middle.shape, "Z": inverse.shape},
         findings=inverse_sentence(rows, condition=float(values[0] / max(values[-1], np.finfo(float).tiny))),
         draw=draw,
     )
@@ -264,8 +274,8 @@ def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
     *iterated, exact = (row.error for row in rows)
     best = int(np.argmin(iterated))
     text = _(
-        "The error of the attention matrix is smallest after {best} of {all} iterations: {error:.0%}. With the "
-        "exact inverse, it is {exact:.0%}.",
+        "Compared with softmax, the error of the attention matrix A is smallest after {best} of {all} iterations: "
+        "{error:.0%}. With the exact inverse, it is {exact:.0%}.",
         best=best + 1,
         all=len(iterated),
         error=iterated[best],
@@ -285,7 +295,7 @@ def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
     elif worse:
         why = _("Stopping early is slightly better than the exact inverse, and both errors are small.")
     elif exact > LITTLE:
-        why = _("The remaining error comes from the landmarks, not from the inverse.")
+        why = _("The remaining error comes from averaging tokens into landmarks, not from the inverse.")
     else:
         why = _("A more exact inverse gives a better matrix, because averaging into landmarks loses little.")
     return paragraph(text, why)

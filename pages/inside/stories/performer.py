@@ -51,8 +51,11 @@ def _anatomy(seen: Seen, tokens: int | None = None, **changes: Value) -> dict[st
 
 
 def _logits(seen: Seen) -> str:
+    if seen.setting("kind") == "relu":  # The error of this kernel does not depend on the scale of the logits.
+        return ""
     return _(
-        "The largest logit of this head is {largest:.1f}.", largest=logits(seen.qkv, seen.head)[seen.visible].max()
+        "The random error grows with the logits. The largest logit of this head is {largest:.1f}.",
+        largest=logits(seen.qkv, seen.head)[seen.visible].max(),
     )
 
 
@@ -101,8 +104,8 @@ def _directions(seen: Seen) -> Step:
     return Step(
         title=_("Directions"),
         mechanism=_(
-            "Random vectors, called directions, are drawn. Each direction gives one or two features for every "
-            "query and key."
+            "The features come from random vectors, called directions. Each direction gives one or two features for "
+            "every query and key. Orthogonal directions overlap less, so their features repeat less."
         ),
         formula=(
             r"w_f \sim \mathcal{N}(0, I_d)"
@@ -112,9 +115,9 @@ def _directions(seen: Seen) -> Step:
         + r",\quad W \in \mathbb{R}^{m \times d}",
         shapes={"W": (m, d)},
         findings=_(
-            "The mean |cosine| between two directions is {straight:.2f} for orthogonal directions and "
-            "{free:.2f} for independent directions. The lengths of the directions range from {low:.1f} to "
-            "{high:.1f}. For comparison, √d is {root:.1f}.",
+            "The mean cosine of two directions, in absolute value, is {straight:.2f} for orthogonal directions and "
+            "{free:.2f} for independent directions. The lengths of the directions range from {low:.1f} to {high:.1f}. "
+            "For comparison, √d is {root:.1f}.",
             straight=sizes[True],
             free=sizes[False],
             low=lengths[own].min(),
@@ -149,8 +152,8 @@ def _features(seen: Seen) -> Step:
         + r":\ x = k / d^{1/4}",
         shapes={r"\varphi(Q)": q.shape, r"\varphi(K)": k.shape},
         findings=_(
-            "The median row effectively depends on {bearing:.1f} of its {features} features. The other "
-            "features contribute little.",
+            "A few large features can dominate a row. The median row effectively depends on {bearing:.1f} of its "
+            "{features} features.",
             bearing=np.median(bearing),
             features=q.shape[-1],
         ),
@@ -182,13 +185,13 @@ def _estimate(seen: Seen) -> Step:
     return Step(
         title=_("Estimate"),
         mechanism=_(
-            "Each query and key is turned into random features. The dot product of the features estimates the "
-            "exponential of softmax."
+            "Random vectors turn each query and key into numbers, its random features. The dot product of the features "
+            "estimates the exponential of softmax."
         )
         if kind != "relu"
         else _(
-            "Each query and key is turned into random features. The dot product of the features estimates a kernel of "
-            "ReLU units, not the exponential of softmax."
+            "Random vectors turn each query and key into numbers, its random features. The dot product of the features "
+            "estimates a kernel of ReLU units, not the exponential of softmax."
         ),
         formula=mean_formula(kind, norms),
         shapes={r"\varphi(Q)\,\varphi(K)^\top": seen.weights.shape},
@@ -208,8 +211,8 @@ def estimate_sentence(near: float, middle: float) -> str:
         middle: the median ratio of estimate to true value.
     """
     return _(
-        "{near:.0%} of the estimates are within a factor of two of the true value. The median estimate is {middle}× "
-        "the true value.",
+        "Because the features are random, each estimate is noisy: {near:.0%} of them are within a factor of two of the "
+        "true value. The median estimate is {middle}× the true value.",
         near=near,
         middle=number(middle),
     )
@@ -226,8 +229,11 @@ def bias_sentence(kind: str, row_norms: str, middle: float) -> str:
     if row_norms == "fixed" and kind != "relu":
         return _("With directions of fixed length, the estimate is biased, even with many features.")
     if kind in POSITIVE and middle < FAR:
-        return _("The estimator is unbiased but heavy-tailed: a few very large estimates dominate its mean.")
-    return _("The estimator is unbiased.")
+        return _(
+            "The mean over all random draws is the true value, but a few very large estimates dominate this mean. Most "
+            "estimates are therefore too small."
+        )
+    return _("The mean over all random draws is the true value, so the estimator is unbiased.")
 
 
 def mean_formula(kind: str, row_norms: str) -> str:

@@ -38,8 +38,8 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
         compare_with_reference(
             seen,
             _(
-                "Queries are also used as keys. The reference, {reference}, is a softmax over all "
-                "tokens except the query's own token.",
+                "Because queries are also used as keys, the reference is {reference}: a softmax over all tokens except "
+                "the query's own token.",
                 reference=reference_name(seen.attention),
             ),
         ),
@@ -75,8 +75,8 @@ def _hash(seen: Seen, number: int) -> Step:
     return Step(
         title=_("Hash"),
         mechanism=_(
-            "Tokens are hashed with random directions R. Tokens with similar queries are likely to fall into "
-            "the same bucket."
+            "Random vectors R split the space of queries into buckets. Tokens with similar queries are likely to fall "
+            "into the same bucket."
         ),
         formula=symbol(0, "b")
         + r"(i) = \operatorname{argmax}\,[x_i R;\, -x_i R],\qquad x_i = \frac{q_i}{\lVert q_i \rVert} = k_i",
@@ -243,7 +243,10 @@ def _cut(seen: Seen, number: int) -> Step:
 
     return Step(
         mechanism=paragraph(
-            _("A hash puts similar tokens into the same bucket. Tokens are sorted by bucket and cut into chunks."),
+            _(
+                "A hash gives each token a number, its bucket, such that similar tokens are likely to share a bucket. "
+                "Tokens are sorted by bucket and cut into chunks."
+            ),
             _("A token attends to its own chunk and to the previous chunk.")
             if not seen.causal
             else _(
@@ -256,8 +259,8 @@ def _cut(seen: Seen, number: int) -> Step:
         shapes={"A": (n, n), r"\text{chunk}": (min(size, n),)},
         findings=_(
             "Hashing round {number} allows **{bucket:,}** pairs within a bucket and {chunk:,} pairs from different "
-            "buckets. Another {missed:,} pairs within a bucket are not allowed in any round. All rounds together "
-            "allow {share:.1%} of {possible:,} pairs.",
+            "buckets. Another {missed:,} pairs share a bucket, but no round allows them, because their chunks are too "
+            "far apart. All rounds together allow {share:.1%} of {possible:,} pairs.",
             number=number + 1,
             bucket=counts["bucket"],
             chunk=counts["chunk"],
@@ -329,7 +332,7 @@ def _missed(seen: Seen) -> Step:
             ),
         )
     return Step(
-        mechanism=_("The weight on pairs that are not allowed in any hashing round is lost."),
+        mechanism=_("A pair that no hashing round allows gets no weight, so its softmax weight is lost."),
         formula=r"\text{missed} = \frac1n \sum_i \sum_{j \notin P_i} \operatorname{softmax}_{j \ne i}"
         r"\!\left(\frac{q_i^\top q_j}{\lVert q_j \rVert}\right)",
         shapes={"S": (n, n)},

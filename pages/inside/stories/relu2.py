@@ -190,8 +190,8 @@ def _factor(seen: Seen) -> Step:
         shapes={"A": seen.weights.shape},
         findings=_(
             "If rows are divided by the length n, doubling all logits raises the largest weight from {one} to "
-            "{four}. If rows are divided by their sum, doubling the logits changes no weight. In that case, no "
-            "temperature can sharpen the weights.",
+            "{four}. If rows are divided by their sum, doubling the logits changes no weight, so no temperature can "
+            "sharpen the weights.",
             one=number(largest, 3),
             four=number(4 * largest, 3),
         ),
@@ -233,8 +233,8 @@ def _one_matrix(seen: Seen) -> Step:
 
     return Step(
         mechanism=_(
-            "Squared ReLU comes from the gated attention unit (GAU). In this unit, all channels share one "
-            "attention matrix, computed from a single projection Z."
+            "Squared ReLU comes from the gated attention unit (GAU). In this unit, all channels (components of the "
+            "output) share one attention matrix, computed from a single projection Z of the input."
         ),
         formula=symbol(0, "A") + r" = \frac{\operatorname{relu}^2(Q K^\top / \sqrt{s})}{" + divisor + r"},\quad "
         r"Q = \gamma_q \odot Z + \beta_q,\quad K = \gamma_k \odot Z + \beta_k,\quad "
@@ -256,7 +256,7 @@ def matrix_sentence(heads: int, channels: int, apart: float) -> str:
         return paragraph(text, _("This input has one head, so softmax also has only one matrix."))
     several = _(
         "Softmax has one matrix for each of the {heads} heads. On average, {apart:.0%} of a row's weight falls "
-        "on different tokens than it does in the average over heads.",
+        "on different tokens from those in the average over heads.",
         heads=heads,
         apart=apart,
     )
@@ -285,8 +285,8 @@ def _gate(seen: Seen) -> Step:
 
     return Step(
         mechanism=_(
-            "A gate U multiplies the output of each channel. In effect, each channel scales the rows of the "
-            "shared matrix differently."
+            "A gate is a factor computed from the input. For each token and channel, the gate U multiplies the output, "
+            "so each channel scales the rows of the shared matrix differently."
         ),
         formula=rf"O = {symbol(1, 'U')} \odot ({symbol(0, 'A')} V),\quad "
         r"U = \operatorname{SiLU}(X W_u),\quad V = \operatorname{SiLU}(X W_v),\qquad "
@@ -311,10 +311,11 @@ def gate_sentence(found: UnitAnalysis) -> str:
     if found.distance is None:
         does = _("The gated output is zero.")
     elif found.distance < SAME:
-        does = _("The gated output is a multiple of A V.")
+        does = _("The gated output is a multiple of the output without gates, A V.")
     else:
         does = _(
-            "The gated output differs from every multiple of A V by at least {distance:.0%} of its length.",
+            "Because the gates differ, the gated output differs from every multiple of the output without gates, A V, "
+            "by at least {distance:.0%} of its length.",
             distance=found.distance,
         )
     return paragraph(text, does)

@@ -30,8 +30,9 @@ LAW = "With linear attention, the weight of this token in row i is approximately
 def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
     told = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
     assert told == (
-        "In the last of 40 rows, token 2 “t\\_2” has 2.5% of the weight with **Linear** and under 0.001% with "
-        "**Half**. With equal weights, every token would have 2.5%."
+        "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. In the last of 40 "
+        "rows, token 2 “t\\_2” has 2.5% of the weight with **Linear** and under 0.001% with **Half**. With equal "
+        "weights, every token would have 2.5%."
     )
 
 
@@ -118,14 +119,14 @@ def test_fading_without_a_decay_and_with_all_of_them(open_view):
 
 @pytest.mark.parametrize(
     ("gate", "name"),
-    [(Gate(kind="surprise", decay=0.7), "Gate by surprise"), (Gate(kind="drawn", decay=0.9, seed=3), "Gate random")],
+    [(Gate(kind="surprise", decay=0.7), "Gate by key novelty"), (Gate(kind="drawn", decay=0.9, seed=3), "Gate random")],
 )
 def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(open_view, record, gate, name):
     at = open_view(
         "fading", c_early=3, c_decays=[], c_gate=gate.kind, c_gate_decay=gate.decay, c_gate_seed=3, c_map="softmax"
     )
     found = gated(record, gate, "softmax", head=1)
-    even = f"Fixed mean, γ = {found.mean:.3g}"
+    even = f"Mean of the gate, γ = {found.mean:.3g}"
     curves, quarters, kept = ({t["name"]: numbers(t["y"]) for t in each["data"]} for each in charts(at))
     for title, weights in ((name, found.weights), (even, found.even)):
         np.testing.assert_allclose(curves[title], 100 * weights[3:, 3])

@@ -64,7 +64,7 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
         for word, held in (("cosine", 4_096), ("taylor2", 3 * 2**20), ("linear", 2_048))
     ]
     assert sentence(rows, 2, 32) == (
-        "A key-value cache grows by 2.0 KiB per token (2 heads of size 32). "
+        "A key-value cache stores every token, so it grows by 2.0 KiB per token (2 heads of size 32). "
         "From **2** tokens on, the constant state of **Linear** is smaller (2.0 KiB). "
         "From **1,537** tokens on, all constant states are smaller, even **Second-order Taylor** (3.0 MiB)."
     )

@@ -28,7 +28,7 @@ def test_every_variant_has_a_row_by_what_it_remembers_and_a_reason_if_it_cannot_
     said = spoken(at)
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in said
     assert said.count("- **") == len(ac.all_variants()) - len(able)
-    assert f"**{len(able)} of {len(ac.all_variants())} variants can generate text token by token.**" in said
+    assert f"**{len(able)} of {len(ac.all_variants())} variants can generate text token by token**, because" in said
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
     assert found.loc["Softmax", "Fewer multiply-adds than softmax"] == "reference"
@@ -75,11 +75,17 @@ def test_from_where_a_variant_is_cheaper(n, words):
 def test_the_sentence_counts_the_kinds_of_memory():
     found = [replace(row(1024), outgrown=17), replace(row(512), outgrown=9), row(0, 1024), row(0, 2048)]
     assert sentence(found, 5) == (
-        "**4 of 5 variants can generate text token by token.** 2 of them cache the keys and values of all tokens, so "
-        "their memory grows with the text. 2 keep a fixed amount, which is less than softmax's cache from 17 tokens on."
+        "**4 of 5 variants can generate text token by token**, because no output depends on a later token. 2 variants "
+        "remember all keys and values, so their memory grows with the text. 2 remember a state of fixed size. From "
+        "**17** tokens on, all memories of constant size are smaller than softmax's cache."
+    )
+    some = replace(row(512), variant="local", outgrown=9)
+    assert " 1 remembers a state of fixed size. 1 remembers a few keys and values. From" in sentence(
+        [*found[:1], some], 5
     )
     assert sentence(found[1:3], 4) == (
-        "**2 of 4 variants can generate text token by token.** 1 of them caches the keys and values of all tokens, so "
-        "its memory grows with the text. 1 keeps a fixed amount, which is less than softmax's cache from 9 tokens on."
+        "**2 of 4 variants can generate text token by token**, because no output depends on a later token. 1 variant "
+        "remembers all keys and values, so its memory grows with the text. 1 remembers a state of fixed size. From "
+        "**9** tokens on, all memories of constant size are smaller than softmax's cache."
     )
     assert sentence(found[2:], 4).endswith("so their memory grows with the text.")

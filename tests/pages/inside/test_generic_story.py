@@ -7,6 +7,7 @@ from stories import open_step, seen
 
 import attention_core as ac
 from pages.inside.pictures import COLOURS, colour
+from pages.inside.reference import error_sentence
 from pages.inside.stories import discover
 from pages.inside.stories.generic import matrix_findings, vector_findings
 
@@ -37,17 +38,21 @@ def test_the_declared_part_is_drawn():
 
 def test_a_matrix_is_described_by_range_signs_sums_and_rank():
     assert matrix_findings(np.eye(3)) == (
-        "Entries range from 0 to 1. No entry is negative. 67% of the entries are exactly zero. Every row sums to one. "
-        "The rank is 3 of at most 3."
+        "Entries range from 0 to 1. 67% of the entries are exactly zero. Every row sums to one, so it forms a weighted "
+        "mean."
     )
     assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]])) == (
         "Entries range from −2 to 2. 50% of the entries are negative. The row sums range from −1 to 1. "
-        "The rank is 1 of at most 2."
+        "The rank is 1, so all rows are multiples of one row."
+    )
+    assert matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5))).endswith(
+        "The rank is 2, so every row is a combination of 2 rows."
+    )
+    assert matrix_findings(np.eye(3), of_weights=False) == (
+        "Entries range from 0 to 1. 67% of the entries are exactly zero."
     )
     masked = np.where(np.tri(2, dtype=bool), 0.5, np.nan)
-    assert matrix_findings(masked).startswith(
-        "Every entry is 0.50. No entry is negative. The row sums range from 0.50 to 1."
-    )
+    assert matrix_findings(masked).startswith("Every entry is 0.50. The row sums range from 0.50 to 1.")
     assert matrix_findings(np.full((1, 1), np.nan)) == "There is only one token, so there is no pair to show."
 
 
@@ -69,3 +74,17 @@ def test_symbols_are_readable_on_the_page(theme, page):
     for each in COLOURS[theme]:
         bright, dark = sorted((luminance(each), luminance(page)), reverse=True)
         assert (bright + 0.05) / (dark + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("error", "baseline", "ending"),
+    [
+        (0.2, 0.5, "The variant is therefore closer to softmax than equal weights are."),
+        (0.5, 0.2, "Equal weights are therefore closer to softmax."),
+        (0.501, 0.499, "it would be 50% as large."),
+    ],
+)
+def test_an_error_is_compared_with_that_of_equal_weights(error, baseline, ending):
+    told = error_sentence("softmax", error, baseline)
+    assert told.startswith(f"The difference is **{error:.0%}** as large as the weights of softmax")
+    assert told.endswith(ending)

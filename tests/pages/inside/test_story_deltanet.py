@@ -18,9 +18,9 @@ def sentences(attention, **given):
 
 def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
     assert (
-        "a key retrieves 25% of what an earlier token stored (in absolute value), and at most 40%."
-        in overlap_sentence(np.array([-0.4, 0.1]))
-    )
+        "the more it retrieves: 25% of what an earlier token stored, on average (in absolute value). The largest share "
+        "is 40%."
+    ) in overlap_sentence(np.array([-0.4, 0.1]))
     assert overlap_sentence(np.array([])) == "There is only one token, so no earlier token stored anything."
 
 
@@ -63,7 +63,7 @@ def test_a_state_that_fades_fast_enough_cannot_explode():
 def test_the_exact_step_is_said_to_hold_at_every_rate():
     told = growth_sentence(STRENGTHS, np.linspace(2, 4, 30), np.zeros(30), exact=True)
     assert "For η from 0.1 to 3.0, the norm of the state is 2 to 4 times" in told
-    assert "between 0 and 1 for every write rate" in told
+    assert "a rate η sets β for each key such that λ lies between 0 and 1" in told
 
 
 @pytest.mark.parametrize(("attention", "fades"), [("deltanet", False), ("gated_deltanet", True)])
@@ -89,7 +89,7 @@ def test_what_is_tried_is_told_with_its_range_and_where_it_ends():
         "At the write strength β = 2.5, λ is −1.5. The"
     )
     assert "more than 10³⁰⁸ times" in tried_sentence(3.0, np.array([-2.0]), np.array([np.inf]), exact=False)
-    assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("At the write rate η = 2.5, ")
+    assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("At the rate η = 2.5, ")
 
 
 def test_a_strength_is_tried_beyond_what_the_variant_allows():

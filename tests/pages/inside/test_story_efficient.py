@@ -30,7 +30,9 @@ def test_efficient_says_what_its_causal_form_loses():
     told = [m.value for m in open_step(ac.get("efficient"), 3, causal=True).markdown]
     assert any("Every row sums to one, to within" in words and lost in words for words in told)
     assert "The rank of the matrix" not in spoken(open_step(ac.get("efficient"), 4, causal=True))
-    assert "Without a normaliser, every row still sums to one" in spoken(open_step(ac.get("efficient"), 3))
+    assert "Because the rows of both factors sum to one, the rows of the product do too" in spoken(
+        open_step(ac.get("efficient"), 3)
+    )
     assert "The rank of the matrix is at most 8, the number of features." in spoken(open_step(ac.get("efficient"), 4))
 
 

@@ -29,7 +29,7 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
     assert share == pytest.approx(100 * float((torch.stack([q, k]) < 0).double().mean()), abs=0.51)
     middle = torch.stack([q, k]).quantile(torch.tensor([0.25, 0.75]).double()).tolist()
     assert curves(at)["middle 50% of the entries"][0] == pytest.approx(middle)
-    assert said(at, r"\(shaded\) lie between (\S+) and (\S+)\.") == pytest.approx(middle, abs=0.051)
+    assert said(at, r"middle 50% of the entries, from (\S+) to (\S+)\.") == pytest.approx(middle, abs=0.051)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -89,7 +89,7 @@ def test_a_kernel_is_flatter_where_the_heaviest_lose_most(middle, heavy, flatter
     told = kernel_sentence(middle, heavy)
     assert told.startswith(f"The median pair gets {middle:.2g}× its softmax weight. Among the 5% of pairs")
     assert f" {heavy:.2g}× its softmax weight." in told
-    assert ("The kernel is flatter than the exponential." in told) == flatter
+    assert ("The kernel is flatter than the exponential, so large weights shrink most." in told) == flatter
     assert ("not flatter than the exponential" in told) != flatter
 
 
@@ -109,7 +109,7 @@ def test_one_vector_divides_every_row_or_the_next(causal):
 
 def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
     plain, causal = (linear.steps(seen(ac.get("linear"), causal=way))[0].findings for way in (False, True))
-    state = "With the causal mask, the sum is updated token by token, so it is a recurrent state."
+    state = "With the causal mask, each token is added to the state before its query reads it."
     assert causal.endswith(f". {state}")
     assert state not in plain
     given = seen(ac.get("linear"))
@@ -123,7 +123,7 @@ def test_features_that_are_zero_and_their_angle_are_counted():
     q, k, _ = head()
     q, k = q.relu(), k.relu()
     told = linear.steps(seen(ac.get("linear", feature_map="relu")))[2].findings
-    zero, cosine = figures(told, r"([\d.]+)% of the features are zero.* is ([\d.]+)\. It")
+    zero, cosine = figures(told, r"([\d.]+)% of the features are zero.* cosine is ([\d.]+)\. The")
     assert zero == pytest.approx(100 * float((torch.cat([q, k]) == 0).double().mean()), abs=0.51)
     angles = torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).mT
     assert cosine == pytest.approx(float(angles.mean()), abs=0.0051)
@@ -133,4 +133,4 @@ def test_the_last_step_tells_how_wide_rows_are():
     q, k, _ = head()
     own, exact = (ac.metrics.entropy(ac.get(key).weights(q, k)).exp().quantile(0.5) for key in ("linear", "softmax"))
     told = linear.steps(seen(ac.get("linear")))[-1].findings
-    assert f"number of keys of {float(own):.0f}. For softmax, it is {float(exact):.0f}." in told
+    assert f"over {float(own):.0f} keys (effective number). With softmax, it is {float(exact):.0f}." in told

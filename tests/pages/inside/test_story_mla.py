@@ -34,7 +34,7 @@ def test_the_error_of_a_rank_is_this_heads_and_the_full_one_loses_nothing():
 
 def test_the_smallest_rank_measured_that_would_do_is_named():
     told = rank_sentence(np.array([1, 4, 8]), np.array([0.5, 0.1, 0.0]), 1, 0.4)
-    assert "The smallest tested rank with an error of at most 10% is 4." in told
+    assert "Rank 4 is the smallest tested rank with an error of at most 10% over all heads together." in told
 
 
 def test_zeros_lose_nothing():

@@ -54,8 +54,8 @@ def inverses(*errors):
 def test_a_better_inverse_is_weighed_against_the_matrix_it_makes(errors, ending):
     told = inverse_sentence(inverses(*errors), condition=520.0)
     assert told.startswith(
-        f"The error of the attention matrix is smallest after 2 of 2 iterations: {errors[1]:.0%}. "
-        f"With the exact inverse, it is {errors[2]:.0%}."
+        "Compared with softmax, the error of the attention matrix A is smallest after 2 of 2 iterations: "
+        f"{errors[1]:.0%}. With the exact inverse, it is {errors[2]:.0%}."
     )
     assert told.endswith(ending)
     assert ("is 520 times" in told) == ("exact inverse is 1,234 in absolute value." in told) == ("520" in ending)
@@ -73,9 +73,12 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
     assert told == (
-        f"The product A has an error of **{off:.0%}** compared with softmax. Equal weights for all visible keys would "
-        f"give {zero:.0%}. The three factors contain 324 numbers. The full matrix contains 576."
+        "Because 6 landmarks represent 24 tokens, some detail is lost. A differs from softmax by "
+        f"**{off:.0%}** (ratio of Frobenius norms). Equal weights would differ by {zero:.0%}. The three factors "
+        "contain 324 numbers. The full matrix contains 576."
     )
+    whole = nystrom.steps(seen(ac.get("nystrom", landmarks=24)))[0].findings
+    assert whole.startswith("Every token is its own landmark, so averaging loses nothing.")
 
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])

@@ -79,9 +79,9 @@ def test_sorting_draws_each_token_once_from_place_to_place():
 def test_the_last_step_names_the_reference_that_is_reformers_own():
     at = open_step(REFORMER, 5)
     said_of_it = " ".join(m.value for m in at.markdown)
-    assert "Error compared with shared-QK softmax: " in said_of_it
-    assert "on different keys than it does in shared-QK softmax." in said_of_it
-    assert "with softmax" not in said_of_it
+    assert "as large as the weights of shared-QK softmax (ratio of Frobenius norms)." in said_of_it
+    assert "To match shared-QK softmax, " in said_of_it
+    assert "of softmax" not in said_of_it
 
 
 def test_a_long_list_of_tokens_is_cut():

@@ -102,8 +102,10 @@ def test_the_effect_of_the_gate_is_described():
     told = gate_sentence(plain)
     assert "50% of these untrained gates are nearly closed (between −0.1 and 0.1), and 50% are negative." in told
     assert "The largest gate is 2." in told
-    assert "differs from every multiple of A V by at least 42% of its length." in told
-    assert "The gated output is a multiple of A V." in gate_sentence(dataclasses.replace(plain, distance=0.004))
+    assert "differs from every multiple of the output without gates, A V, by at least 42% of its length." in told
+    assert "The gated output is a multiple of the output without gates, A V." in gate_sentence(
+        dataclasses.replace(plain, distance=0.004)
+    )
     nothing = gate_sentence(dataclasses.replace(plain, distance=None))
     assert "The gated output is zero." in nothing
     assert "multiple" not in nothing

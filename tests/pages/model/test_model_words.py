@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from attention_core.experiments import swap
 from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.experiments.swap import CopyRow, ReadingRow, derived
 from attention_core.experiments.swap.derived import Both, ErrorPoint, Score
@@ -33,7 +34,7 @@ def scores(*pairs):
     ],
 )
 def test_how_the_text_is_read(perplexity, told):
-    assert words.verdict(AS_IT_IS, scores((perplexity, 1.0))) == f"{told} Copying is preserved with **A**."
+    assert words.verdict(AS_IT_IS, scores((perplexity, 1.0))) == f"{told}  \nCopying is preserved with **A**."
 
 
 @pytest.mark.parametrize(
@@ -62,17 +63,17 @@ def test_what_becomes_of_copying(copied, told):
 )
 def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, told):
     assert words.verdict(AS_IT_IS, scores(*((40, loss) for loss in losses))).endswith(
-        f"raises perplexity (× 2). {told}"
+        f"raises perplexity (× 2).  \n{told}"
     )
 
 
 def test_of_many_variants_the_best_and_the_worst_are_named():
     many = scores((40, 10), (20, 10), (200, 10), (30, 10))
     assert words.verdict(AS_IT_IS, many) == (
-        "Perplexity is lowest with **B** (× 1) and highest with **C** (× 10). Copying fails with all 4 variants."
+        "Perplexity is lowest with **B** (× 1) and highest with **C** (× 10).  \nCopying fails with all 4 variants."
     )
     assert words.copying(AS_IT_IS, many) == "Copying fails with all 4 variants."
-    assert words.verdict(AS_IT_IS, many[:3]).startswith("**A** raises perplexity (× 2). **B** changes")
+    assert words.verdict(AS_IT_IS, many[:3]).startswith("**A** raises perplexity (× 2).  \n**B** changes")
 
 
 def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
@@ -86,6 +87,50 @@ def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
         assert ("because it attends to" in words.verdict(AS_IT_IS, [found])) == covered
     assert not derived.attends_to_all("linear", 63), "its weights differ from softmax's although it attends to all"
     assert not derived.attends_to_all("uniform", 63)
+
+
+@pytest.mark.parametrize("n", [5, 40, 300])
+@pytest.mark.parametrize(
+    ("word", "reach", "sinks"),
+    [("local~window~8", 8, 0), ("sink~window~16~sinks~2", 15, 2), ("local~window~128", 128, 0)],
+)
+def test_what_a_pattern_hides_is_counted(word, reach, sinks, n):
+    pairs = [(i, j) for i in range(n) for j in range(i + 1)]
+    hidden = [(i, j) for i, j in pairs if i - j > reach and j >= sinks]
+    found = derived.hidden_by(word, n)
+    assert found.share == pytest.approx(len(hidden) / len(pairs))
+    assert found.first == (sum(j == 0 for _, j in hidden) > n / 2)
+    assert found.copies == (reach < swap.PERIOD - 1)
+    assert found.from_token == (1 + hidden[0][0] if hidden else n)
+    assert derived.hidden_by("linear", n) is derived.hidden_by("uniform", n) is None
+
+
+def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
+    hidden = derived.Hidden(share=0.614, first=True, copies=True, from_token=66)
+    blind, sink = (Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=h) for h in (hidden, None))
+    sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, first=False))
+    far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, first=False, copies=False))
+    reason = ", because most queries cannot attend to the token to copy, 95 tokens back."
+    assert words.verdict(AS_IT_IS, [blind, sink]) == (
+        "**A** hides 61% of the query–key pairs, and the first token from most queries. Perplexity therefore rises "
+        "(× 2).  \n**B** hides 61% of the query–key pairs, but not the first token. Perplexity rises (× 2).  \n"
+        f"Copying fails with both variants{reason}"
+    )
+    assert words.verdict(AS_IT_IS, [blind, far]).endswith("Copying fails with both variants.")
+    worse = dataclasses.replace(blind, copied=5.0)
+    assert words.verdict(AS_IT_IS, [worse]).endswith(f"Copying gets worse with **A**{reason}")
+    same = dataclasses.replace(blind, perplexity=20.0, copied=1.0)
+    assert words.verdict(AS_IT_IS, [same]) == (
+        "**A** changes perplexity by at most 5%.  \nCopying is preserved with **A**."
+    )
+    assert reading.uncoloured(blind) == ("The first 66 tokens have no colour, because A hides no token before them.")
+    one = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, from_token=1))
+    assert reading.uncoloured(one).startswith("The first 1 token has no colour")
+    assert reading.uncoloured(AS_IT_IS) == ""
+    assert ("Attention sink:" in reading.terms([blind]), "Attention sink:" in reading.terms([AS_IT_IS])) == (
+        True,
+        False,
+    )
 
 
 def test_a_line_over_a_budget_is_not_named_after_one_of_its_values():
@@ -186,15 +231,15 @@ def test_from_which_budget_on():
 @pytest.mark.parametrize(
     ("perplexity", "copied", "told"),
     [
-        (99.0, 9.0, "preserves neither perplexity nor copying at any tested window."),
-        (99.0, 1.0, "preserves copying from window 2 on, but perplexity at no tested value."),
-        (20.0, 9.0, "preserves perplexity from window 2 on, but copying at no tested value."),
-        (20.0, 1.0, "preserves perplexity from window 2 on, and copying from window 2 on."),
+        (99.0, 9.0, "No tested window of **Local** preserves perplexity or copying."),
+        (99.0, 1.0, "**Local** preserves copying from window 2 on. No tested window preserves perplexity."),
+        (20.0, 9.0, "**Local** preserves perplexity from window 2 on. No tested window preserves copying."),
+        (20.0, 1.0, "**Local** preserves perplexity from window 2 on, and copying from window 2 on."),
     ],
 )
 def test_what_a_budget_preserves(perplexity, copied, told):
     pairs = [Both(x=2, perplexity=perplexity, copied=copied)]
-    assert budget.in_words({"local~window~64": pairs}, [read(20), COPY]) == f"**Local** {told}"
+    assert budget.in_words({"local~window~64": pairs}, [read(20), COPY]) == told
     assert budget.in_words({"local~window~64": pairs}, [read(20)]) == ""
 
 
