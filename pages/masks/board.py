@@ -54,6 +54,7 @@ def show(followed: StackReach) -> None:
             categories=categories,
             none=_("not allowed") if found.drawn else None,
             later=_("not connected"),
+            masked=_("future key"),
             frame=min(followed.depth, followed.last),
             last_frame=followed.last,
             on_turn=_turn,
