@@ -58,6 +58,8 @@ class Panel:
         borders: indices before which a line crosses the matrix, for rows and columns.
         details: the tooltip of the caption; empty for the caption itself.
         knob: the setting under the title.
+        about: the tooltip of the title; empty for the title itself.
+        opens: the name of the button next to the title that opens the panel's settings; empty for no button.
         frames: the caption in each frame of the board's animation; empty for a panel that does not change.
         mark: the colour of a square before the title, ``#rrggbb``; empty for none.
         group: the group of categories that only this panel has, whose legend stands above the panel; empty for none.
@@ -75,6 +77,8 @@ class Panel:
     borders: Sequence[int] = ()
     details: str = ""
     knob: Knob | None = None
+    about: str = ""
+    opens: str = ""
     frames: Sequence[str] = ()
     mark: str = ""
     group: str = ""

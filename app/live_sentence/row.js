@@ -41,8 +41,9 @@ export class Row {
     this.setting = make("output");
     this.slider = make("input", { type: "range", min: "0", max: String(sent.settings.length - 1), "data-row": sent.key });
     this.slider.setAttribute("aria-label", `${sent.title}: ${sent.knob}`);
+    const ends = [sent.settings[0], sent.settings.at(-1)].map((end) => make("small", { "aria-hidden": "true" }, String(end)));
     const knob = sent.knob
-      ? make("div", { class: "knob" }, make("span", {}, `${sent.knob} `, this.setting), this.slider)
+      ? make("div", { class: "knob" }, make("span", {}, `${sent.knob} `, this.setting), make("div", { class: "range" }, ends[0], this.slider, ends[1]))
       : make("div", { class: "note" }, sent.note);
     this.counts = make("div", { class: "counts" });
     this.root = make(
@@ -61,9 +62,9 @@ export class Row {
    * @returns {Looks}
    */
   looks(word, words) {
-    const { title, knob, settings } = this.sent;
+    const { title, knob, settings, less } = this.sent;
     const name = knob ? fill(words.named, { title, knob, setting: String(settings[this.step]) }) : title;
-    return { name, weights: this.weights(word) };
+    return { name, less, weights: this.weights(word) };
   }
 
   /**

@@ -29,6 +29,7 @@ class Row:
         title: its name on screen.
         knob: the slider's label; empty without a slider.
         note: the text in place of the slider.
+        less: the sentence about a weight smaller than the reference's, with its reason; empty for the usual sentence.
         settings: the slider's value at each step; None without a slider.
         words: the variant with each setting, as in links.
         weights: its matrices, ``[S, n, n]``; NaN for pairs that are not allowed.
@@ -47,6 +48,7 @@ class Row:
     errors: Sequence[float]
     costs: Sequence[float]
     long_costs: Sequence[float]
+    less: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,10 @@ def _words() -> dict[str, str]:
         "most": _("“{word}” attends most to “{target}” ({weight})."),
         "spread": _("“{word}” attends to many words, most to “{target}” ({weight})."),
         "itself": _("“{word}” attends most to itself ({weight})."),
-        "masked": _("{row} cannot reach “{target}”."),
+        "masked": _("{row} cannot reach “{target}”, {away} tokens away."),
         "negative": _("{row} gives “{target}” a negative weight, {weight}."),
         "same": _("{row} gives “{target}” about the same weight, {weight}."),
-        "less": _("{row} gives “{target}” only {weight}."),
+        "less": _("{row} gives “{target}” less weight, {weight}."),
         "more": _("{row} gives “{target}” more weight, {weight}."),
         "below": _("{row} also gives “{other}” a negative weight, {least}."),
         "looks": _("{row}: “{word}” attends to {list}."),

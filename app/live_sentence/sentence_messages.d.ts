@@ -6,6 +6,7 @@ export interface SentRow {
   title: string;
   knob: string;
   note: string;
+  less: string; // the sentence about a smaller weight than the reference's, with its reason; empty for the usual one
   settings: (number | null)[];
   words: string[];
   errors: number[];
@@ -60,6 +61,7 @@ export interface SentenceSettings {
 /** The weights of one query word under one variant: one per word, NaN where the query cannot attend. */
 export interface Looks {
   name: string;
+  less: string;
   weights: number[];
 }
 

@@ -33,24 +33,27 @@ export function story(words, labels, word, [first, ...others]) {
   const weight = first.weights[target];
   const kind = target === word ? "itself" : weight >= MOSTLY ? "mostly" : weight >= MOST ? "most" : "spread";
   const values = { word: labels[word], target: labels[target], weight: percent(weight) };
-  return [fill(words[kind], values), ...others.flatMap((row) => compared(words, labels, row, target, weight))].join(" ");
+  return [fill(words[kind], values), ...others.flatMap((row) => compared(words, labels, word, row, target, weight))].join(" ");
 }
 
 /**
  * Return the text about a row's weight for the reference's largest, and its most negative other weight.
  * @param {StoryWords} words
  * @param {string[]} labels
+ * @param {number} word
  * @param {Looks} row
  * @param {number} target
  * @param {number} reference
  */
-function compared(words, labels, { name, weights }, target, reference) {
+function compared(words, labels, word, { name, less, weights }, target, reference) {
   const weight = weights[target];
-  const values = { row: name, target: labels[target], weight: percent(weight) };
+  const away = String(Math.abs(target - word));
+  const values = { row: name, target: labels[target], weight: percent(weight), away };
+  const kind = sentenceOf(weight, reference);
   const least = weights.reduce((lowest, each, j) => (each < (weights[lowest] || 0) ? j : lowest), target);
   const below = { row: name, other: labels[least], least: percent(weights[least]) };
   return [
-    fill(words[sentenceOf(weight, reference)], values),
+    fill((kind === "less" && less) || words[kind], values),
     ...(least !== target && weights[least] <= BELOW ? [fill(words.below, below)] : []),
   ];
 }

@@ -32,6 +32,7 @@ def matrix_board(
     pinned: int | None = None,
     on_pin: Callable[[BoardEvent], None] | None = None,
     on_turn: Callable[[str, object, bool], None] | None = None,
+    on_open: Callable[[str], None] | None = None,
     redraw: Callable[[str], Panel | None] | None = None,
     scale: Literal["shared", "panel"] = "shared",
     transform: Literal["linear", "sqrt", "log"] = "linear",
@@ -67,6 +68,7 @@ def matrix_board(
         on_pin: called before the script's next run, like other widgets' callbacks; None: rows cannot be pinned.
         on_turn: called before the next run with a panel's key, its knob's new value, which has not been checked, and
             whether the knob is still being dragged.
+        on_open: called before the next run with the key of a panel whose settings the visitor wants to open.
         redraw: returns a panel by its key while its knob is dragged; that run draws nothing else. It returns None if
             the panel no longer exists. Without this function, each turn reruns the script or fragment of the board.
         scale: one colour scale for all panels, or one per panel.
@@ -136,12 +138,16 @@ def matrix_board(
             st.session_state[heard] = reported.get("turn", 0)
             on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
 
+    def open_settings(reported: object) -> None:
+        if on_open and reported in {panel.key for panel in panels}:
+            on_open(str(reported))
+
     def stop(reported: object) -> None:
         if on_frame and isinstance(reported, int):
             on_frame(reported)
 
     message, parts = pack(panels, labels, labels, key=key, diverging=diverging, heard=st.session_state.get(heard, 0))
-    events = {"pin": pin, "turn": turn, "stop": stop}
+    events = {"pin": pin, "turn": turn, "open": open_settings, "stop": stop}
     mount(message, key=key, events=events, settings=settings, parts=parts)
     if on_turn and redraw:
 

@@ -120,9 +120,10 @@ export interface SentKnob {
 
 /** A board with settings on its panels. */
 export interface Turnable {
-  panels: { key: string; title: string; knob: SentKnob | null }[];
+  panels: { key: string; title: string; knob: SentKnob | null; frames?: string[] }[];
   root: HTMLElement;
   send: Send;
+  showFrame?(frame: number): void;
 }
 
 /** One panel as Python describes it. */
@@ -133,6 +134,8 @@ export interface SentPanel {
   title: string;
   caption: string;
   details: string;
+  about: string;
+  opens: string;
   rows: number;
   cols: number;
   row_labels: string[] | null;

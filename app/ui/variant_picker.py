@@ -1,6 +1,6 @@
 """The widgets that choose variants and change their settings. A setting's declaration determines its widget."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 import attention_core as ac
+from app.board_messages.panel import Knob
 from app.jobs import cached
 from app.state import url
 from app.state.session import REFERENCE, SharedOptions
@@ -46,18 +47,46 @@ def show(*, all_stay: bool = False) -> None:
                 help=_(attention.variant.summary),
                 icon=":material/block:" if refused else ":material/tune:",
                 type="primary" if attention in opened else "tertiary" if refused else "secondary",
-                on_click=_close if attention in opened else partial(open_settings, attention.key),
+                on_click=partial(toggle_settings, attention.key),
             )
-        lazy_popover(_("Add or remove"), _menu, key="variants.menu", icon=":material/add:", type="tertiary")
+        show_menu(_("Add or remove"))
+    _draw_settings(opened, refusals)
+
+
+def show_menu(label: str) -> None:
+    """Draw the menu of all variants, with which they are added and removed."""
+    lazy_popover(label, _menu, key="variants.menu", icon=":material/add:", type="tertiary")
+
+
+def show_settings() -> None:
+    """Draw the open settings, for a page where buttons on the panels of a board open them instead of chips."""
+    chosen = SharedOptions.variants.value
+    opened = [attention for attention in chosen if attention.key in st.session_state.get(SETTINGS, ())]
+    _draw_settings(opened, {attention.key: _refusal(attention) for attention in opened})
+
+
+def _draw_settings(opened: Sequence[ac.Attention], refusals: Mapping[str, str | None]) -> None:
     if opened:
         with st.container(border=True, key=PLACE):
             for attention in opened:
                 _settings(attention, refusals[attention.key])
 
 
-def open_settings(key: str) -> None:
-    """Open the settings of a chosen variant in the next run, above the content of the page and never over it."""
-    st.session_state[SETTINGS] = (key,)
+def toggle_settings(key: str) -> None:
+    """Open the settings of a chosen variant in the next run, or close them.
+
+    They are above the content of the page and never over it.
+    """
+    st.session_state[SETTINGS] = () if key in st.session_state.get(SETTINGS, ()) else (key,)
+
+
+def board_knob(attention: ac.Attention, n: int) -> Knob | None:
+    """Return the slider of a variant's budget on its panel, with values for ``n`` tokens; None without a budget."""
+    budget = attention.variant.budget
+    if budget is None:
+        return None
+    now = getattr(attention.params, budget.name)
+    return Knob(readable(budget.name), stops(budget, now, n), now)
 
 
 def _close() -> None:

@@ -62,17 +62,19 @@ def family_line(family: str) -> str:
         "dense": _("Every query attends to every key. The variants differ in how logits are computed and normalised."),
         "sparse": _("Softmax over a subset of keys, chosen by a fixed rule or from the data."),
         "kernel": _(
-            "Similarities have the form φ(q)·φ(k), so the products of keys and values are summed once. The "
-            "cost is linear in n."
+            "A dot product φ(q)·φ(k) of transformed queries and keys replaces the exponential, so the products of keys "
+            "and values are summed once. The cost is linear in the number of tokens n."
         ),
         "gated": _(
             "The keys and values of all tokens are stored in one matrix of constant size, the state. The state decays "
             "or is corrected, and queries read from it."
         ),
         "low_rank": _(
-            "A small number of landmarks, pools or projections represent many tokens, so the attention "
-            "matrix has low rank."
+            "A few vectors (landmarks, pools or projections) stand in for many tokens, so the attention matrix has low "
+            "rank."
         ),
-        "cache": _("Softmax with a smaller cache: keys and values are shared, compressed, quantised or evicted."),
+        "cache": _(
+            "Softmax with a smaller cache of keys and values, which are shared, compressed, quantised or evicted."
+        ),
         "mixed": _("Quadratic attention for nearby tokens, linear attention for distant ones."),
     }[family]

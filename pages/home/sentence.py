@@ -13,7 +13,7 @@ from app.live_sentence import Row, SentenceState, live_sentence
 from app.state import presets, url
 from app.state.controls import Options
 from app.state.session import PINNED, REFERENCE, SharedOptions
-from app.words.i18n import _, escape_markdown, sentence
+from app.words.i18n import _, escape_markdown, paragraph, sentence
 from app.words.labels import readable
 from attention_core.analysis.matrix.budgets import LONG, Budgets, Steps
 from attention_core.formatting import percent
@@ -51,8 +51,12 @@ def show() -> None:
         on_turn=partial(_take, found),
         way=_way(text),
         pinned=PINNED,
-        columns=[_("output error"), _("cost of this sentence"), _("cost at {n} tokens", n=f"{LONG:,}")],
-        caption=caption(found.n),
+        columns=[
+            _("error vs softmax"),
+            _("cost vs softmax, {n} tokens", n=found.n),
+            _("cost vs softmax, {n} tokens", n=f"{LONG:,}"),
+        ],
+        caption=caption(),
         notes=notes(found),
     )
 
@@ -64,19 +68,19 @@ def cut(text: str) -> str:
     )
 
 
-def caption(n: int) -> str:
-    """Return the source of the weights, and what the costs are.
-
-    Args:
-        n: tokens of the sentence, with the special tokens.
-    """
-    return _(
-        "Weights of the model MiniLM-L6 (layer {layer}, head {head}). Output error: distance from softmax's output, "
-        "divided by its size. Cost in multiply-adds: softmax at the same length is 100%. The sentence has {n} tokens, "
-        "with [CLS] and [SEP].",
-        layer=presets.SENTENCE_LAYER,
-        head=presets.SENTENCE_HEAD,
-        n=n,
+def caption() -> str:
+    """Return what the errors and costs are, and the source of the weights."""
+    return paragraph(
+        _("Error: distance of a variant's output from softmax's output, divided by the size of softmax's output."),
+        _(
+            "Cost: multiply-adds, divided by softmax's at the same length. Softmax's cost grows with the square of the "
+            "length, that of the others in proportion to it, so they save more in longer texts."
+        ),
+        _(
+            "The weights are those of the model MiniLM-L6 (layer {layer}, head {head}).",
+            layer=presets.SENTENCE_LAYER,
+            head=presets.SENTENCE_HEAD,
+        ),
     )
 
 
@@ -84,20 +88,17 @@ def notes(found: Budgets) -> list[str]:
     """Return sentences that explain the numbers."""
     return [
         _(
-            "The sentence has at most {most} tokens, so that every word fits on the screen. The special tokens [CLS] "
-            "and [SEP] are not drawn. Negative weights are orange.",
+            "The sentence has {n} tokens, with the special tokens [CLS] and [SEP], which are not drawn. At most {most} "
+            "are possible, so that every word fits on the screen. Negative weights are orange.",
+            n=found.n,
             most=presets.SENTENCE_TOKENS,
         ),
         _(
-            "The output error is the distance between the output of a variant and the output of softmax, divided by "
-            "the size of the output of softmax. All tokens count, including [CLS] and [SEP]. Averaging all values "
-            "would give an error of {mean}.",
+            "The error is that of the outputs for all tokens, including [CLS] and [SEP]. Equal weights for all tokens "
+            "would give an error of {mean}. The page Error shows the error for longer texts.",
             mean=percent(found.uniform_error),
         ),
-        _(
-            "The cost counts matrix products only, without a causal mask. The output error also changes with the "
-            "length of the text. The page Error shows it for longer texts."
-        ),
+        _("The cost counts matrix products only, without a causal mask."),
     ]
 
 
@@ -109,7 +110,8 @@ def row(steps: Steps) -> Row:
         key=variant.key,
         title=_(variant.title),
         knob="" if budget is None else readable(budget.name),
-        note=_("all pairs") if variant.key == REFERENCE else _("no setting to adjust"),
+        note=_("all pairs") if variant.key == REFERENCE else _("all pairs, no exponential"),
+        less=_less().get(variant.key, ""),
         settings=[_set(each) for each in steps.attentions],
         words=[each.word for each in steps.attentions],
         weights=steps.weights,
@@ -117,6 +119,14 @@ def row(steps: Steps) -> Row:
         costs=steps.costs,
         long_costs=steps.long_costs,
     )
+
+
+def _less() -> dict[str, str]:
+    """Return why variants give a word less weight than softmax, by key; the browser fills in the words in braces."""
+    return {
+        "linear": _("{row} gives “{target}” {weight}, because no exponential lifts high scores above the others."),
+        "nystrom": _("{row} gives “{target}” {weight}, because its landmarks are averages of neighbouring tokens."),
+    }
 
 
 def turn(found: Budgets) -> SentenceState:

@@ -3,16 +3,20 @@
 import numpy as np
 import streamlit as st
 
+import attention_core as ac
 from app.figures.categories import OTHER, steps
-from app.matrix_board import Category, Panel, matrix_board
+from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
+from app.ui import variant_picker
 from app.words.i18n import _, _n, escape_markdown
 from app.words.labels import label
-from attention_core.analysis.masks.pattern import has_pattern
+from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
+from attention_core.limits import current
 from pages.masks.options import MasksOptions, take_token
-from pages.masks.patterns import caption
+from pages.masks.patterns import Found, caption
 from pages.masks.reach import StackReach, left_out, percent
+from pages.masks.stack import PANEL
 
 FIRST_LINE = 3
 """Patterns before the panel of the stack, so that a wide board shows it in its first line."""
@@ -37,15 +41,7 @@ def show(followed: StackReach) -> None:
     if followed.whole is None:
         st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
     kinds = Kinds(pattern.primitives for pattern in found.drawn.values())
-    panels = [
-        Panel(
-            attention.key,
-            label(attention),
-            caption(pattern, every_head=found.view.head is None),
-            hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
-        )
-        for attention, pattern in found.drawn.items()
-    ]
+    panels = [_panel(found, attention, pattern, kinds) for attention, pattern in found.drawn.items()]
     categories = kinds.categories
     if followed.whole is not None:
         panels.insert(FIRST_LINE, _reach(followed, followed.whole, before=len(categories)))
@@ -58,10 +54,19 @@ def show(followed: StackReach) -> None:
             categories=categories,
             none=_("not allowed") if found.drawn else None,
             later=_("not connected"),
+            masked=_("future key"),
             frame=min(followed.depth, followed.last),
             last_frame=followed.last,
+            on_turn=_turn,
+            on_open=variant_picker.toggle_settings,
             on_frame=MasksOptions.stack_depth.set,
             unit=_("Allowed by"),
+            note=_(
+                "A stack connects a pair if information from the key reaches the query, directly or through other "
+                "tokens."
+            )
+            if followed.whole
+            else "",
             pinned=MasksOptions.front.value,
             on_pin=take_token,
             file_name="masks",
@@ -71,18 +76,42 @@ def show(followed: StackReach) -> None:
         st.caption(_("Not drawn, because all pairs are allowed: {names}.", names=escape_markdown(", ".join(full))))
 
 
+def _panel(found: Found, attention: ac.Attention, pattern: Pattern, kinds: Kinds) -> Panel:
+    knob = variant_picker.board_knob(attention, len(found.labels))
+    return Panel(
+        attention.key,
+        label(attention) if knob is None else _(attention.title),
+        caption(pattern, every_head=found.view.head is None),
+        hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
+        knob=knob,
+        about=_(attention.variant.summary),
+        opens=_("Settings of {name}", name=_(attention.title)),
+    )
+
+
+def _turn(key: str, value: object, held: bool) -> None:
+    """Set the budget of a variant, or the number of layers of the stack; ignore a value that is not valid."""
+    if key != PANEL:
+        variant_picker.set_budget(key, value)
+    elif isinstance(value, int) and 1 <= value <= current().stack_layers:
+        MasksOptions.stack_depth.set(value)
+
+
 def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
     """Return the panel of the stack, whose categories follow after ``before`` others."""
-    last = followed.last
+    last, depth = followed.last, followed.depth
+    stops = sorted({*range(1, last + 1), depth})
     missing = (whole.first < 0) | (whole.first > last)
     codes = np.select([missing, whole.first == 0], [last + 2, last + 1], whole.first) + before
     return Panel(
-        "reach",
+        PANEL,
         _("Stack: {layers}", layers=" → ".join(_(a.title) for a in followed.stack)),
-        connected_after(whole, followed.depth),
+        connected_after(whole, depth),
         hide_future(codes.astype(np.float32), causal=followed.found.view.causal),
         frames=[connected_after(whole, depth) for depth in range(1, last + 1)],
+        knob=Knob(_("layers"), stops, depth) if len(stops) > 1 else None,
         group=_group(),
+        opens=_("Edit the stack"),
     )
 
 

@@ -79,6 +79,7 @@ def _hash_board(found: Found, attention: ac.Attention, hashed: Hashed) -> None:
         key="masks.order",
         categories=kinds.categories,
         none=_("not allowed"),
+        masked=_("future key"),
         unit=_("Allowed by"),
         panel_size=720,
         file_name="hashed-order",

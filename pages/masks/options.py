@@ -7,6 +7,7 @@ from app.matrix_board import BoardEvent
 from app.state.controls import choice, link_only_option, place, whole
 from app.state.link_fields import CutError, Field
 from app.state.session import REFERENCE, HashOptions, SharedOptions, with_chosen_settings
+from app.ui import variant_picker
 from app.words.i18n import N_, _
 from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
@@ -45,14 +46,7 @@ class MasksOptions(HashOptions):
             describe_allowed=lambda: _("up to {n} layers", n=current().stack_layers),
         )
     )
-    stack_depth = whole(
-        2,
-        1,
-        lambda: current().stack_layers,
-        N_("Layers"),
-        widget=st.slider,
-        layout={"label_visibility": "collapsed", "width": 200},
-    )
+    stack_depth = whole(2, 1, lambda: current().stack_layers, N_("Layers"))
     front_way = choice({"heard": N_("Tokens it reaches"), "hears": N_("Tokens that reach it")}, N_("Direction"))
     hash_order = choice({"sorted": N_("Sorted"), "original": N_("Original")}, N_("Order"))
 
@@ -62,8 +56,9 @@ def take_token(event: BoardEvent) -> None:
     MasksOptions.front.set(event.pinned)
 
 
-def show_add_all() -> None:
-    """Draw a button that selects every variant with a pattern."""
+def show_menus() -> None:
+    """Draw the menu of variants, and a button that selects every variant with a pattern."""
+    variant_picker.show_menu(_("Variants"))
     st.button(
         _("All patterns"),
         icon=":material/library_add:",

@@ -11,20 +11,21 @@ from app.state.session import REFERENCE
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
-from app.words.i18n import N_
+from app.words.i18n import N_, paragraph
 from pages.masks import board, hashed_order, numbers, patterns, reach, stack
 from pages.masks.measures import MEASURES
-from pages.masks.options import MasksOptions, show_add_all
+from pages.masks.options import MasksOptions, show_menus
 from pages.masks.reach import StackReach
 
 
 def top() -> StackReach:
-    """Draw the variant picker, the editor of the stack, the patterns and the reach of the stack."""
-    variant_picker.show()
+    """Draw the headline, the open settings, the patterns and the reach of the stack on one board."""
     followed = reach.compute_reach(patterns.of(input_panel.chosen()))
-    st.markdown(patterns.seen(followed.found.drawn))
-    stack.compose()
-    st.markdown(reach.summary(followed))
+    headline = paragraph(patterns.seen(followed.found.drawn), reach.summary(followed))
+    st.container(key="masks.headline").markdown(headline)
+    variant_picker.show_settings()
+    if stack.is_open() or followed.whole is None:
+        stack.compose()
     board.show(followed)
     MasksOptions.below.draw()
     return followed
@@ -50,7 +51,7 @@ PAGE = Page(
     opening=opening,
     runs_as_fragment=True,
     measures=MEASURES,
-    header=show_add_all,
+    header=show_menus,
     top=top,
     view=MasksOptions.below,
     scope=scope,

@@ -9,7 +9,7 @@ from app.jobs.cached import View
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, _n, paragraph
+from app.words.i18n import _
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
@@ -56,24 +56,48 @@ def caption(pattern: Pattern, *, every_head: bool) -> str:
 
 
 def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
-    """Return which pattern allows the fewest pairs, and which never connect all pairs; "" without patterns."""
+    """Return which patterns never connect all pairs, or else which allows the fewest; "" without patterns."""
     if not drawn:
         return ""
     sparsest, pattern = min(drawn.items(), key=lambda item: item[1].pairs)
     fields = {"name": label(sparsest), "share": pattern.pairs / pattern.possible}
     if pattern.possible == 1:
         return _("A single token attends only to itself. Use at least two tokens.")
-    never = [label(a) for a, p in drawn.items() if p.diameter is None]
-    return paragraph(
-        _("**{name}** allows {share:.1%} of pairs.", **fields)
-        if len(drawn) == 1
-        else _("**{name}** allows the fewest query–key pairs: {share:.1%}.", **fields),
-        _n(
-            "A stack of only **{names}** layers never connects all pairs.",
-            "Stacks of only one of these variants never connect all pairs: **{names}**.",
-            n=len(never),
-            names=", ".join(never),
+    if never := _never({label(a): p.step for a, p in drawn.items() if p.diameter is None}):
+        return never
+    if len(drawn) == 1:
+        return _("**{name}** allows {share:.1%} of query–key pairs.", **fields)
+    return _("**{name}** allows the fewest query–key pairs: {share:.1%}.", **fields)
+
+
+def _never(steps: Mapping[str, int]) -> str:
+    """Return which variants never connect all pairs, and why; "" for none.
+
+    Args:
+        steps: greatest common divisor of the distances in each pattern, by the variant's name.
+    """
+    if len(steps) > 1:
+        return _(
+            "Layers of only one of these variants never connect all pairs, because information never leaves some "
+            "groups of tokens: **{names}**.",
+            names=", ".join(steps),
         )
-        if never
-        else "",
-    )
+    for name, step in steps.items():
+        if step == 0:
+            return _(
+                "Layers of **{name}** alone never connect all pairs, because each token attends only to itself.",
+                name=name,
+            )
+        if step > 1:
+            return _(
+                "Layers of **{name}** alone never connect all pairs, because information moves only by multiples of "
+                "{step} tokens.",
+                name=name,
+                step=step,
+            )
+        return _(
+            "Layers of **{name}** alone never connect all pairs, because information never leaves some groups of "
+            "tokens.",
+            name=name,
+        )
+    return ""

@@ -5,6 +5,7 @@ A chart shows how many tokens one token can reach after each layer.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, gcd
 
 import numpy as np
 import streamlit as st
@@ -20,6 +21,7 @@ from app.ui import chart, palette
 from app.ui.lazy import lazy_expander
 from app.words.i18n import _, _n, escape_markdown, paragraph
 from app.words.labels import label, tokens
+from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
@@ -34,12 +36,14 @@ class StackReach:
         found: patterns of the chosen variants.
         stack: layers of one round, without those that cannot be causal.
         refused: layers that were left out.
+        patterns: pattern of each layer of the stack.
         whole: reach of the deepest possible stack, of which the page shows some layers; None if no layer is left.
     """
 
     found: Found
     stack: list[ac.Attention]
     refused: list[ac.Attention]
+    patterns: list[Pattern]
     whole: Reach | None
 
     @property
@@ -63,16 +67,21 @@ def compute_reach(found: Found) -> StackReach:
         # This computes the reach up to the largest depth of the slider. A move of the slider then only selects how much
         # of the result is shown.
         whole = cached.reach(found.view, tuple(stack), current().stack_layers) if stack else None
-    return StackReach(found, stack, refused, whole)
+    view = found.view
+    layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
+    return StackReach(found, stack, refused, layers, whole)
 
 
 def summary(followed: StackReach) -> str:
     """Return what a stack of layers does, and how many pairs the stack connects; empty for an empty stack."""
     if followed.whole is None:
         return ""
+    titles = [_(a.title) for a in followed.stack]
     return paragraph(
-        _("Through several layers, information from a key can reach a query indirectly."),
-        connected([_(a.title) for a in followed.stack], followed.whole, followed.depth),
+        connected(titles, followed.whole, followed.depth),
+        reason(
+            list(zip(titles, followed.patterns, strict=True)), followed.whole.complete, n=len(followed.found.labels)
+        ),
     )
 
 
@@ -136,10 +145,50 @@ def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
             stack=words,
             share=percent(reached.shares[depth]),
         ),
-        _("It never connects all pairs, however often the stack is repeated.")
-        if reached.complete is None
-        else _("It connects all pairs after {n} layers.", n=reached.complete),
+        "" if reached.complete is None else _("It connects all pairs after {n} layers.", n=reached.complete),
     )
+
+
+def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: int) -> str:
+    """Return why a stack connects all pairs or never does; empty if the patterns' distances do not explain it.
+
+    Args:
+        layers: name and pattern of each layer of one round.
+        complete: depth at which the repeated stack connects all pairs; None if it never does.
+        n: number of tokens.
+    """
+    common, widest = gcd(*(pattern.step for _name, pattern in layers)), max(pattern.step for _name, pattern in layers)
+    if complete is None and common == 0:
+        return _("It never connects all pairs, because each token attends only to itself.")
+    if complete is None and common > 1:
+        return _(
+            "It never connects all pairs, because information moves only by multiples of {step} tokens.", step=common
+        )
+    if complete is None:
+        return _(
+            "It never connects all pairs, however often the stack is repeated, because information never leaves some "
+            "groups of tokens."
+        )
+    if widest > 1:
+        others = dict.fromkeys(name for name, pattern in layers if pattern.step % widest)
+        return _n(
+            "This works because **{names}** also moves information by distances that are not multiples of "
+            "{step} tokens.",
+            "This works because **{names}** also move information by distances that are not multiples of "
+            "{step} tokens.",
+            n=len(others),
+            names=", ".join(others),
+            step=widest,
+        )
+    farthest = max(pattern.farthest for _name, pattern in layers)
+    if complete > 1 and complete == ceil((n - 1) / farthest):
+        return _(
+            "Fewer layers cannot connect the first and the last of the {n} tokens, because information moves at most "
+            "{farthest} tokens per layer.",
+            n=n,
+            farthest=farthest,
+        )
+    return ""
 
 
 def percent(share: float) -> str:

@@ -1,4 +1,7 @@
-"""The editor of the stack of layers on the Masks page: presets, and adding and removing layers."""
+"""The editor of the stack of layers on the Masks page: presets, and adding and removing layers.
+
+The button next to the title of the stack's panel opens it. The number of layers is set on that panel.
+"""
 
 from functools import partial
 
@@ -6,6 +9,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.state.session import with_chosen_settings
+from app.ui import variant_picker
 from app.ui.lazy import lazy_popover
 from app.words.i18n import _
 from app.words.labels import label
@@ -22,12 +26,23 @@ PRESETS = {
 """Preset stacks: the layers of one round, and the number of layers in all."""
 
 
+PANEL = "reach"
+"""Key of the stack's panel on the board."""
+
+
+def is_open() -> bool:
+    """Return whether the visitor has opened the editor."""
+    return PANEL in st.session_state.get(variant_picker.SETTINGS, ())
+
+
 def compose() -> None:
-    """Draw the editor in one line: the layers of one round, the form that adds layers, and the number of layers."""
-    options = MasksOptions.now()
-    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="stack.chips"):
-        st.markdown(f"**{_('Stack of layers')}**", width="content")
-        for place, key in enumerate(options.stack):
+    """Draw the editor in one line: the layers of one round, and the form that adds layers."""
+    with st.container(
+        horizontal=True, gap="xsmall", vertical_alignment="center", horizontal_alignment="right", key="stack.chips"
+    ):
+        repeated = _("The layers of the stack are repeated until its panel has the number of layers set there.")
+        st.markdown(f"**{_('Layers of the stack')}**", help=repeated, width="content")
+        for place, key in enumerate(MasksOptions.stack.value):
             st.button(
                 f"{place + 1} · {label(with_chosen_settings(key))}",
                 icon=":material/close:",
@@ -36,10 +51,9 @@ def compose() -> None:
                 help=_("Remove this layer"),
             )
         lazy_popover(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
-        repeated = _("The layers of the stack are repeated until there are this many layers.")
-        with st.container(horizontal=True, vertical_alignment="center", width="content"):
-            st.markdown(_("Number of layers"), help=repeated, width="content")
-            MasksOptions.stack_depth.draw()
+        if is_open():
+            close = partial(variant_picker.toggle_settings, PANEL)
+            st.button(_("Close"), icon=":material/close:", key="reach.close", on_click=close, type="tertiary")
 
 
 def _presets() -> None:

@@ -10,16 +10,16 @@ import numpy as np
 import attention_core as ac
 from app.jobs import cached, dispatch
 from app.jobs.cached import View
-from app.matrix_board import BoardEvent, Knob, Panel, matrix_board
+from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.state.session import AUTOMATIC, REFERENCE, SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput, shown_tokens
-from app.words.i18n import _
-from app.words.labels import label, readable
+from app.words.i18n import _, paragraph
+from app.words.labels import label
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.inputs.labels import number_repeats
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import caption, details, joined_tokens, scope_note
+from pages.matrices.words import caption, details, joined_tokens, scope_note, sign_note
 
 BOARD = "matrices.board"
 
@@ -117,16 +117,20 @@ def show(found: Found) -> None:
         pinned=found.row,
         on_pin=_pin,
         on_turn=_turn,
+        on_open=variant_picker.toggle_settings,
         # Every session keeps this callback while the page is open, so it refers to the settings, not to the matrices.
         redraw=partial(_redraw, found.view, n, hidden=hidden, difference=difference),
         diverging=difference,
         ceiling=found.most_of_reference,
         above_ceiling=_("above softmax's maximum (up to {most})"),
-        note=scope_note(
-            n,
-            hidden,
-            rivals=any(attention.word != REFERENCE for attention in found.matrices),
-            every_head=found.view.head is None,
+        note=paragraph(
+            sign_note(found.matrices, difference=difference),
+            scope_note(
+                n,
+                hidden,
+                rivals=any(attention.word != REFERENCE for attention in found.matrices),
+                every_head=found.view.head is None,
+            ),
         ),
         unit=found.unit,
     )
@@ -146,17 +150,16 @@ def _values(compared: Compared, *, difference: bool) -> np.ndarray:
 
 
 def _panel(attention: ac.Attention, compared: Compared, n: int, *, hidden: str, difference: bool) -> Panel:
-    budget, knob, title = attention.variant.budget, None, _(attention.title)
-    if budget is not None:
-        now = getattr(attention.params, budget.name)
-        knob = Knob(readable(budget.name), variant_picker.stops(budget, now, n), now)
+    knob = variant_picker.board_knob(attention, n)
     return Panel(
         attention.key,
-        label(attention) if knob is None else title,
+        label(attention) if knob is None else _(attention.title),
         caption(attention, compared, difference=difference),
         _values(compared, difference=difference),
         details=details(attention, compared, hidden=hidden),
         knob=knob,
+        about=_(attention.variant.summary),
+        opens=_("Settings of {name}", name=_(attention.title)),
     )
 
 

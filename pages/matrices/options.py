@@ -6,6 +6,7 @@ import attention_core as ac
 from app.state import link_fields
 from app.state.controls import Control, Options, choice, link_only_option, switch
 from app.state.session import AUTOMATIC, PINNED, SharedOptions
+from app.ui import variant_picker
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _
 from attention_core.limits import current
@@ -73,7 +74,8 @@ class MatricesOptions(Options):
 
 
 def show_display() -> None:
-    """Draw the choice of weights or difference, and the form with the display options."""
+    """Draw the menu of variants, the choice of weights or difference, and the form with the display options."""
+    variant_picker.show_menu(_("Variants"))
     MatricesOptions.view.draw()
     lazy_popover(_("Display"), _display, key="matrices.display", icon=":material/tune:", type="tertiary")
 

@@ -13,10 +13,10 @@ from pages.matrices.words import overall
 
 
 def top() -> Found:
-    """Draw the variant picker, the board and the pinned query, and return the computed matrices."""
-    variant_picker.show()
+    """Draw the headline, the open settings, the board and the pinned query, and return the computed matrices."""
     found = comparison.of(input_panel.chosen())
     st.container(key="matrices.headline").markdown(overall(found.matrices, causal=found.view.causal))
+    variant_picker.show_settings()
     comparison.show(found)
     pinned_row.show(found)
     MatricesOptions.below.draw()

@@ -13,7 +13,15 @@ from attention_core.analysis.matrix.head_scores import HeadScores
 from attention_core.analysis.matrix.telling_row import SEEN, Share
 from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE, rows_are_distributions, rows_of_one
+from attention_core.registry import variant
 from attention_core.variant import Attention
+
+LINEAR, NYSTROM = "linear", "nystrom"
+"""Variants with sentences of their own."""
+FLATTER = 1.5
+"""Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
+CLOSE = 5.0
+"""Percentage points up to which the error of equal weights is called hardly larger."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +57,9 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
         "matrix": numbers.relative_error,
         "error": found.output_error,
         "zero": found.uniform_error,
-        "values": _averaged(causal=causal),
+        "keys": _every_key(causal=causal),
     }
-    output = _("Output error: {error:.0%} (averaging {values} would give {zero:.0%}).", **fields)
+    output = _("Output error: {error:.0%} (equal weights for {keys} would give {zero:.0%}).", **fields)
     if rows_are_distributions(numbers.row_sum_min, numbers.row_sum_max, numbers.negative_mass):
         if _shown(numbers.total_variation) == 0:
             return paragraph(_("**{name}** gives the same weights as {reference}.", **fields), output)
@@ -79,8 +87,25 @@ def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False) -> 
         if attention.word != REFERENCE:
             rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
             groups.setdefault(reference_name(attention), []).append(rival)
-    text = paragraph(*(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals))
+    text = paragraph(
+        *(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals), flatness(matrices)
+    )
     return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
+
+
+def flatness(matrices: Mapping[Attention, Compared]) -> str:
+    """Return why the rows of linear attention are flat; empty if they are not flatter than those of softmax."""
+    keys = {attention.key: found.passport.perplexity for attention, found in matrices.items()}
+    linear, exact = keys.get(LINEAR, math.nan), keys.get(REFERENCE, math.nan)
+    if not linear > FLATTER * exact:
+        return ""
+    return _(
+        "**{name}** is flat because no exponential lifts its highest scores: a row spreads over about {linear:.0f} "
+        "keys, in softmax over {exact:.0f}.",
+        name=_(variant(LINEAR).title),
+        linear=linear,
+        exact=exact,
+    )
 
 
 def headline(against: str, rivals: Sequence[Rival], *, causal: bool = False) -> str:
@@ -122,19 +147,19 @@ def not_finite(names: Sequence[str]) -> str:
     )
 
 
-def _averaged(*, causal: bool) -> str:
-    """Return the values that the baseline averages."""
-    return _("all values up to each query") if causal else _("all values")
+def _every_key(*, causal: bool) -> str:
+    """Return the keys to which the baseline gives equal weights."""
+    return _("all keys up to each query") if causal else _("all keys")
 
 
 def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool) -> str:
-    """Return the ranking of variants with finite errors next to a finite error of the plain mean of the values."""
+    """Return the ranking of variants with finite errors next to the finite error of equal weights."""
     errors = [_shown(rival.error) for rival in rivals]
     low, high, zero = min(errors), max(errors), rivals[0].zero
     fields = {
         "against": against,
         "zero": zero,
-        "values": _averaged(causal=causal),
+        "keys": _every_key(causal=causal),
         "error": min(rival.error for rival in rivals),
         "most": max(rival.error for rival in rivals),
         "first": ", ".join(rival.name for rival, error in zip(rivals, errors, strict=True) if error == low),
@@ -142,29 +167,36 @@ def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool) -> str:
     }
     if low == high and len(rivals) > 1:
         fields["first"] = _("All variants")
-    better = low < _shown(zero)
-    if low == high and better:
+    if low < high and low >= _shown(zero):
         return _(
-            "**{first}**: {error:.0%} output error compared with {against}. Averaging {values} would give {zero:.0%}.",
+            "No variant beats equal weights for {keys} ({zero:.0%} output error). Closest to {against}: **{first}** "
+            "({error:.0%}). Farthest: **{last}** ({most:.0%}).",
             **fields,
         )
-    if low == high:
-        return _(
-            "**{first}**: {error:.0%} output error compared with {against}, no better than averaging {values} "
-            "({zero:.0%}).",
-            **fields,
+    ranking = (
+        _("**{first}**: {error:.0%} output error compared with {against}.", **fields)
+        if low == high
+        else _(
+            "Closest to {against}: **{first}** ({error:.0%} output error). Farthest: **{last}** ({most:.0%}).", **fields
         )
-    if better:
-        return _(
-            "Closest to {against}: **{first}** ({error:.0%} output error). Farthest: **{last}** ({most:.0%}). "
-            "Averaging {values} would give {zero:.0%}.",
-            **fields,
-        )
-    return _(
-        "No variant beats averaging {values} ({zero:.0%} output error). Closest to {against}: **{first}** "
-        "({error:.0%}). Farthest: **{last}** ({most:.0%}).",
-        **fields,
     )
+    return paragraph(ranking, _baseline(_shown(zero) - high, **fields))
+
+
+def _baseline(above: float, **fields: object) -> str:
+    """Return the error of equal weights, compared with the largest error of the variants.
+
+    Args:
+        above: difference of the two errors in percentage points.
+        fields: values of the message.
+    """
+    if above < 0:
+        return _("Equal weights for {keys} would give a smaller error than **{last}**: {zero:.0%}.", **fields)
+    if above == 0:
+        return _("Equal weights for {keys} would give {zero:.0%} too.", **fields)
+    if above <= CLOSE:
+        return _("Equal weights for {keys} would give {zero:.0%}, hardly more than **{last}**.", **fields)
+    return _("Equal weights for {keys} would give {zero:.0%}.", **fields)
 
 
 def _shown(error: float) -> float:
@@ -186,6 +218,8 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
     if attention.word == REFERENCE:
         return _("reference")
     error = _("output error {output:.0%}", output=found.output_error)
+    if numbers.negative_mass > NEGATIVE and not difference:
+        error += " · " + _("negative weights {share:.0%}", share=numbers.negative_mass)
     if difference:
         return f"{error}\n{_('difference from {reference}', reference=reference_name(attention))}"
     if attention.variant.reference is not None:
@@ -236,6 +270,19 @@ def without(hidden: str) -> str:
     if not hidden:
         return ""
     return _("All numbers are computed without {tokens}, except for the output error.", tokens=hidden)
+
+
+def sign_note(matrices: Mapping[Attention, Compared], *, difference: bool) -> str:
+    """Return the meaning of the colours on either side of zero; empty if no weight is negative."""
+    if difference:
+        return _("Blue: more weight than the reference gives. Orange: less weight.")
+    negative = [attention for attention, found in matrices.items() if found.passport.negative_mass > NEGATIVE]
+    return paragraph(
+        _("Orange cells are negative weights, which subtract a value from the output.") if negative else "",
+        _("In Nyström, an inverse matrix causes them.")
+        if any(attention.key == NYSTROM for attention in negative)
+        else "",
+    )
 
 
 def scope_note(n: int, hidden: str, *, rivals: bool, every_head: bool) -> str:

@@ -8,7 +8,6 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached, dispatch
-from app.matrix_board import Knob
 from app.picture_board import Tile, picture_board
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import variant_picker
@@ -170,11 +169,8 @@ def _redraw(source: ImageSource, noisy: float, key: str) -> Tile | None:
 
 def _tile(source: ImageSource, attention: ac.Attention, noisy: float) -> Tile:
     """Return the tile of a variant; ``noisy`` is the PSNR of the noisy image."""
-    image, budget, knob = cached.denoised(source, attention), attention.variant.budget, None
+    image = cached.denoised(source, attention)
     is_twin = attention not in SharedOptions.variants.value  # the square form of another tile has no slider
-    if budget is not None and not is_twin:
-        now = getattr(attention.params, budget.name)
-        knob = Knob(readable(budget.name), variant_picker.stops(budget, now, source.size**2), now)
     return Tile(
         key=attention.word if is_twin else attention.key,
         title=name(attention),
@@ -185,7 +181,7 @@ def _tile(source: ImageSource, attention: ac.Attention, noisy: float) -> Tile:
         image=image.image,
         error=image.error,
         maps=cached.attention_maps(source, attention),
-        knob=knob,
+        knob=None if is_twin else variant_picker.board_knob(attention, source.size**2),
         note=", ".join(f"{readable(each)} {side} × {side}" for each, side in _sizes(attention).items()),
     )
 

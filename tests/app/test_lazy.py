@@ -1,7 +1,7 @@
 """Tests that forms behind buttons are built when first opened, while links still carry their options."""
 
 import pytest
-from driver import chosen, open_page, set_state
+from driver import board, chosen, open_page, set_state
 
 import attention_core as ac
 from app.page import discover
@@ -64,10 +64,28 @@ def test_the_display_of_matrices_is_set_in_an_opened_form_and_by_links():
     assert {"scale", "tone", "special"} <= set(knobs(opened("matrices", "matrices.display")))
 
 
-def test_each_chip_says_what_its_variant_is_before_it_is_opened():
-    at = opened("matrices", variants=chosen(*EIGHT))
+def test_each_chip_and_each_panel_says_what_its_variant_is_before_it_is_opened():
+    at = opened("error", variants=chosen(*EIGHT))
     said = [each.help for each in at.button]
     assert all(ac.variant(key).summary in said for key in EIGHT)
+    for page in ("matrices", "masks"):
+        panels = board(opened(page, variants=chosen(*EIGHT)), f"{page}.board")[1].items()
+        variants = {key: panel for key, (panel, _values) in panels if key != "reach"}
+        assert variants
+        for key, panel in variants.items():
+            assert panel["about"] == ac.variant(key).summary
+            assert panel["opens"] == f"Settings of {ac.variant(key).title}"
+
+
+@pytest.mark.parametrize(("page", "panel"), [("matrices", "local"), ("masks", "local"), ("masks", "reach")])
+def test_the_settings_of_a_panel_are_on_the_page_while_they_are_open(page, panel):
+    at = opened(page, variants=chosen("softmax", "local"))
+    form = "knob.local.window" if panel == "local" else "reach.close"
+    for wanted in (True, False):
+        at.session_state[SETTINGS] = (panel,) if wanted else ()
+        at.run()
+        keys = {each.key for kind in ("select_slider", "button") for each in at.get(kind)}
+        assert (form in keys) == wanted
 
 
 def test_a_link_carries_the_knobs_of_closed_forms():
@@ -92,7 +110,7 @@ def test_a_comparison_of_eight_sends_few_elements():
 
 
 def test_a_chip_opens_its_settings_in_place_of_others_and_closes_them():
-    at = opened("matrices", variants=chosen("softmax", "local", "nystrom"))
+    at = opened("error", variants=chosen("softmax", "local", "nystrom"))
 
     def press(key):
         at.button(key=f"variants.chip.{key}").click().run()

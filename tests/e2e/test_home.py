@@ -41,7 +41,8 @@ def counters(word):
         for each in (n, 8192)
     )
     error = compared(word).output_error
-    return f"output error {error:.0%}", f"cost of this sentence {own:.0%}", f"cost at 8,192 tokens {100 * long:.2g}%"
+    cost = "cost vs softmax"
+    return f"error vs softmax {error:.0%}", f"{cost}, {n} tokens {own:.0%}", f"{cost}, 8,192 tokens {100 * long:.2g}%"
 
 
 def numbers(page, variant):
@@ -62,7 +63,10 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(page, f"{server}/?variants=softmax")
     summary, arc = page.locator(".summary"), page.locator('[data-variant="local"] path').nth(1)
-    expect(summary).to_contain_text("“it” attends mostly to “animal” (77%). Local (window 4) cannot reach “animal”.")
+    expect(summary).to_contain_text(
+        "“it” attends mostly to “animal” (77%). Local (window 4) cannot reach “animal”, 7 tokens away. Linear gives "
+        "“animal” 10%, because no exponential lifts high scores above the others."
+    )
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert written(matrix("local~window~4")[8]) == numbers(page, "local")
     assert arc.evaluate("(arc) => arc.style.opacity") == "0"
@@ -179,7 +183,7 @@ def test_the_numbers_are_explained_behind_a_button(page, server):
     expect(notes).to_be_hidden()
     button.focus()
     page.keyboard.press("Enter")
-    expect(notes).to_contain_text("Averaging all values would give an error of")
+    expect(notes).to_contain_text("Equal weights for all tokens would give an error of")
     expect(button).to_have_attribute("aria-expanded", "true")
     button.click()
     expect(notes).to_be_hidden()
@@ -215,7 +219,10 @@ def told(window):
     page, words = window.new_page(), _words()
 
     def story(*rows):
-        sent = [{"name": name, "weights": [None if math.isnan(x) else x for x in row]} for name, row in rows]
+        sent = [
+            {"name": name, "weights": [None if math.isnan(x) else x for x in row], "less": "".join(less)}
+            for name, row, *less in rows
+        ]
         return page.evaluate(
             f"""([words, labels, rows]) => {{
                 {STORY}
@@ -246,17 +253,24 @@ def test_where_a_word_looks_is_told(told, row, said):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ([0, math.nan, 1, 0], "X cannot reach “animal”."),
         ([0, 0.76, 0, 0], "X gives “animal” about the same weight, 76%."),
         ([0, 0.84, 0, 0], "X gives “animal” about the same weight, 84%."),
-        ([0, 0.74, 0, 0], "X gives “animal” only 74%."),
+        ([0, 0.74, 0, 0], "X gives “animal” less weight, 74%."),
         ([0, 0.86, 0, 0], "X gives “animal” more weight, 86%."),
-        ([0, 0.003, 0, 0], "X gives “animal” only <1%."),
+        ([0, 0.003, 0, 0], "X gives “animal” less weight, <1%."),
         ([0, -0.02, 0, 0], "X gives “animal” a negative weight, −2%."),
-        ([-0.09, 0.4, 0, 0], "X gives “animal” only 40%."),
-        ([-0.11, 0.4, -0.1, 0], "X gives “animal” only 40%. X also gives “The” a negative weight, −11%."),
+        ([-0.09, 0.4, 0, 0], "X gives “animal” less weight, 40%."),
+        ([-0.11, 0.4, -0.1, 0], "X gives “animal” less weight, 40%. X also gives “The” a negative weight, −11%."),
         ([0, -0.5, 0, 0], "X gives “animal” a negative weight, −50%."),
     ],
 )
 def test_what_a_variant_makes_of_it_is_told(told, row, said):
     assert told(("Softmax", [0, 0.8, 0.2, 0]), ("X", row)).split("(80%). ")[1] == said
+
+
+def test_a_masked_word_is_named_with_its_distance_and_a_smaller_weight_with_its_reason(told):
+    far = told(("Softmax", [0.8, 0, 0.2, 0]), ("X", [math.nan, 0, 1, 0]))
+    assert far == "“it” attends mostly to “The” (80%). X cannot reach “The”, 2 tokens away."
+    why = "{row} gives “{target}” {weight}, because it can."
+    for weight, said in ((0.5, "X gives “animal” 50%, because it can."), (0.9, "X gives “animal” more weight, 90%.")):
+        assert told(("Softmax", [0, 0.8, 0.2, 0]), ("X", [0, weight, 0, 0], why)).endswith(f"(80%). {said}")

@@ -53,6 +53,7 @@ def test_the_whole_path(page, server):
     expect(board(page, MASKS)).to_have_attribute("data-cell", "0,8")
     assert values(board(page, MASKS))[:2] == ["not allowed", "global token"]
 
+    page.get_by_role("button", name="Edit the stack").click()
     page.get_by_role("button", name="Add a layer").click()
     switch(page, "Local × 6")
     expect(page.get_by_text("connects all pairs after 10 layers")).to_be_visible()
@@ -115,10 +116,11 @@ def test_the_layers_are_played_in_the_browser_and_nothing_moves(page, server):
     )
     panel = board(page, MASKS).locator('[data-panel="reach"]')
     first, link = drawn(panel.locator("canvas").first), query(page)
-    play = page.locator('[data-act="play"]')
+    play, slider = page.locator('[data-act="play"]'), page.get_by_role("slider", name="Stack: Local: layers")
     play.click()
     expect(play).to_have_text(re.compile("Stop"))
     expect(panel.locator(".caption")).to_have_text(re.compile("after 3 layers$"))
+    expect(slider).to_have_attribute("aria-valuetext", "3")
     assert query(page) == link, "the server has not been asked"
     assert drawn(panel.locator("canvas").first) != first
     play.click()
@@ -130,6 +132,30 @@ def test_the_layers_are_played_in_the_browser_and_nothing_moves(page, server):
     settle(page)
     expect(panel.locator(".caption")).to_have_text(re.compile("after 8 layers$"))
     assert page.evaluate("window.moved") < 0.01
+
+
+def test_the_layers_of_the_stack_are_set_on_its_panel_without_a_request_until_the_release(page, server):
+    masks(page, server, f"{SMALL}&stack=local&stack_depth=1")
+    panel, slider = (
+        board(page, MASKS).locator('[data-panel="reach"]'),
+        page.get_by_role("slider", name="Stack: Local: layers"),
+    )
+    first, link, box = drawn(panel.locator("canvas").first), query(page), slider.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.05 * box["width"], middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.5 * box["width"], middle, steps=4)
+    layers = slider.get_attribute("aria-valuetext")
+    assert 3 <= int(layers) <= 6
+    expect(panel.locator(".caption")).to_have_text(re.compile(f"after {layers} layers$"))
+    assert drawn(panel.locator("canvas").first) != first
+    assert query(page) == link
+    page.mouse.up()
+    page.wait_for_url(re.compile(f"stack_depth={layers}"))
+    settle(page)
+    expect(page.locator(".st-key-masks-headline")).to_contain_text(f"After {layers} layers, the stack Local connects")
+    page.get_by_role("slider", name="Local: window").first.press("ArrowRight")
+    page.wait_for_url("**local~window~5**")
 
 
 def test_the_board_of_the_opening_screen_is_entirely_visible_on_a_projector(newly_opened, server):

@@ -71,6 +71,7 @@ export class Board {
     this.due = {};
     this.legend = make("canvas", { class: "legend", role: "img" });
     this.buttons = make("div", { class: "buttons" });
+    this.player = make("button", { class: "play", type: "button", "data-act": "play" }); // next to the knob of the animated panel
     this.grid = make("div", { class: "grid", role: "application", tabindex: "0" });
     this.hint = make("span", { class: "hint" });
     this.note = make("span", { class: "note" });
@@ -125,14 +126,19 @@ export class Board {
       const words = figure.querySelectorAll(".title, .value, .caption, .knob");
       const [title, value, caption, knob] = words;
       figure.dataset.panel = panel.key;
-      title.textContent = title.title = printable(panel.title);
+      title.textContent = printable(panel.title);
+      title.title = printable(panel.about || panel.title);
+      const opener = /** @type {HTMLElement} */ (figure.querySelector(".open"));
+      opener.hidden = !panel.opens;
+      opener.title = opener.ariaLabel = printable(panel.opens);
+      title.toggleAttribute("data-opens", panel.opens !== "");
       caption.textContent = panel.caption.split("\n").map(printable).join("\n");
       caption.title = printable(panel.details || panel.caption);
       title.classList.toggle("marked", panel.mark !== "");
       title.style.setProperty("--mark", panel.mark);
       const described = {
         ...panel,
-        title: title.title,
+        title: title.textContent,
         caption: caption.textContent,
         codes: new Uint16Array(payload),
         value,
@@ -146,6 +152,7 @@ export class Board {
       };
       const one = /** @type {Panel} */ (described); // its geometry is set when it is painted
       this.knobs.fit(knob, one);
+      if (panel.frames.length) knob.append(this.player);
       return one;
     });
     this.knobs.land(heard);
@@ -184,7 +191,6 @@ export class Board {
       ...[
         ["reset", "⤢", words.reset],
         ["in", words.zoom_in, words.zoom_in],
-        ...(settings.last_frame > 1 ? [["play", `▶\ufe0e ${words.play}`, words.play]] : []),
         ["png", "PNG", words.download],
         ["svg", "SVG", words.download],
       ].map(([act, face, title]) => {
@@ -192,6 +198,7 @@ export class Board {
         return make("button", { type: "button", "data-act": act, title: name, "aria-label": name }, face);
       }),
     );
+    this.player.hidden = settings.last_frame <= 1;
     this.schedule("layout");
   }
 
@@ -223,9 +230,10 @@ export class Board {
     while (this.grid.children.length > count) this.grid.lastChild?.remove();
     while (this.grid.children.length < count) {
       const plot = make("div", { class: "plot" }, make("canvas"), make("canvas"));
-      const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }));
-      const caption = make("figcaption", {}, head, make("div", { class: "caption" }), this.knobs.build(), make("div", { class: "key" }));
-      this.grid.append(make("figure", {}, caption, plot));
+      const opener = make("button", { class: "open", type: "button", "data-act": "open" }, icon());
+      const head = make("div", { class: "head" }, make("span", { class: "title", "data-act": "open" }), opener, make("span", { class: "value" }));
+      const caption = make("figcaption", {}, head, make("div", { class: "caption" }), this.knobs.build());
+      this.grid.append(make("figure", {}, caption, make("div", {}, plot, make("div", { class: "key" }))));
     }
   }
 
@@ -414,30 +422,57 @@ export class Board {
       return;
     }
     const show = (/** @type {number} */ frame) => {
-      settings.frame = frame;
-      this.root.dataset.frame = String(frame);
-      for (const [i, { frames }] of this.panels.entries()) {
-        const caption = frames[frame - 1];
-        if (caption) this.readout.live.textContent = this.grid.querySelectorAll(".caption")[i].textContent = caption;
-      }
-      this.schedule("paint");
+      this.drawFrame(frame);
       if (frame === settings.last_frame) this.play();
     };
     this.playing = setInterval(() => show(settings.frame + 1), FRAME_TIME);
-    this.button("play").textContent = `■ ${settings.words.stop}`;
+    this.player.textContent = `■ ${settings.words.stop}`;
     show(1);
+  }
+
+  /**
+   * Stop the animation and show one of its frames.
+   * @param {number} frame
+   */
+  showFrame(frame) {
+    this.halt();
+    this.drawFrame(frame);
+  }
+
+  /**
+   * Draw a frame of the animation, or its last if there are fewer.
+   * @param {number} frame
+   */
+  drawFrame(frame) {
+    const { settings } = this;
+    settings.frame = Math.min(frame, settings.last_frame);
+    this.root.dataset.frame = String(settings.frame);
+    for (const [i, { frames, knob }] of this.panels.entries()) {
+      const caption = frames[settings.frame - 1];
+      if (!caption) continue;
+      const figure = this.grid.children[i];
+      const [line, row] = [figure.querySelector(".caption"), figure.querySelector(".knob")];
+      if (line) this.readout.live.textContent = line.textContent = caption;
+      if (knob && row instanceof HTMLElement && this.playing) this.knobs.follow(row, knob, settings.frame);
+    }
+    this.schedule("paint");
   }
 
   /** Stop the animation. */
   halt() {
     clearInterval(this.playing);
-    if (this.playing) this.button("play").textContent = `▶\ufe0e ${this.settings.words.play}`;
+    this.player.textContent = `▶\ufe0e ${this.settings.words.play}`;
     this.playing = undefined;
   }
 
-  /** @param {string} act */
-  button(act) {
-    return /** @type {HTMLElement} */ (this.buttons.querySelector(`[data-act=${act}]`));
+  /**
+   * Report that the visitor wants to change a panel's settings.
+   * @param {HTMLElement} pressed the title or the button next to it
+   */
+  open(pressed) {
+    const figure = /** @type {HTMLElement} */ (pressed.closest("figure"));
+    const panel = this.panels.find(({ key }) => key === figure.dataset.panel);
+    if (panel?.opens) this.send("open", panel.key);
   }
 
   // -- state ------------------------------------------------------------------------------------------------------
@@ -521,4 +556,13 @@ export class Board {
     clearInterval(this.playing);
     this.root.remove();
   }
+}
+
+/** Return an icon of two sliders. */
+function icon() {
+  const drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  drawn.setAttribute("viewBox", "0 0 16 16");
+  drawn.setAttribute("aria-hidden", "true");
+  drawn.innerHTML = '<path d="M1 5h8m4 0h2M11 3v4M1 11h2m4 0h8M5 9v4" />';
+  return drawn;
 }

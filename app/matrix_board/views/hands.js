@@ -45,8 +45,9 @@ export class Hands {
     on("wheel", (event) => this.wheel(event), { passive: false });
     on("keydown", (event) => this.key(event));
     on("contextmenu", (event) => this.touched && event.preventDefault()); // a long press pins
-    const press = (/** @type {Event} */ { target }) => this.press(/** @type {HTMLElement} */ (target).dataset.act);
+    const press = (/** @type {Event} */ event) => this.press(/** @type {Element} */ (event.target).closest("[data-act]"));
     board.buttons.addEventListener("click", press, { signal });
+    on("click", press);
   }
 
   /** @param {Event} event */
@@ -161,10 +162,13 @@ export class Hands {
     this.board.views.zoomAt(panel, Math.exp(clamp(-pixels / 200, -0.7, 0.7)), event.clientX, event.clientY);
   }
 
-  /** @param {string | undefined} act */
-  press(act) {
+  /** @param {Element | null} pressed */
+  press(pressed) {
+    if (!(pressed instanceof HTMLElement)) return;
     const { board } = this;
+    const { act } = pressed.dataset;
     if (act === "play") board.play();
+    if (act === "open") board.open(pressed);
     if (act === "in") board.views.zoomAll(2);
     if (act === "reset") board.views.reset();
     if (act === "png") boardPng(board).then((blob) => download(blob, `${board.settings.file_name}.png`));

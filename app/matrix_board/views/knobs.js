@@ -1,6 +1,6 @@
 // The knobs on panels. A panel is redrawn while its knob is moved. One value at a time is sent to Python; of the values
 // that arrive meanwhile, only the newest is sent next. While a slider is dragged, Python may answer with its panel
-// only.
+// only. The knob of an animated panel selects a frame, which the browser already has, so only its last value is sent.
 /** @import { SentKnob, Turnable } from "../messages" */
 
 import { holders } from "../channels/boards.js";
@@ -35,7 +35,8 @@ export class Knobs {
   /** Create the elements of a panel's knob; `fit` fills them in. */
   build() {
     const slider = make("input", { type: "range", min: "0", step: "1" });
-    const row = make("div", { class: "knob" }, make("span", { class: "name" }), slider, make("output", { class: "at" }));
+    const [low, high] = ["low", "high"].map((end) => make("span", { class: "end", "data-end": end, "aria-hidden": "true" }));
+    const row = make("div", { class: "knob" }, make("span", { class: "name" }), make("output", { class: "at" }), low, slider, high);
     slider.addEventListener("input", () => this.turn(row));
     slider.addEventListener("pointerdown", () => {
       this.held = true;
@@ -60,8 +61,11 @@ export class Knobs {
     row.dataset.of = key;
     if (!knob) return;
     row.dataset.shown = String(knob.value);
-    const { name, slider } = partsOf(row);
+    const { name, slider, at, low, high } = partsOf(row);
     name.textContent = knob.name;
+    at.style.minWidth = `${Math.max(...knob.stops.map((stop) => String(stop).length))}ch`; // no value moves the slider
+    low.textContent = String(knob.stops[0]);
+    high.textContent = String(knob.stops[knob.stops.length - 1]);
     slider.setAttribute("aria-label", `${title}: ${knob.name}`);
     if (this.wanted.has(key)) return;
     slider.max = String(knob.stops.length - 1);
@@ -84,12 +88,26 @@ export class Knobs {
    * @param {HTMLElement} row
    */
   turn(row) {
-    const { key, knob } = this.board.panels.find((panel) => panel.key === row.dataset.of) ?? {};
+    const { key, knob, frames } = this.board.panels.find((panel) => panel.key === row.dataset.of) ?? {};
     if (!key || !knob) return;
     this.tell(row, knob);
-    this.wanted.set(key, knob.stops[partsOf(row).slider.valueAsNumber]);
+    const value = knob.stops[partsOf(row).slider.valueAsNumber];
+    const animated = frames?.length && this.board.showFrame;
+    if (animated) this.board.showFrame?.(value);
+    this.wanted.set(key, value);
     this.behind = true;
-    if (this.flying === null) this.fly();
+    if (this.flying === null && !(animated && this.held)) this.fly();
+  }
+
+  /**
+   * Set an animated panel's slider to the frame shown.
+   * @param {HTMLElement} row
+   * @param {SentKnob} knob
+   * @param {number} frame
+   */
+  follow(row, knob, frame) {
+    partsOf(row).slider.value = String(knob.stops.indexOf(frame));
+    this.tell(row, knob);
   }
 
   /** Send the next value to Python. */
@@ -133,6 +151,6 @@ export class Knobs {
 
 /** @param {HTMLElement} row */
 const partsOf = (row) => {
-  const [name, slider, at] = row.children;
-  return { name, slider: /** @type {HTMLInputElement} */ (slider), at };
+  const [name, at, low, slider, high] = row.children;
+  return { name, slider: /** @type {HTMLInputElement} */ (slider), at: /** @type {HTMLElement} */ (at), low, high };
 };

@@ -24,6 +24,7 @@ class Pattern(CompactRepr):
         pairs: number of allowed pairs in one head, averaged over the selected heads.
         possible: number of possible pairs: n², or n (n + 1) / 2 when causal.
         farthest: largest distance |i - j| of an allowed pair, in tokens.
+        step: greatest common divisor of these distances; 0 if every allowed pair is a token with itself.
         diameter: number of layers with this pattern after which every pair is connected; None if this never happens.
     """
 
@@ -32,6 +33,7 @@ class Pattern(CompactRepr):
     pairs: float
     possible: int
     farthest: int
+    step: int
     diameter: int | None
 
 
@@ -83,12 +85,14 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
         seen = reduce(or_, found.values()).expand(qkv.heads, n, n)[every]
     allowed = seen.any(0)
     queries, keys = allowed.nonzero(as_tuple=True)
+    distances = (queries - keys).abs().unique().numpy()
     return Pattern(
         allowed=allowed.numpy(),
         primitives={name: part.expand(qkv.heads, n, n)[every].any(0).numpy() for name, part in found.items()},
         pairs=float(seen.sum((-2, -1)).double().mean()),
         possible=n * (n + 1) // 2 if causal else n * n,
-        farthest=int((queries - keys).abs().max()) if len(queries) else 0,
+        farthest=int(distances.max(initial=0)),
+        step=int(np.gcd.reduce(distances, initial=0)),
         diameter=smallest_depth([allowed], causal=causal),
     )
 

@@ -59,8 +59,8 @@ def cost(n: int, d: int, p: DifferentialParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Differential",
-    summary="Softmax weights computed from the first half of the head's dimensions, minus λ times the weights "
-    "computed from the second half.",
+    summary="Each half of the query and key vectors gives its own softmax weights, and λ times the second half's "
+    "weights is subtracted from the first half's.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q_1 K_1^\top}{\sqrt{d/2}}\right)"
     r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
     complexity="n² d",

@@ -50,8 +50,8 @@ def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Forgetting",
-    summary="Softmax attention in which each logit is reduced by the decay accumulated over the tokens between key "
-    "and query.",
+    summary="Softmax attention with forgetting: before normalisation, each weight is multiplied by a factor from 0 to "
+    "1, the gate, of every token between key and query.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",

@@ -84,7 +84,8 @@ def cost(n: int, d: int, p: Relu2Params, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Squared ReLU",
-    summary="The squared ReLU of the logit replaces the exponential, so keys with negative logits get weight zero.",
+    summary="The squared ReLU of the logit replaces softmax's exponential, so keys with negative logits get weight "
+    "zero.",
     formula=r"A_{ij} = \frac{1}{Z_i}\operatorname{relu}^2\left(\frac{q_i \cdot k_j}{\sqrt{d}}\right),"
     r"\quad Z_i = n_i,\; n_i^2,\; n_0 \text{ or } \textstyle\sum_l \operatorname{relu}^2(\cdot)",
     complexity="n² d",

@@ -73,8 +73,8 @@ def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Selective",
-    summary="In all heads, the logit of a key is reduced by the sum of the first head's positive logits for that key "
-    "at earlier queries.",
+    summary="A token can hide a key from all later tokens: its positive logit for the key in the first head is "
+    "subtracted from their logits in every head.",
     formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",

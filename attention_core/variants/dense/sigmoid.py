@@ -62,7 +62,7 @@ def cost(n: int, d: int, p: SigmoidParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Sigmoid",
-    summary="Each weight is the sigmoid of a shifted logit and does not depend on the other keys, so rows need not "
+    summary="Each weight is the sigmoid of its own logit minus an offset, so keys do not compete, and rows need not "
     "sum to one.",
     formula=r"A_{ij} = \sigma\left(\frac{q_i \cdot k_j}{\sqrt{d}} - \log m_i\right),\quad "
     r"m_i = n_i = \text{number of keys query } i \text{ sees} \quad\text{or}\quad m_i = n_0",

@@ -47,7 +47,7 @@ def cost(n: int, d: int, p: SoftmaxParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Softmax",
-    summary="Each query attends to every key, with weights from the softmax of the scaled dot products.",
+    summary="Each query attends to every key, with weights from the softmax of its scaled dot products with the keys.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q K^\top}{T \sqrt{d}}\right)",
     complexity="n² d",
     params=SoftmaxParams,

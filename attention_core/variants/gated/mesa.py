@@ -197,8 +197,8 @@ def cost(n: int, d: int, p: MesaParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Mesa",
-    summary="At each token, ridge regression computes the state, the matrix that best maps all keys so far to their "
-    "values.",
+    summary="At each token, ridge regression gives the matrix (state) that best maps all keys so far to their values, "
+    "and the query is multiplied by it.",
     formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
     r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
     r"\Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,"

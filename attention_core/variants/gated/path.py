@@ -80,7 +80,7 @@ VARIANT = fast_weights.variant(
     gates=lambda p: "none",
     along=True,
     title="PaTH",
-    summary="A query's dot product with a key, after each later token up to the query's own has multiplied the key's "
+    summary="Before a query is compared with a key, each token after the key, up to the query, multiplies the key's "
     "component along that token's direction w by 1 − β.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"

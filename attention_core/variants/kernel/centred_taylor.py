@@ -160,8 +160,8 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Centred Taylor",
-    summary="The softmax weights are replaced by their Taylor polynomial at equal logits, whose rows sum to one "
-    "without a normaliser.",
+    summary="A Taylor polynomial around equal logits approximates each softmax weight, and rows sum to one without "
+    "being divided by their sum.",
     formula=r"A_{ij} = \frac{1}{n_i}\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
     r"\quad c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
     complexity="n d³",

@@ -109,7 +109,8 @@ def cost(n: int, d: int, p: CosformerParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="cosFormer",
-    summary="Linear attention with ReLU features, multiplied by a cosine so that weights decrease with distance.",
+    summary="Linear attention whose similarity, the dot product of ReLU(q) and ReLU(k), is multiplied by a cosine that "
+    "decreases with distance.",
     formula=r"A_{ij} \propto \operatorname{relu}(q_i)^\top \operatorname{relu}(k_j)\,"
     r"\cos\left(\frac{\pi}{2}\,\frac{i - j}{n}\right)",
     complexity="n d²",

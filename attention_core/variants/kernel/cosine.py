@@ -80,7 +80,8 @@ def cost(n: int, d: int, p: CosineParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Cosine",
-    summary="Linear attention with the similarity 1 + cos(q, k), which is never negative.",
+    summary="Linear attention whose similarity is 1 plus the cosine of the angle between query and key, which is never "
+    "negative.",
     formula=r"A_{ij} = \frac{1 + \cos(q_i, k_j)}{\sum_l \left(1 + \cos(q_i, k_l)\right)},"
     r"\quad \cos(q, k) = \frac{q \cdot k}{\|q\|\, \|k\|}",
     complexity="n d²",

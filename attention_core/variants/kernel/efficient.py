@@ -115,8 +115,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict
 VARIANT = Variant(
     __name__,
     title="Efficient",
-    summary="Each key component averages the values with a softmax over positions, and each query mixes these "
-    "averages with a softmax over its own components.",
+    summary="For each component of the keys, a softmax over the tokens averages the values, and each query mixes these "
+    "averages by a softmax of its own components.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,

@@ -56,8 +56,8 @@ def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Hedgehog",
-    summary="Linear attention on softmax(x) and softmax(-x) of each query or key x, which emphasise its largest and "
-    "smallest components.",
+    summary="Linear attention whose features of a query or key x are softmax(x) and softmax(-x), which emphasise the "
+    "largest and smallest components of x.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(x) = [\operatorname{softmax}(x), \operatorname{softmax}(-x)]",
     complexity="n d²",

@@ -235,8 +235,8 @@ def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> 
 VARIANT = Variant(
     __name__,
     title="Performer",
-    summary="Linear attention with random features, whose dot products estimate a kernel: by default, the exponential "
-    "in softmax.",
+    summary="Linear attention with random features: the dot product of a query's and a key's features estimates, by "
+    "default, the exponential in softmax.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(q) = \tfrac{1}{\sqrt m} \exp\!\left(W x - \tfrac{\|x\|^2}{2}\right),\; x = q / d^{1/4}",
     complexity="n m d",

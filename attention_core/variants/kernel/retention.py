@@ -228,7 +228,8 @@ def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Retention",
-    summary="Linear attention with exponential decay: each similarity is multiplied by γ for every token of distance.",
+    summary="Linear attention in which each similarity is multiplied by a factor γ for every token of distance, so "
+    "that distant keys fade exponentially.",
     formula=r"A_{ij} = \frac{\gamma^{|i-j|}\, \varphi(q_i)^\top \varphi(k_j)}"
     r"{\sum_l \gamma^{|i-l|}\, \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",

@@ -95,8 +95,8 @@ def cost(n: int, d: int, p: Taylor2Params, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Second-order Taylor",
-    summary="The second-order Taylor polynomial, which is always positive, replaces the exponential of softmax and "
-    "makes the cost linear in the number of tokens.",
+    summary="The polynomial 1 + x + x²/2, which is always positive, replaces the exponential of the logit x and makes "
+    "the cost linear in the number of tokens.",
     formula=r"A_{ij} = \frac{1 + x_{ij} + x_{ij}^2 / 2}{\sum_l \left(1 + x_{il} + x_{il}^2 / 2\right)},"
     r"\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n d³",

@@ -136,8 +136,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 VARIANT = Variant(
     __name__,
     title="Nyström",
-    summary="Approximates the softmax matrix by a product of three smaller matrices, in which a few landmarks (means "
-    "of tokens) represent all tokens.",
+    summary="The softmax matrix is approximated by a product of three smaller matrices, in which a few landmarks "
+    "(means of tokens) represent all tokens.",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",

@@ -119,7 +119,7 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Mixed chunks",
-    summary="The text is cut into chunks: squared ReLU attention within each chunk plus linear attention across "
+    summary="The text is cut into chunks, with squared ReLU attention within each chunk and linear attention across "
     "chunks.",
     formula=r"A_{ij} = \frac{x_{ij}}{n_i} + \frac{\operatorname{relu}^2(x_{ij})}{c}"
     r"\left[\lfloor i/c \rfloor = \lfloor j/c \rfloor\right],\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",

@@ -149,8 +149,8 @@ def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="LoLCATs",
-    summary="Softmax within a window and linear attention with Hedgehog's features beyond it, normalised together "
-    "so that rows sum to one.",
+    summary="Softmax attention to the keys within a window plus linear attention to the keys beyond it, normalised "
+    "together so that each row sums to one.",
     formula=r"A_{ij} \propto \begin{cases} e^{s_{ij} - \max_{|i-l| < w} s_{il}} & |i-j| < w \\"
     r" \varphi(q_i)^\top \varphi(k_j) & \text{beyond} \end{cases},\quad s = \frac{Q K^\top}{\sqrt d}",
     complexity="n (w + d) d",

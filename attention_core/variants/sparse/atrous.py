@@ -72,7 +72,8 @@ def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Atrous",
-    summary="Each query attends to the keys whose distance from the query is a multiple of the stride.",
+    summary="Dilated attention: each query attends only to the keys whose distance from it is a multiple of the "
+    "stride.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \equiv i \,(r)} e^{q_i^\top k_l / \sqrt d}}"
     r"\quad\text{where } j \equiv i \pmod r",
     complexity="n² d / r",

@@ -129,8 +129,8 @@ def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="BigBird",
-    summary="Each query attends to a local window, to a few global tokens at the start of the text, and to random "
-    "keys.",
+    summary="Each query attends to a local window, to random keys, and to the first few tokens, which are global: "
+    "every query attends to them.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff |i-j| \le w \text{ or } i < g \text{ or } j < g \text{ or } j \in R_i,\ |R_i| \le \rho",
     complexity="n (w + g + ρ) d",

@@ -119,7 +119,7 @@ VARIANT = Variant(
     __name__,
     title="Block selection",
     summary="The text is cut into blocks, and each query attends to its own block and to the m other blocks with the "
-    "highest scores.",
+    "highest estimated softmax weight.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = b(i) \cup \text{the } m \text{ best of } \{b \ne b(i)\} \text{ by } s(q_i, b)",
     complexity="n (m + 1) b d + n² d / b",

@@ -199,8 +199,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Native sparse",
-    summary="Sum of three attention branches, each multiplied by a constant, its gate: one over block means, one over "
-    "the best-scoring blocks, and one over a local window.",
+    summary="Three attention branches, over block means, over the best-scoring blocks and over a local window, are "
+    "multiplied by one factor each, the gate, and added.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",

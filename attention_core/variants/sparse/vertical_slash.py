@@ -136,8 +136,8 @@ def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Vertical and slash",
-    summary="All queries attend to the columns and diagonals of the matrix that receive the most weight from the last "
-    "queries.",
+    summary="Every query attends only to the keys (columns) and the distances (diagonals) to which the last queries of "
+    "the text give the most weight.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = C \cup \{l : i - l \in D\},\; C, D = \text{the } c, s \text{ heaviest columns, diagonals of } "
     r"P_{n-m < i \le n}",

@@ -21,6 +21,25 @@ def test_a_fixed_pattern_is_its_mask_with_its_counts():
     assert (causal.pairs, causal.possible) == (48 * 6 - 15, 48 * 49 // 2)
 
 
+@pytest.mark.parametrize(
+    ("word", "step", "farthest"),
+    [
+        ("atrous~stride~8", 8, 40),
+        ("atrous~stride~100", 0, 0),
+        ("local~window~5", 1, 5),
+        ("longformer~window~2~dilation~3~global_tokens~0", 3, 6),
+    ],
+)
+def test_the_step_of_a_pattern_divides_all_its_distances(word, step, farthest):
+    found = pattern(QKV, ac.from_word(word), head=0, causal=False)
+    queries, keys = found.allowed.nonzero()
+    assert (
+        (found.step, found.farthest)
+        == (step, farthest)
+        == (np.gcd.reduce(abs(queries - keys)), max(abs(queries - keys)))
+    )
+
+
 def test_all_heads_together_are_their_union_and_their_mean():
     topk = ac.get("topk", k=4)
     each = [pattern(QKV, topk, head=head, causal=False) for head in range(3)]

@@ -64,12 +64,12 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     q, k, v = (part[presets.SENTENCE_HEAD].double() for part in (qkv.q, qkv.k, qkv.v))
     exact = (q @ k.T / q.shape[-1] ** 0.5).softmax(-1) @ v
     off = float((v.mean(0) - exact).norm() / exact.norm())
-    assert first[2]["words"]["caption"].startswith(
-        f"Weights of the model MiniLM-L6 (layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD})."
+    assert first[2]["words"]["caption"].endswith(
+        f" the model MiniLM-L6 (layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD})."
     )
     length, errors, _ = first[2]["words"]["notes"]
-    assert length.startswith(f"The sentence has at most {presets.SENTENCE_TOKENS} tokens,")
-    assert errors.endswith(f"Averaging all values would give an error of {off:.0%}.")
+    assert f"At most {presets.SENTENCE_TOKENS} are possible," in length
+    assert f"Equal weights for all tokens would give an error of {off:.0%}." in errors
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
@@ -82,8 +82,12 @@ def test_error_and_cost_are_of_the_same_tokens(text):
         for row in header["rows"]:
             for word, cost in zip(row["words"], row[name], strict=True):
                 assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
-    assert settings["words"]["columns"] == ["output error", "cost of this sentence", "cost at 8,192 tokens"]
-    assert f"has {n} tokens, with [CLS] and [SEP]." in settings["words"]["caption"]
+    assert settings["words"]["columns"] == [
+        "error vs softmax",
+        f"cost vs softmax, {n} tokens",
+        "cost vs softmax, 8,192 tokens",
+    ]
+    assert f"has {n} tokens, with the special tokens [CLS] and [SEP]," in settings["words"]["notes"][0]
 
 
 def test_the_first_visit_is_light(first):

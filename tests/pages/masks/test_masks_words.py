@@ -9,13 +9,15 @@ from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from pages.masks.hashed_order import sorting
 from pages.masks.patterns import caption, seen
-from pages.masks.reach import connected, connected_counts, left_out, percent
+from pages.masks.reach import connected, connected_counts, left_out, percent, reason
 
 
-def pattern(pairs, *, of=1000, anywhere=0, diameter=2):
+def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2):
     allowed = np.zeros(of, bool)
     allowed[: anywhere or round(pairs)] = True
-    return Pattern(allowed=allowed, primitives={}, pairs=pairs, possible=of, farthest=3, diameter=diameter)
+    return Pattern(
+        allowed=allowed, primitives={}, pairs=pairs, possible=of, farthest=farthest, step=step, diameter=diameter
+    )
 
 
 def name(key):
@@ -53,24 +55,36 @@ def test_the_sparsest_pattern_is_named(order):
 
 
 def test_a_pattern_alone_is_not_called_the_sparsest():
-    assert seen(drawn(local=pattern(125.0, diameter=4))) == "**Local · window 16** allows 12.5% of pairs."
+    assert seen(drawn(local=pattern(125.0, diameter=4))) == "**Local · window 16** allows 12.5% of query–key pairs."
 
 
 def test_patterns_that_never_connect_all_pairs_are_named():
-    one = seen(drawn(local=pattern(1.0), sink=pattern(2.0), atrous=pattern(9.0, diameter=None)))
-    assert one.endswith(f" A stack of only **{name('atrous')}** layers never connects all pairs.")
     both = seen(drawn(local=pattern(1.0, diameter=None), atrous=pattern(9.0, diameter=None)))
-    assert both.endswith(
-        f" Stacks of only one of these variants never connect all pairs: **{name('local')}, {name('atrous')}**."
+    assert both == (
+        "Layers of only one of these variants never connect all pairs, because information never leaves some groups of "
+        f"tokens: **{name('local')}, {name('atrous')}**."
     )
     assert "never" not in seen(drawn(local=pattern(1.0, diameter=1)))
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        (0, "each token attends only to itself."),
+        (1, "information never leaves some groups of tokens."),
+        (2, "information moves only by multiples of 2 tokens."),
+    ],
+)
+def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
+    one = seen(drawn(local=pattern(1.0), sink=pattern(2.0), atrous=pattern(9.0, step=step, diameter=None)))
+    assert one == f"Layers of **{name('atrous')}** alone never connect all pairs, because {why}"
 
 
 def test_one_token_has_no_pattern_and_two_have():
     assert seen(drawn(local=pattern(1.0, of=1, diameter=1))) == (
         "A single token attends only to itself. Use at least two tokens."
     )
-    assert "allows 66.7% of pairs" in seen(drawn(local=pattern(2.0, of=3)))
+    assert "allows 66.7% of query–key pairs" in seen(drawn(local=pattern(2.0, of=3)))
 
 
 def test_layers_that_cannot_be_causal_are_named_once():
@@ -86,17 +100,57 @@ def test_layers_that_cannot_be_causal_are_named_once():
         (3, 2, "The stack **A → B** connects all pairs after 2 layers."),
         (1, 2, "After 1 layer, the stack **A → B** connects 25.0% of pairs. It connects all pairs after 2 layers."),
         (2, 7, "After 2 layers, the stack **A → B** connects 62.5% of pairs. It connects all pairs after 7 layers."),
-        (
-            2,
-            None,
-            "After 2 layers, the stack **A → B** connects 62.5% of pairs. It never connects all pairs, however often "
-            "the stack is repeated.",
-        ),
+        (2, None, "After 2 layers, the stack **A → B** connects 62.5% of pairs."),
     ],
 )
 def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, words):
     reached = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.25, 0.625, 1.0), complete=complete)
     assert connected(["A", "B"], reached, depth) == words
+
+
+@pytest.mark.parametrize(
+    ("steps", "complete", "words"),
+    [
+        ({"A": 0}, None, "It never connects all pairs, because each token attends only to itself."),
+        (
+            {"A": 8, "B": 0},
+            None,
+            "It never connects all pairs, because information moves only by multiples of 8 tokens.",
+        ),
+        (
+            {"A": 4, "B": 6},
+            None,
+            "It never connects all pairs, because information moves only by multiples of 2 tokens.",
+        ),
+        (
+            {"A": 1, "B": 8},
+            None,
+            "It never connects all pairs, however often the stack is repeated, because information never leaves some "
+            "groups of tokens.",
+        ),
+        (
+            {"A": 1, "B": 8},
+            2,
+            "This works because **A** also moves information by distances that are not multiples of 8 tokens.",
+        ),
+        (
+            {"A": 1, "B": 8, "C": 2, "D": 3, "E": 0},
+            2,
+            "This works because **A, C, D** also move information by distances that are not multiples of 8 tokens.",
+        ),
+        ({"A": 1}, 1, ""),
+        ({"A": 1}, 2, ""),
+        (
+            {"A": 1, "B": 1},
+            4,
+            "Fewer layers cannot connect the first and the last of the 13 tokens, because information moves at most 3 "
+            "tokens per layer.",
+        ),
+    ],
+)
+def test_the_distances_of_the_patterns_explain_what_a_stack_connects(steps, complete, words):
+    layers = [(each, pattern(5.0, step=step, farthest=3)) for each, step in steps.items()]
+    assert reason(layers, complete, n=13) == words
 
 
 def test_a_front_counts_layer_by_layer_what_is_connected():

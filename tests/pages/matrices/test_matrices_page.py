@@ -202,7 +202,7 @@ def test_the_closest_on_screen_is_the_closest():
     assert errors[first] < zero
     assert (
         f"Closest to softmax: **{label(first)}** ({errors[first]:.0%} output error). Farthest: **{label(last)}** "
-        f"({errors[last]:.0%}). Averaging all values would give {zero:.0%}."
+        f"({errors[last]:.0%}). Equal weights for all keys would give {zero:.0%}, hardly more than **{label(last)}**."
     ) in spoken(open_matrices(input="synthetic", n=24, heads=1, head=0, variants=variants))
 
 

@@ -19,6 +19,7 @@ from pages.matrices.words import (
     caption,
     changed,
     details,
+    flatness,
     head_in_words,
     headline,
     in_one_sentence,
@@ -26,6 +27,7 @@ from pages.matrices.words import (
     leading,
     overall,
     scope_note,
+    sign_note,
     without,
 )
 
@@ -40,8 +42,8 @@ def rivals(zero=0.95, **errors):
 def test_the_closest_and_the_farthest_are_told_apart(order):
     given = rivals(Near=0.12, Middle=0.4, Far=1.78)[::order]
     assert headline("softmax", given) == (
-        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Averaging all "
-        "values would give 95%."
+        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Equal weights for all keys would "
+        "give a smaller error than **Far**: 95%."
     )
 
 
@@ -50,9 +52,9 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
     given = rivals(Near=0.12, Far=1.78, Broken=broken, Also=math.nan)
     told = {headline("softmax", list(order)) for order in itertools.permutations(given)}
     assert told == {
-        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Averaging all "
-        "values would give 95%. No error can be computed for **Also, Broken**, because some values are not finite. "
-        "Use smaller queries and keys."
+        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Equal weights for all keys would "
+        "give a smaller error than **Far**: 95%. No error can be computed for **Also, Broken**, because some values "
+        "are not finite. Use smaller queries and keys."
     }
     alone = headline("softmax", rivals(Broken=broken))
     assert alone.startswith("No error can be computed for **Broken**")
@@ -66,19 +68,32 @@ def test_what_reads_alike_is_not_ranked():
     assert "Farthest: **C, D** (50%)" in words
 
 
-@pytest.mark.parametrize(("error", "better"), [(0.94, True), (0.95, False), (1.78, False)])
-def test_one_variant_is_neither_closest_nor_without_the_plain_mean(error, better):
+@pytest.mark.parametrize(
+    ("error", "tail"),
+    [
+        (0.89, "95%."),
+        (0.9, "95%, hardly more than **Linear**."),
+        (0.94, "95%, hardly more than **Linear**."),
+        (0.95, "95% too."),
+        (0.96, "a smaller error than **Linear**: 95%."),
+        (1.78, "a smaller error than **Linear**: 95%."),
+    ],
+)
+def test_one_variant_is_compared_with_equal_weights(error, tail):
     words = headline("softmax", rivals(Linear=error))
-    tail = ". Averaging all values would give 95%." if better else ", no better than averaging all values (95%)."
-    assert words == f"**Linear**: {error:.0%} output error compared with softmax{tail}"
+    assert words == (
+        f"**Linear**: {error:.0%} output error compared with softmax. Equal weights for all keys would give {tail}"
+    )
 
 
 def test_the_baseline_of_causal_attention_averages_the_values_so_far():
     for errors in ({"A": 0.3}, {"A": 0.99}, {"A": 0.3, "B": 0.5}, {"A": 0.99, "B": 1.5}):
-        assert "veraging all values up to each query" in headline("softmax", rivals(**errors), causal=True)
+        assert "qual weights for all keys up to each query" in headline("softmax", rivals(**errors), causal=True)
     chosen = [ac.get(key) for key in ("softmax", "linear")]
-    assert "Averaging all values up to each query would" in overall({a: found(a) for a in chosen}, causal=True)
-    assert "(averaging all values up to each query would" in in_one_sentence(*measured("local", **WHOLE), causal=True)
+    assert "Equal weights for all keys up to each query would" in overall({a: found(a) for a in chosen}, causal=True)
+    assert "(equal weights for all keys up to each query would" in in_one_sentence(
+        *measured("local", **WHOLE), causal=True
+    )
 
 
 @pytest.mark.parametrize(("least", "better"), [(0.94, True), (0.951, False), (1.2, False)])
@@ -86,12 +101,12 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
     words = headline("softmax", rivals(A=least, B=1.78))
     if better:
         assert words == (
-            f"Closest to softmax: **A** ({least:.0%} output error). Farthest: **B** (178%). Averaging all values "
-            "would give 95%."
+            f"Closest to softmax: **A** ({least:.0%} output error). Farthest: **B** (178%). Equal weights for all keys "
+            "would give a smaller error than **B**: 95%."
         )
     else:
         assert words == (
-            "No variant beats averaging all values (95% output error). "
+            "No variant beats equal weights for all keys (95% output error). "
             f"Closest to softmax: **A** ({least:.0%}). Farthest: **B** (178%)."
         )
 
@@ -99,8 +114,9 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
 @pytest.mark.parametrize(("error", "better"), [(0.3, True), (0.95, False)])
 def test_where_all_are_equally_far_none_is_named(error, better):
     words = headline("softmax", rivals(A=error, B=error))
-    tail = ". Averaging all values would give 95%." if better else ", no better than averaging all values (95%)."
-    assert words == f"**All variants**: {error:.0%} output error compared with softmax{tail}"
+    tail = "95%." if better else "95% too."
+    said = f"{error:.0%} output error compared with softmax. Equal weights for all keys would give {tail}"
+    assert words == f"**All variants**: {said}"
 
 
 def test_a_reference_of_its_own_is_named_and_set_apart():
@@ -190,7 +206,7 @@ def test_a_panel_whose_weights_are_not_finite_says_so_and_what_helps():
 def test_what_is_no_closer_than_the_plain_mean_is_told_from_the_nearest_to_the_farthest():
     given = rivals(zero=0.5, Far=1.78, Near=0.62, Middle=0.9)
     assert headline("softmax", given) == (
-        "No variant beats averaging all values (50% output error). Closest to softmax: **Near** (62%). Farthest: "
+        "No variant beats equal weights for all keys (50% output error). Closest to softmax: **Near** (62%). Farthest: "
         "**Far** (178%)."
     )
 
@@ -203,10 +219,36 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
         chosen[1]: dataclasses.replace(linear, output_error=0.7),
         chosen[2]: dataclasses.replace(local, output_error=0.3),
     }
-    assert overall(given) == (
-        "Closest to softmax: **Local · window 16** (30% output error). Farthest: **Linear** (70%). Averaging all "
-        "values would give 90%."
+    assert overall(given).startswith(
+        "Closest to softmax: **Local · window 16** (30% output error). Farthest: **Linear** (70%). Equal weights for "
+        "all keys would give 90%."
     )
+
+
+@pytest.mark.parametrize(("entropy", "flat"), [(2.0, False), (2.40, False), (2.41, True)])
+def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(entropy, flat):
+    given = dict([measured("softmax", entropy=2.0), measured("linear", entropy=entropy), measured("local")])
+    assert flatness(given) == (
+        "**Linear** is flat because no exponential lifts its highest scores: a row spreads over about 11 keys, in "
+        "softmax over 7."
+        if flat
+        else ""
+    )
+    assert overall(given).endswith(flatness(given))
+    assert ("is flat" in overall(given)) == flat
+    assert flatness(dict([measured("linear", entropy=9.0)])) == ""
+    assert flatness(dict([measured("softmax", entropy=math.nan), measured("linear")])) == ""
+
+
+def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
+    none = [measured("softmax", negative_mass=0.0), measured("nystrom", negative_mass=NEGATIVE)]
+    assert sign_note(dict(none), difference=False) == ""
+    assert sign_note(dict(none), difference=True) == "Blue: more weight than the reference gives. Orange: less weight."
+    orange = "Orange cells are negative weights, which subtract a value from the output."
+    trig = measured("performer", negative_mass=0.1)
+    assert sign_note(dict([*none, trig]), difference=False) == orange
+    both = dict([trig, measured("nystrom", negative_mass=0.1)])
+    assert sign_note(both, difference=False) == f"{orange} In Nyström, an inverse matrix causes them."
 
 
 def measured(key, *, output=0.25, zero=0.75, **numbers):
@@ -225,13 +267,13 @@ def test_one_variant_is_told_with_its_numbers():
     )
     assert in_one_sentence(*measured("local", total_variation=0.4, **WHOLE)) == (
         "On average, **Local · window 16** places 40% of a row's weight on different keys from softmax. "
-        "Output error: 25% (averaging all values would give 75%)."
+        "Output error: 25% (equal weights for all keys would give 75%)."
     )
     for share, words in ((0.004, "gives the same weights as softmax."), (0.006, " places 1% of a row's weight on")):
         assert words in in_one_sentence(*measured("local", total_variation=share, **WHOLE))
     in_norms = (
-        "Matrix error of **Local · window 16** compared with softmax: 40%. Output error: 25% (averaging all values "
-        "would give 75%)."
+        "Matrix error of **Local · window 16** compared with softmax: 40%. Output error: 25% (equal weights for all "
+        "keys would give 75%)."
     )
     halved = {"relative_error": 0.4, "row_sum_min": 0.5, "row_sum_max": 1.0}
     assert in_one_sentence(*measured("local", **halved, negative_mass=0.0)) == in_norms
