@@ -58,8 +58,8 @@ def cost(n: int, d: int, p: GqaParams, *, causal: bool, heads: int, keys: int | 
     adds = 2 * d * pairs(n, causal=causal, keys=keys)
     m = keys or n
     pooled = 2 * m * d if p.groups < heads else 0
-    # While the last group is pooled, its heads' values are in memory twice, and no output is.
-    pooling = heads * pooled + -(-heads // p.groups) * m * d if pooled else 0
+    # While the values are repeated for all heads, the mean of each group is in memory too, and there is no output yet.
+    pooling = heads * pooled + p.groups * m * d if pooled else 0
     return Cost(multiply_adds=heads * adds, peak_elements=max(heads * (n * (d + 1) + pooled), pooling))
 
 

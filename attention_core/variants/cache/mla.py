@@ -112,13 +112,14 @@ def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | 
     The eigenvectors of the Gram matrix are not counted.
     """
     columns, m = heads * d, keys or n
+    joined = m * columns * (heads > 1)  # joining several heads copies them
     if p.rank >= min(m, columns):
-        return Cost(multiply_adds=2 * n * m * columns, peak_elements=n * (columns + heads))
+        return Cost(multiply_adds=2 * n * m * columns, peak_elements=max(n * (columns + heads), joined))
     size, square = m * columns, columns**2
     latents = 2 * m * square + square * p.rank
-    # Joining several heads copies them. The peak is reached either with the keys in float64, or with the eigenvectors
-    # and the workspace of their computation.
-    peak = size * (heads > 1) + max(4 * size + square, 3 * size + 6 * square)
+    # The peak is reached either with the keys in float64, or with the eigenvectors and the workspace of their
+    # computation, or with the reconstructed keys and values and the output.
+    peak = joined + max(4 * size + square, 3 * size + 6 * square)
     peak = max(peak, n * (columns + heads) + 2 * size)
     return Cost(multiply_adds=2 * n * size + 2 * latents, peak_elements=peak)
 
