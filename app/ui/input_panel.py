@@ -281,7 +281,7 @@ def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Call
             options=range(AVERAGE, qkv.heads), format_func=lambda head: _("average") if head == AVERAGE else str(head)
         )
     here = (SharedOptions.layer.value if layers > 1 else 0, SharedOptions.head.value)
-    causal = SharedOptions.causal.value or source.positions == ALIBI
+    causal = (SharedOptions.causal.value or source.positions == ALIBI) and not qkv.crosses
     # The pictures show all layers. Layer 0 in their cache key makes all layers share one entry.
     pictures = cached.head_miniatures(source.at_layer(0), causal, special)
     thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)

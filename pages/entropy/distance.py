@@ -266,7 +266,7 @@ VIEW = View(
         "without it."
     ),
     variants=lambda question: ("softmax",),
-    settings=lambda question: {"n": question.record.n, "seeds": question.seeds},
+    settings=lambda question: {"n": question.record.m, "seeds": question.seeds},
     controls=lambda question: EntropyOptions.distance.draw(),
     sweeps=False,
     describe=describe,

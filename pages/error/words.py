@@ -43,7 +43,10 @@ def request(question: Question) -> str:
 def measured_on(question: Question, n: int) -> str:
     """Return the heads and the number of tokens that errors were measured on."""
     heads = question.heads if question.head is None else 0
-    place = Scope(head=question.head, heads=heads, aggregation="median").heads_in_words()
+    scope = Scope(head=question.head, heads=heads, aggregation="median", tokens=n, queries=question.queries)
+    place = scope.heads_in_words()
+    if question.queries:
+        return f"{place}, {scope.tokens_in_words()}"
     return _n("{heads}, {n:,} token", "{heads}, {n:,} tokens", n=n, heads=place)
 
 
@@ -87,7 +90,8 @@ def nearest(question: Question, found: Sequence[ErrorPoint]) -> ErrorPoint | Non
 def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None) -> float | None:
     """Return softmax's cost in multiply-adds or, with times, in ms; None if it is not measured."""
     if times is None:
-        return ac.get(REFERENCE).cost(question.n, question.d, causal=question.causal).multiply_adds
+        n, softmax = question.queries or question.n, ac.get(REFERENCE)
+        return softmax.cost(n, question.d, causal=question.causal, keys=question.n).multiply_adds
     return times.get(REFERENCE)
 
 
@@ -221,6 +225,12 @@ def trend(question: Question, own: Sequence[ErrorPoint]) -> str:
         return ""
     before, after = question.written(first.middle), question.written(last.middle)
     values = {"a": first.n, "b": last.n, "first": before, "last": after}
+    if question.queries:
+        if before == after:
+            return _("From {a:,} to {b:,} keys, its error stays at {last}.", **values)
+        if first.middle < last.middle:
+            return _("From {a:,} to {b:,} keys, its error rises from {first} to {last}.", **values)
+        return _("From {a:,} to {b:,} keys, its error falls from {first} to {last}.", **values)
     if before == after:
         return _("From {a:,} to {b:,} tokens, its error stays at {last}.", **values)
     if first.middle < last.middle:

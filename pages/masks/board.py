@@ -34,7 +34,7 @@ def show(followed: StackReach) -> None:
             ),
             icon=":material/grid_on:",
         )
-    if followed.whole is None:
+    if followed.whole is None and found.key_labels is None:
         st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
     kinds = Kinds(pattern.primitives for pattern in found.drawn.values())
     panels = [
@@ -54,6 +54,7 @@ def show(followed: StackReach) -> None:
         matrix_board(
             panels,
             labels=found.labels,
+            col_labels=found.key_labels,
             key="masks.board",
             categories=categories,
             none=_("not allowed") if found.drawn else None,

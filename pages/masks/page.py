@@ -22,8 +22,10 @@ def top() -> StackReach:
     """Draw the variant picker, the editor of the stack, the patterns and the reach of the stack."""
     variant_picker.show()
     followed = reach.compute_reach(patterns.of(input_panel.chosen()))
-    st.markdown(patterns.seen(followed.found.drawn))
-    stack.compose()
+    one_layer = followed.found.key_labels is not None
+    st.markdown(patterns.seen(followed.found.drawn, one_layer=one_layer))
+    if not one_layer:
+        stack.compose()
     st.markdown(reach.summary(followed))
     board.show(followed)
     MasksOptions.below.draw()
