@@ -20,7 +20,7 @@ class Comparison(CompactRepr):
         qkv: the queries, keys and values.
         causal: whether future keys are hidden.
         attentions: the variants by their word, as ``Attention.word`` writes it, in the requested order.
-        matrices: the attention matrix of each variant by its word, ``[H, n, n]``.
+        matrices: the attention matrix of each variant by its word, ``[H, n, m]``.
     """
 
     qkv: QKV
@@ -39,7 +39,7 @@ class Comparison(CompactRepr):
         found = []
         for word, attention in self.attentions.items():
             reference, values = attention.reference(q, k, causal=self.causal), attention.values(v)
-            cost = attention.cost(self.qkv.n, q.shape[-1], causal=self.causal, heads=self.qkv.heads)
+            cost = attention.cost(self.qkv.n, q.shape[-1], causal=self.causal, heads=self.qkv.heads, keys=self.qkv.m)
             found += [
                 {
                     "variant": word,
@@ -77,22 +77,25 @@ def compare(
     *,
     causal: bool = False,
     tokens: Sequence[str] | None = None,
+    key_tokens: Sequence[str] | None = None,
 ) -> Comparison:
     """Compute the attention matrices of several variants on the same queries, keys and values.
 
     Args:
         q: queries, ``[n, d]``, ``[H, n, d]`` or ``[1, H, n, d]``, as a tensor or a numpy array. Or a ``QKV`` record,
             with which ``k`` and ``v`` are left out.
-        k: keys, of the same shape.
-        v: values, of the same shape up to the last axis.
+        k: keys, ``[m, d]``, ``[H, m, d]`` or ``[1, H, m, d]``. If m differs from n, they are those of another sequence.
+        v: values, of the same shape as the keys up to the last axis.
         variants: the variants, each as a word such as ``nystrom~landmarks~16`` or as an ``Attention``.
         causal: whether future keys are hidden.
-        tokens: one label per position of the tensors; a record has its own labels.
+        tokens: one label per query of the tensors; a record has its own labels.
+        key_tokens: one label per key, if the keys are those of another sequence; see ``QKV.from_tensors``.
 
     Raises:
         UnknownVariantError: for an unknown key.
         SettingError: for an unknown setting or a value out of bounds.
         NotCausalError: if ``causal`` is set for a variant that cannot be causal.
+        NotCrossError: if the keys are those of another sequence, and a variant or ``causal`` does not allow it.
         ShapeError: if the shapes do not fit together.
 
     Example:
@@ -106,8 +109,11 @@ def compare(
         >>> found.errors["softmax"]["matrix"]
         [0.0, 0.0]
     """
-    qkv = record_of(q, k, v, tokens=tokens)
+    qkv = record_of(q, k, v, tokens=tokens, key_tokens=key_tokens)
     attentions = [registry.from_word(each) if isinstance(each, str) else each for each in variants]
+    for each in attentions:
+        if qkv.crosses:
+            each.check_cross(causal)
     return Comparison(
         qkv=qkv,
         causal=causal,
@@ -117,11 +123,16 @@ def compare(
 
 
 def record_of(
-    q: Array | QKV, k: Array | None = None, v: Array | None = None, *, tokens: Sequence[str] | None = None
+    q: Array | QKV,
+    k: Array | None = None,
+    v: Array | None = None,
+    *,
+    tokens: Sequence[str] | None = None,
+    key_tokens: Sequence[str] | None = None,
 ) -> QKV:
     """Return a record unchanged, or the record of three tensors or arrays; see ``QKV.from_tensors`` for the errors."""
     if isinstance(q, QKV):
         return q
     if k is None or v is None:
         raise TypeError("Pass q, k and v, or one QKV record.")
-    return QKV.from_tensors(q, k, v, tokens=tokens)
+    return QKV.from_tensors(q, k, v, tokens=tokens, key_tokens=key_tokens)

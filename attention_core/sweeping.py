@@ -78,7 +78,7 @@ def sweep(
     if not isinstance(source, Source):
         source = TensorSource.of(source) if isinstance(source, QKV) else TensorSource.of(*source)
     loaded = cache(load)  # a model reads a text once for all tasks
-    n = loaded(source, None).n
+    n = loaded(source, None).m
     if question == "error":
         tasks = error.tasks(source, n, words, head=head, causal=causal)
         return tuple(row for task in tasks for row in error.run(task, load=loaded))

@@ -189,7 +189,8 @@ class Variant:
             tokens, in a few lines of plain torch. It shares no algorithm with ``attend``. None where ``weights``, in
             the variant's own file, is already that short and plain.
         cost: ``(n, d, p, *, causal) -> Cost`` for one head with ``d_v = d``; with ``couples_heads``
-            ``(n, d, p, *, causal, heads) -> Cost`` for all heads together.
+            ``(n, d, p, *, causal, heads) -> Cost`` for all heads together. A variant without a ``cross_reason`` also
+            accepts ``keys``, the number of keys if it is not n.
         source: paper or article.
         further: other papers or articles that derive the variant or one of its settings.
         mask: ``(n, p, *, causal) -> bool [n, n]``, if the allowed pairs do not depend on the data; true = allowed.
@@ -472,12 +473,28 @@ class Attention:
         self.check_causal(causal)
         return None if self.variant.mask is None else self.variant.mask(n, self.params, causal=causal)
 
-    def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1) -> Cost:
-        """Return the cost of ``attend`` summed over all heads, each with n tokens and head size d."""
+    def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1, keys: int | None = None) -> Cost:
+        """Return the cost of ``attend`` summed over all heads, each with n tokens and head size d.
+
+        Args:
+            n: number of tokens; of queries, if ``keys`` is set.
+            d: head size.
+            causal: whether future keys are hidden.
+            heads: number of heads.
+            keys: number of keys if they are those of another sequence; None for the keys of the same n tokens.
+
+        Raises:
+            NotCausalError: if ``causal`` is set for a variant that cannot be causal.
+            NotCrossError: if the number of keys is not n, and the variant or the causal form does not allow it.
+        """
         self.check_causal(causal)
+        crossed = {}
+        if keys not in (None, n):
+            self.check_cross(causal)
+            crossed = {"keys": keys}
         if self.variant.couples_heads:
-            return self.variant.cost(n, d, self.params, causal=causal, heads=heads)
-        one = self.variant.cost(n, d, self.params, causal=causal)
+            return self.variant.cost(n, d, self.params, causal=causal, heads=heads, **crossed)
+        one = self.variant.cost(n, d, self.params, causal=causal, **crossed)
         return Cost(multiply_adds=heads * one.multiply_adds, peak_elements=heads * one.peak_elements)
 
     def anatomy(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> dict[str, Tensor]:
@@ -524,8 +541,12 @@ class Attention:
                 "{title} cannot be causal: {reason}", title=self.title, reason=self.variant.causal_reason
             )
 
-    def _check_cross(self, causal: bool) -> None:
-        """Check that keys may be absent or belong to another sequence."""
+    def check_cross(self, causal: bool = False) -> None:
+        """Check that keys may be absent or belong to another sequence.
+
+        Raises:
+            NotCrossError: if ``causal`` is set, or the variant does not allow it.
+        """
         if causal:
             raise NotCrossError("A causal mask needs as many queries as keys, and no hidden keys.")
         if self.variant.cross_reason is not None:
@@ -536,7 +557,7 @@ class Attention:
             )
 
     def _check_key_mask(self, k: Tensor, key_mask: Tensor, causal: bool) -> None:
-        self._check_cross(causal)
+        self.check_cross(causal)
         allowed = {(k.shape[-2],)} | ({(k.shape[0], k.shape[-2])} if k.ndim > 3 else set())
         if key_mask.dtype != torch.bool or tuple(key_mask.shape) not in allowed:
             raise ShapeError(
@@ -558,7 +579,7 @@ class Attention:
                 v=tuple(v.shape),
             )
         if q.shape[-2] != k.shape[-2]:
-            self._check_cross(causal)
+            self.check_cross(causal)
         if not q.is_floating_point() or not q.dtype == k.dtype == v.dtype:
             raise ShapeError(
                 "The types of q ({q}), k ({k}) and v ({v}) differ or are not floating point; convert all three to "

@@ -29,6 +29,7 @@ def matrix_board(
     *,
     key: str,
     labels: Sequence[str] | None = None,
+    col_labels: Sequence[str] | None = None,
     pinned: int | None = None,
     on_pin: Callable[[BoardEvent], None] | None = None,
     on_turn: Callable[[str, object, bool], None] | None = None,
@@ -64,6 +65,7 @@ def matrix_board(
         panels: the matrices, at least one; shapes may differ.
         key: the element's key, unique in the app.
         labels: one label per row and per column, for panels without their own; None: they are numbered.
+        col_labels: one label per column if the columns are not the things of the rows.
         pinned: the pinned row; ignored in panels with fewer rows.
         on_pin: called before the script's next run, like other widgets' callbacks; None: rows cannot be pinned.
         on_turn: called before the next run with a panel's key, its knob's new value, which has not been checked, and
@@ -146,14 +148,15 @@ def matrix_board(
         if on_frame and isinstance(reported, int):
             on_frame(reported)
 
-    message, parts = pack(panels, labels, labels, key=key, diverging=diverging, heard=st.session_state.get(heard, 0))
+    columns = labels if col_labels is None else col_labels
+    message, parts = pack(panels, labels, columns, key=key, diverging=diverging, heard=st.session_state.get(heard, 0))
     events = {"pin": pin, "turn": turn, "open": open_settings, "stop": stop}
     mount(message, key=key, events=events, settings=settings, parts=parts)
     if on_turn and redraw:
 
         def packed(panel: str) -> bytes:
             drawn = redraw(panel)
-            return b"" if drawn is None else pack_panel(drawn, labels, labels, diverging)
+            return b"" if drawn is None else pack_panel(drawn, labels, columns, diverging)
 
         hold(key, {panel.key for panel in panels}, packed, on_turn)
 

@@ -283,6 +283,7 @@ export interface StripsHeader {
   digest: string;
   board: string;
   tokens: string[];
+  queries: string[] | null;
 }
 
 export interface StripsSettings {

@@ -25,6 +25,7 @@ def row_strips(
     lines: Sequence[Strip],
     tokens: Sequence[str],
     *,
+    queries: Sequence[str] | None = None,
     key: str,
     board: str,
     pinned: int | None,
@@ -38,7 +39,8 @@ def row_strips(
 
     Args:
         lines: the text about each panel's row.
-        tokens: one token per row and column of the board.
+        tokens: one token per column of the board.
+        queries: one token per row if the rows are not the tokens of the columns. A click on a word then pins nothing.
         key: the element's key, unique in the app.
         board: the board's key.
         pinned: the row that the lines are about.
@@ -50,14 +52,23 @@ def row_strips(
         "whole": whole,
         "lines": [asdict(line) for line in lines],
         "words": {
-            "heading": _("Weights of query “{word}” · click a word to change the query"),
-            "none": _("Click a word to see its weights."),
+            "heading": _("Weights of query “{word}” · click a word to change the query")
+            if queries is None
+            else _("Weights of query “{word}”"),
+            "none": _("Click a word to see its weights.")
+            if queries is None
+            else _("Click a row of a matrix to see its weights."),
             "unfold": _("Whole text"),
             "fold": _("One line"),
             "help": _(
                 "The text, coloured by the weights of the pinned query. Use the arrow keys to move between "
                 "words and to hear the weight of each word in every matrix. Enter pins the word, and Escape "
                 "unpins it."
+            )
+            if queries is None
+            else _(
+                "The keys, coloured by the weights of the pinned query. Use the arrow keys to move between keys and to "
+                "hear the weight of each key in every matrix. Escape unpins the query."
             ),
         },
     }
@@ -66,5 +77,13 @@ def row_strips(
         if isinstance(reported, dict):
             on_unfold(reported["strip"])
 
-    message = encode({"kind": "strips", "key": key, "board": board, "tokens": list(tokens)})
+    message = encode(
+        {
+            "kind": "strips",
+            "key": key,
+            "board": board,
+            "tokens": list(tokens),
+            "queries": None if queries is None else list(queries),
+        }
+    )
     mount(message, key=key, events={"unfold": report}, settings=settings)

@@ -16,7 +16,7 @@ def show(attention: ac.Attention, chosen: ChosenInput) -> None:
     variant = attention.variant
     st.markdown(_(variant.summary))
     st.latex(variant.formula)
-    st.markdown(cost_in_words(attention, n=chosen.qkv.n, d=chosen.qkv.q.shape[-1], heads=chosen.qkv.heads))
+    st.markdown(_cost(attention, chosen))
     if variant.causal_reason:
         st.markdown(_("**Not causal:** {reason}", reason=_(variant.causal_reason)))
     if variant.note:
@@ -28,9 +28,24 @@ def show(attention: ac.Attention, chosen: ChosenInput) -> None:
     lazy_expander(_("Source file"), lambda: st.code(variant.source_code(), language="python"), key="about.file")
 
 
-def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int) -> str:
-    """Return the cost of a variant, relative to softmax, on n tokens with heads of size d, without a causal mask."""
-    cost, full = (a.cost(n, d, heads=heads) for a in (attention, ac.get("softmax")))
+def _cost(attention: ac.Attention, chosen: ChosenInput) -> str:
+    qkv = chosen.qkv
+    if qkv.crosses and attention.variant.cross_reason:
+        return _("**Not for keys of another sequence:** {reason}", reason=_(attention.variant.cross_reason))
+    return cost_in_words(attention, n=qkv.n, d=qkv.q.shape[-1], heads=qkv.heads, keys=qkv.m)
+
+
+def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int, keys: int | None = None) -> str:
+    """Return the cost of a variant, relative to softmax, on n tokens with heads of size d, without a causal mask.
+
+    Args:
+        attention: the variant with its settings.
+        n: number of tokens, or of queries.
+        d: head size.
+        heads: number of heads.
+        keys: number of keys; None for n.
+    """
+    cost, full = (a.cost(n, d, heads=heads, keys=keys) for a in (attention, ac.get("softmax")))
     text = _(
         "**O({complexity})**: {own:,} multiply-adds per head, {share:.2f}× the number for softmax. Values have the "
         "same size as keys (d_v = d), and there is no causal mask.",

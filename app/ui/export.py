@@ -50,12 +50,15 @@ def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     return out.getvalue()
 
 
-def matrix_rows(matrices: Mapping[str, np.ndarray], tokens: Sequence[str]) -> list[list[object]]:
-    """Return one row per variant, query and key, without masked pairs."""
+def matrix_rows(
+    matrices: Mapping[str, np.ndarray], tokens: Sequence[str], key_tokens: Sequence[str] | None = None
+) -> list[list[object]]:
+    """Return one row per variant, query and key, without masked pairs; ``key_tokens`` are the keys' own labels."""
+    keys = tokens if key_tokens is None else key_tokens
     rows: list[list[object]] = []
     for name, values in matrices.items():
         for i, j in np.argwhere(~np.isnan(values)).tolist():
-            rows.append([name, i, tokens[i], j, tokens[j], float(values[i, j])])
+            rows.append([name, i, tokens[i], j, keys[j], float(values[i, j])])
     return rows
 
 

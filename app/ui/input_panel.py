@@ -17,7 +17,7 @@ from app.words.i18n import _, _n, escape_markdown, paragraph, sentence
 from attention_core.analysis.matrix.by_scores import by_scores
 from attention_core.errors import InputError
 from attention_core.inputs.positions import ALIBI
-from attention_core.inputs.source import Source
+from attention_core.inputs.source import Source, UploadSource
 
 AVERAGE = -1
 EXPLORER = ":material/zoom_in:"
@@ -83,6 +83,8 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None, o
 def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
     """Return the size of the input and how many of its tokens a page hides."""
     heads = _n("{n} head × {d} dims", "{n} heads × {d} dims", n=qkv.heads, d=qkv.q.shape[-1])
+    if qkv.crosses:
+        return f"{_n('{n} query', '{n} queries', n=qkv.n)} · {_n('{n} key', '{n} keys', n=qkv.m)} · {heads}"
     if shown == qkv.n:
         return f"{_n('{n} token', '{n} tokens', n=shown)} · {heads}"
     left = _n("{n} token shown", "{n} tokens shown", n=shown)
@@ -98,6 +100,8 @@ def scope(chosen: ChosenInput, *, hides_special: bool = False) -> Scope:
         hides_special: whether the page leaves out the tokenizer's own tokens if the visitor chooses so.
     """
     qkv = chosen.qkv
+    if qkv.crosses:
+        return Scope(head=chosen.head, heads=qkv.heads, n=qkv.m, tokens=qkv.m, queries=qkv.n)
     tokens = len(shown_tokens(qkv)) if hides_special and not SharedOptions.special.value else qkv.n
     return Scope(head=chosen.head, heads=qkv.heads, n=qkv.n, tokens=tokens)
 
@@ -129,13 +133,14 @@ def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
     return tuple(t for t, special in zip(qkv.tokens, qkv.special, strict=True) if not special) or qkv.tokens
 
 
-def chosen(*, switch: bool = True, uses_unmasked: bool = False) -> ChosenInput:
+def chosen(*, switch: bool = True, uses_unmasked: bool = False, one_sequence: str = "") -> ChosenInput:
     """Return the chosen input, or show a message on the page and end it.
 
     Args:
         switch: whether the page follows the causal switch. Such a page states, for a causal model with the switch off,
             how much attention goes to later tokens, which the model never sees.
         uses_unmasked: whether the page also uses the unmasked form, independent of the switch.
+        one_sequence: why the page cannot use keys of another sequence, translated; empty if it can.
 
     Raises:
         NoInputError: after a message. Unlike ``st.stop``, it still lets the app write the address.
@@ -149,6 +154,8 @@ def chosen(*, switch: bool = True, uses_unmasked: bool = False) -> ChosenInput:
             else:
                 st.info(form.missing, icon=":material/upload:")
             raise NoInputError
+        if found.qkv.crosses:
+            _check_crossing(one_sequence)
         if found.source.positions == ALIBI:
             _check_hidden(uses_unmasked=uses_unmasked, hidden=SharedOptions.causal.value or not switch)
     except ac.LabError as error:
@@ -163,6 +170,29 @@ def chosen(*, switch: bool = True, uses_unmasked: bool = False) -> ChosenInput:
         names = [[_(each.title) for each in able if by_scores(each) == alone] for alone in (True, False)]
         st.caption(describe_alibi(*names))
     return found
+
+
+def crosses() -> bool:
+    """Return whether the keys of the chosen input are those of another sequence, which only an upload can have."""
+    if SharedOptions.input.value != UploadSource.key:
+        return False
+    with suppress(ac.LabError):  # The page shows this error.
+        found = read_input(SharedOptions.now())
+        return found is not None and found.qkv.crosses
+    return False
+
+
+def _check_crossing(one_sequence: str) -> None:
+    if one_sequence:
+        raise InputError(
+            "The keys of this file are those of another sequence. {reason} Choose another input in the panel on the "
+            "left.",
+            reason=one_sequence,
+        )
+    if SharedOptions.causal.value:
+        raise InputError(
+            "The keys of this file are those of another sequence, and no key is later than a query. Switch Causal off."
+        )
 
 
 def _check_hidden(*, uses_unmasked: bool, hidden: bool) -> None:
@@ -251,7 +281,7 @@ def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Call
             options=range(AVERAGE, qkv.heads), format_func=lambda head: _("average") if head == AVERAGE else str(head)
         )
     here = (SharedOptions.layer.value if layers > 1 else 0, SharedOptions.head.value)
-    causal = SharedOptions.causal.value or source.positions == ALIBI
+    causal = (SharedOptions.causal.value or source.positions == ALIBI) and not qkv.crosses
     # The pictures show all layers. Layer 0 in their cache key makes all layers share one entry.
     pictures = cached.head_miniatures(source.at_layer(0), causal, special)
     thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)

@@ -32,6 +32,8 @@ class Scope:
         n: tokens of the input.
         tokens: largest number of tokens measured; more than ``n`` if longer sequences are generated or read.
         shortest: smallest number of tokens, if several lengths are measured.
+        queries: number of queries if the keys are those of another sequence; the numbers of tokens are then those of
+            keys. 0 for queries and keys of the same tokens.
         variants: words of the variants measured; None for those that the visitor compares.
         causal: whether the causal mask is on; None if the visitor's switch decides.
         facts: further facts about the numbers' origin that a file states, by name.
@@ -44,6 +46,7 @@ class Scope:
     n: int = 0
     tokens: int = 0
     shortest: int | None = None
+    queries: int = 0
     variants: tuple[str, ...] | None = None
     causal: bool | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +80,12 @@ class Scope:
         return replace(self, head=None, aggregation="each", seeds=1, tokens=self.n, shortest=None, variants=())
 
     def tokens_in_words(self) -> str:
-        """Return the tokens: ``300 tokens``, ``256 of 300 tokens``, ``16 to 2,048 tokens``."""
+        """Return the tokens: ``300 tokens``, ``256 of 300 tokens``, ``16 to 2,048 tokens``, ``5 queries · 9 keys``."""
+        if self.queries:
+            keys = _n("{n} key", "{n} keys", n=self.tokens)
+            if self.shortest is not None and self.shortest < self.tokens:
+                keys = _("{first:,} to {last:,} keys", first=self.shortest, last=self.tokens)
+            return f"{_n('{n} query', '{n} queries', n=self.queries)} · {keys}"
         if self.shortest is not None and self.shortest < self.tokens:
             return _("{first:,} to {last:,} tokens", first=self.shortest, last=self.tokens)
         if self.tokens < self.n:

@@ -12,6 +12,7 @@ from app.board_messages.panel import Knob
 from app.jobs import cached
 from app.state import url
 from app.state.session import REFERENCE, SharedOptions
+from app.ui import input_panel
 from app.ui.lazy import lazy_popover
 from app.words.i18n import _, escape_markdown, paragraph, sentence
 from app.words.labels import family_title, label, readable
@@ -27,16 +28,18 @@ PLACE = "variants.settings"
 """Key of the container that holds the open settings."""
 
 
-def show(*, all_stay: bool = False) -> None:
+def show(*, all_stay: bool = False, uses_input: bool = True) -> None:
     """Draw one chip per chosen variant, the menu of the other variants, and below them the open settings.
 
     The choice is ``SharedOptions.variants``, in display order; softmax, the reference, always stays.
 
     Args:
-        all_stay: whether variants that cannot be causal take part even while causal is on.
+        all_stay: whether all variants take part, also those that cannot be causal while causal is on.
+        uses_input: whether the page uses the chosen input, whose keys not every variant may allow.
     """
     chosen = SharedOptions.variants.value
-    refusals = {attention.key: None if all_stay else _refusal(attention) for attention in chosen}
+    crossed = uses_input and input_panel.crosses()
+    refusals = {attention.key: None if all_stay else _refusal(attention, crossed=crossed) for attention in chosen}
     opened = [attention for attention in chosen if attention.key in st.session_state.get(SETTINGS, ())]
     with st.container(horizontal=True, gap="xsmall", key="variants.chips"):
         for attention in chosen:
@@ -62,7 +65,8 @@ def show_settings() -> None:
     """Draw the open settings, for a page where buttons on the panels of a board open them instead of chips."""
     chosen = SharedOptions.variants.value
     opened = [attention for attention in chosen if attention.key in st.session_state.get(SETTINGS, ())]
-    _draw_settings(opened, {attention.key: _refusal(attention) for attention in opened})
+    crossed = input_panel.crosses()
+    _draw_settings(opened, {attention.key: _refusal(attention, crossed=crossed) for attention in opened})
 
 
 def _draw_settings(opened: Sequence[ac.Attention], refusals: Mapping[str, str | None]) -> None:
@@ -93,54 +97,68 @@ def _close() -> None:
     st.session_state[SETTINGS] = ()
 
 
-def left_out(reason: str) -> str:
-    """Return the message for a variant that is left out because it cannot be causal, as Markdown."""
-    until = _("This variant is left out while the causal mask is on.")
+def left_out(reason: str, *, crossed: bool = False) -> str:
+    """Return the message for a variant that is left out, as Markdown.
+
+    Args:
+        reason: why it cannot be causal, or cannot use keys of another sequence.
+        crossed: whether the keys are those of another sequence.
+    """
+    until = (
+        _("This variant is left out for this input, whose keys are those of another sequence.")
+        if crossed
+        else _("This variant is left out while the causal mask is on.")
+    )
     return f":material/block: {paragraph(escape_markdown(reason), until)}"
 
 
 def with_causal_form() -> list[ac.Attention]:
-    """Return the chosen variants, without those that cannot be causal while causal is on."""
-    return [attention for attention in SharedOptions.variants.value if not _refusal(attention)]
+    """Return the chosen variants, without those that do not allow the causal mask or the keys of this input."""
+    crossed = input_panel.crosses()
+    return [each for each in SharedOptions.variants.value if not _refusal(each, crossed=crossed)]
 
 
 def show_left_out() -> None:
-    """Draw a message for each chosen variant that is left out because it cannot be causal."""
+    """Draw a message for each chosen variant that is left out."""
+    crossed = input_panel.crosses()
     for attention in SharedOptions.variants.value:
-        if refused := _refusal(attention):
-            title = _(attention.title)
-            st.caption(left_out(_("{name} cannot be causal: {reason}", name=title, reason=_(refused))))
+        if _refusal(attention, crossed=crossed):
+            try:
+                attention.check_causal(SharedOptions.causal.value)
+                attention.check_cross()
+            except ac.LabError as error:
+                st.caption(left_out(sentence(error), crossed=isinstance(error, ac.errors.NotCrossError)))
 
 
 def compute_for_each_variant(find: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
-    """Compute a result for every chosen variant; variants that cannot be causal are left out with a message.
+    """Compute a result for every chosen variant; variants that cannot be computed are left out with a message.
 
     Results are separate, so that a changed setting recomputes only its own variant.
     """
-    found, refused = {}, []
     with cached.spinner(_("Computing the variants …")):
-        for attention in SharedOptions.variants.value:
-            try:
-                # ``find`` raises this error too, but only after it has waited for other visitors' long inputs.
-                attention.check_causal(SharedOptions.causal.value)
-            except ac.errors.NotCausalError as error:
-                refused.append(sentence(error))
-            else:
-                found[attention] = find(attention)
-    for reason in refused:
-        st.caption(left_out(reason))
+        # ``find`` refuses the other variants too, but only after it has waited for other visitors' long inputs.
+        found = {attention: find(attention) for attention in with_causal_form()}
+    show_left_out()
     return found
 
 
-def _refusal(attention: ac.Attention) -> str | None:
-    return attention.variant.causal_reason if SharedOptions.causal.value else None
+def _refusal(attention: ac.Attention, *, crossed: bool) -> str | None:
+    """Return why a variant is left out on this screen; None if it takes part."""
+    if SharedOptions.causal.value and attention.variant.causal_reason:
+        return attention.variant.causal_reason
+    return attention.variant.cross_reason if crossed else None
 
 
 def _settings(attention: ac.Attention, refused: str | None) -> None:
     variant = attention.variant
     st.caption(f"**{_(variant.title)}**: {_(variant.summary)}")
     if refused:
-        st.info(_("Left out while causal is on: {reason}", reason=_(refused)))
+        causal = SharedOptions.causal.value and variant.causal_reason
+        st.info(
+            _("Left out while causal is on: {reason}", reason=_(refused))
+            if causal
+            else _("Left out because the keys are those of another sequence: {reason}", reason=_(refused))
+        )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         knobs(attention, partial(_turn, variant.key))
         if variant.key != REFERENCE:

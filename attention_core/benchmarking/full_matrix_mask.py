@@ -67,9 +67,11 @@ class Masked(Attention):
 
         return explicit
 
-    def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1) -> Cost:
+    def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1, keys: int | None = None) -> Cost:
         """See ``Attention``; two n x n x d products, regardless of the mask."""
         self.check_causal(causal)
+        if keys not in (None, n):
+            self.check_cross(causal)
         held = n * (d + 1) if self.form == "fused" else n * n
         return Cost(multiply_adds=heads * 2 * n * n * d, peak_elements=heads * (n * n + held))
 

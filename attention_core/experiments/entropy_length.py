@@ -27,7 +27,7 @@ class EntropyTask:
     Attributes:
         source: source of the queries and keys; a synthetic one carries its seed.
         variant: the variant and its settings, as ``Attention.word`` writes them.
-        n: tokens.
+        n: tokens; keys, if they are those of another sequence.
         longest: the largest number of tokens at which this source is measured.
         causal: whether a causal mask is used.
         seed: the synthetic source's seed, copied to the rows.
@@ -96,7 +96,7 @@ def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
         LabError: if the source cannot be read at this length, or a causal task's variant cannot be causal.
     """
     qkv = task.source.at_length(task.n, task.longest, load)
-    seen = torch.arange(1, qkv.n + 1) if task.causal else torch.full((qkv.n,), qkv.n)
+    seen = torch.arange(1, qkv.n + 1) if task.causal else torch.full((qkv.n,), qkv.m)
     several = seen > 1
     rows = []
     for head, weights in enumerate(_by_head(registry.from_word(task.variant), qkv, causal=task.causal)):
@@ -106,7 +106,7 @@ def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
         rows.append(
             EntropyRow(
                 variant=task.variant,
-                n=qkv.n,
+                n=qkv.m,
                 head=head,
                 seed=task.seed,
                 entropy=float(nats.mean()),
@@ -126,13 +126,13 @@ def _by_head(attention: Attention, qkv: QKV, *, causal: bool) -> Iterator[Tensor
             yield attention.weights(q[None], k[None], causal=causal)[0]
         return
     most = int(current().sweep_tokens / qkv.heads**0.5)
-    if qkv.n > most:
+    if qkv.m > most:
         raise InputError(
             "The {heads} heads of {title} depend on each other, so all their matrices must be in memory. These "
             "matrices fit up to {most} tokens, not {n}.",
             title=attention.title,
             heads=qkv.heads,
             most=most,
-            n=qkv.n,
+            n=qkv.m,
         )
     yield from attention.weights(qkv.q, qkv.k, causal=causal)

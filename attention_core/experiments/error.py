@@ -66,7 +66,7 @@ class ErrorRow:
         reference: ``"softmax"``, or the key of the variant that has its own reference.
         head: the head.
         seed: seed of a random variant.
-        n: tokens.
+        n: tokens; keys, if they are those of another sequence.
         causal: whether a causal mask was used.
         multiply_adds: for one head.
         matrix: relative Frobenius norm of the difference of the matrices.
@@ -216,12 +216,12 @@ def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
         LabError: if the source cannot be read at this length, or a causal task's variant cannot be causal.
     """
     attention, qkv = registry.from_word(task.word), load(task.source, task.tokens)
-    budget, n, d = None if task.uniform else attention.variant.budget, qkv.n, qkv.q.shape[-1]
+    budget, n, d = None if task.uniform else attention.variant.budget, qkv.m, qkv.q.shape[-1]
     candidates = [attention] if task.uniform else draws(attention)
     matrices = [None if task.uniform else _every_head(one, qkv, task.causal) for one in candidates]
     # Uniform attention (the mean of the values, or a causal running mean) adds n values in each of d columns. The cost
     # of a variant is that of all heads, of which each head gets an equal share.
-    whole = attention.cost(n, d, causal=task.causal, heads=qkv.heads).multiply_adds
+    whole = attention.cost(qkv.n, d, causal=task.causal, heads=qkv.heads, keys=n).multiply_adds
     spent = n * d if task.uniform else whole // qkv.heads
     found = []
     for head in range(qkv.heads) if task.head is None else (task.head,):
@@ -229,7 +229,7 @@ def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
         reference = attention.reference(q, k, causal=task.causal)
         for one, every in zip(candidates, matrices, strict=True):
             if task.uniform:
-                own = uniform(n, causal=task.causal)
+                own = uniform(qkv.n, causal=task.causal, keys=n)
             else:
                 own = one.weights(q, k, causal=task.causal) if every is None else every[head]
             floor = floor_beneath(own, reference) if task.floors and own.isfinite().all() else None
@@ -313,9 +313,15 @@ def errors(own: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[st
     return {name: float(value) for name, value in zip(MEASURES, found, strict=True)}
 
 
-def uniform(n: int, *, causal: bool) -> Tensor:
-    """Return the matrix whose output is the plain mean of the values of the allowed keys, float64 ``[n, n]``."""
-    return metrics.distribution(causal_mask(n) if causal else torch.ones(n, n))
+def uniform(n: int, *, causal: bool, keys: int | None = None) -> Tensor:
+    """Return the matrix whose output is the plain mean of the values of the allowed keys, float64 ``[n, n]``.
+
+    Args:
+        n: number of queries.
+        causal: whether row i is uniform over keys 0..i only.
+        keys: number of keys; n for None.
+    """
+    return metrics.distribution(causal_mask(n) if causal else torch.ones(n, keys or n))
 
 
 def draws(attention: Attention) -> list[Attention]:

@@ -97,6 +97,6 @@ def _call(word: str, qkv: QKV, *, causal: bool) -> Call:
         attention = registry.from_word(word)
         return lambda: attention.attend(q, k, v, causal=causal)
     if not causal:
-        return lambda: v.mean(-2, keepdim=True).expand_as(v)
+        return lambda: v.mean(-2, keepdim=True).expand(*q.shape[:-1], v.shape[-1])
     seen = torch.arange(1, v.shape[-2] + 1, dtype=v.dtype)[:, None]
     return lambda: v.cumsum(-2) / seen

@@ -69,7 +69,7 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
         rows += [
             DriftRow(
                 normalizer=name,
-                n=qkv.n,
+                n=qkv.m,
                 head=head,
                 seed=task.seed,
                 total=float(out[:, -1].mean()),

@@ -81,7 +81,7 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]
             rows.append(
                 NormalizerRow(
                     normalizer=name,
-                    n=qkv.n,
+                    n=qkv.m,
                     head=head,
                     seed=task.seed,
                     log_z=float(full.mean()) if len(full) else None,
@@ -109,13 +109,14 @@ def log_normalizer(q: Tensor, k: Tensor, name: str, *, causal: bool) -> Tensor:
 
     Args:
         q: ``[n, d]``.
-        k: ``[n, d]``.
+        k: ``[m, d]``; m is n if ``causal`` is set.
         name: one of ``TOTALS``.
         causal: whether query i attends to keys 0..i only.
     """
     n, d = q.shape
     q = q * d**-0.5
-    return torch.cat([TOTALS[name](q[r.start : r.stop] @ k[: r.keys].mT, r) for r in row_blocks(n, causal=causal)])
+    blocks = row_blocks(n, causal=causal, keys=len(k))
+    return torch.cat([TOTALS[name](q[r.start : r.stop] @ k[: r.keys].mT, r) for r in blocks])
 
 
 def _softmax(logits: Tensor, rows: Rows) -> Tensor:

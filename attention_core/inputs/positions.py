@@ -67,7 +67,8 @@ def with_positions(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
         wanted: one of ``CHOICES``.
 
     Raises:
-        InputError: if an unknown rotation must be undone, or ``wanted`` is not one of ``CHOICES``.
+        InputError: if an unknown rotation must be undone, ``wanted`` is not one of ``CHOICES``, or the keys are those
+            of another sequence.
     """
     if wanted not in CHOICES:
         raise InputError(
@@ -77,6 +78,11 @@ def with_positions(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
         )
     if wanted == OWN:
         return qkv
+    if qkv.crosses:
+        raise InputError(
+            "RoPE and ALiBi use the distance between query and key in one sequence, but these keys are those of "
+            "another sequence. Choose the input's own positions."
+        )
     if wanted == ALIBI:
         plain = with_positions(qkv, own, NONE) if own else qkv
         q, k = add_alibi(plain.q.double(), plain.k.double())

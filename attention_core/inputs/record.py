@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.errors import InputError, ShapeError
+from attention_core.errors import InputError, NotCrossError, ShapeError
 
 Array = Tensor | np.ndarray
 """Queries, keys or values in memory: a tensor of torch or an array of numpy."""
@@ -37,8 +37,8 @@ class QKV:
 
     Attributes:
         q: queries, ``[H, n, d]`` float32, on the CPU, without gradient.
-        k: keys, ``[H, n, d]``; grouped key-value heads are already repeated.
-        v: values, ``[H, n, d_v]``.
+        k: keys, ``[H, m, d]``; grouped key-value heads are already repeated. m is n unless ``key_tokens`` is set.
+        v: values, ``[H, m, d_v]``.
         tokens: one readable label per position (no ``##``, no ``Ġ``).
         special: one flag per position, true for tokens that the tokenizer added (``[CLS]``, ``<bos>``).
         groups: one number per position; neighbours with the same number are pieces of one character (bytes of a Chinese
@@ -49,6 +49,8 @@ class QKV:
         total_tokens: number of tokens before cutting; equals n if nothing was cut.
         notices: messages for the user.
         grid: height and width of an image whose pixels are the tokens, row by row; None for other inputs.
+        key_tokens: one label per key if the keys are those of another sequence, as in cross-attention; None if queries
+            and keys belong to the same tokens.
     """
 
     q: Tensor
@@ -63,25 +65,36 @@ class QKV:
     total_tokens: int
     notices: tuple[Notice, ...] = ()
     grid: tuple[int, int] | None = None
+    key_tokens: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        n = self.q.shape[-2]
-        if self.q.ndim != 3 or self.k.shape != self.q.shape or self.v.shape[:-1] != self.q.shape[:-1]:
+        n, keys = self.q.shape[-2], self.k.shape[-2]
+        apart = (self.q.shape[0], self.q.shape[-1]) != (self.k.shape[0], self.k.shape[-1])
+        if self.q.ndim != 3 or apart or self.v.shape[:-1] != self.k.shape[:-1] or (not self.crosses and keys != n):
             raise ShapeError(
                 "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, n, d] and [H, n, d_v].",
                 q=tuple(self.q.shape),
                 k=tuple(self.k.shape),
                 v=tuple(self.v.shape),
             )
+        if self.crosses and self.causal:
+            raise NotCrossError("Keys of another sequence cannot be causal. Leave out causal.")
         if not len(self.tokens) == len(self.special) == len(self.groups) == n:
             raise ShapeError(
                 "There are {tokens} token labels for {n} positions. Save one label per position.",
                 tokens=len(self.tokens),
                 n=n,
             )
+        if len(self.key_labels) != keys:
+            raise ShapeError(
+                "There are {tokens} key labels for {m} keys. Save one label per key.",
+                tokens=len(self.key_labels),
+                m=keys,
+            )
 
     def __repr__(self) -> str:
-        sizes = f"{self.heads} heads × {self.n} tokens × {self.q.shape[-1]}"
+        length = f"{self.n} queries, {self.m} keys" if self.crosses else f"{self.n} tokens"
+        sizes = f"{self.heads} heads × {length} × {self.q.shape[-1]}"
         if self.v.shape[-1] != self.q.shape[-1]:
             sizes += f" (values {self.v.shape[-1]})"
         count = f"{len(self.notices)} notice{'' if len(self.notices) == 1 else 's'}"
@@ -99,6 +112,7 @@ class QKV:
         v: Array,
         *,
         tokens: Sequence[str] | None = None,
+        key_tokens: Sequence[str] | None = None,
         causal: bool = False,
         name: str = "tensors",
     ) -> "QKV":
@@ -108,24 +122,32 @@ class QKV:
 
         Args:
             q: queries, ``[n, d]``, ``[H, n, d]`` or ``[1, H, n, d]``.
-            k: keys, of the same shape.
-            v: values, of the same shape up to the last axis.
+            k: keys, ``[m, d]``, ``[H, m, d]`` or ``[1, H, m, d]``. If m differs from n, they are those of another
+                sequence, as in cross-attention.
+            v: values, of the same shape as the keys up to the last axis.
             tokens: one label per position; None for ``t0``, ``t1``, ...
+            key_tokens: one label per key of another sequence. None for ``k0``, ``k1``, ... if m differs from n; if
+                m = n, None means that queries and keys belong to the same tokens.
             causal: whether the source hides future keys.
             name: name of the source, for captions.
 
         Raises:
             ShapeError: if the shapes do not fit together.
             InputError: if a value is NaN or infinite, or an array is not of a floating-point type.
+            NotCrossError: if ``causal`` is set for keys of another sequence.
 
         Example:
             >>> import numpy as np
             >>> from attention_core import QKV
             >>> QKV.from_tensors(*np.random.default_rng(0).normal(size=(3, 2, 5, 8)))
             QKV('tensors', 2 heads × 5 tokens × 8, causal=False, 0 notices)
+            >>> QKV.from_tensors(np.zeros((5, 8)), np.zeros((9, 8)), np.zeros((9, 8)))
+            QKV('tensors', 1 heads × 5 queries, 9 keys × 8, causal=False, 0 notices)
         """
         q, k, v = (_heads_first(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v")))
-        n = q.shape[-2]
+        n, m = q.shape[-2], k.shape[-2]
+        if key_tokens is None and m != n:
+            key_tokens = numbered_keys(m)
         return cls(
             q=q,
             k=k,
@@ -137,12 +159,28 @@ class QKV:
             scale=q.shape[-1] ** -0.5,
             origin=name,
             total_tokens=n,
+            key_tokens=None if key_tokens is None else tuple(map(str, key_tokens)),
         )
 
     @property
     def n(self) -> int:
-        """The number of tokens."""
+        """The number of tokens; in cross-attention, the number of queries."""
         return self.q.shape[-2]
+
+    @property
+    def m(self) -> int:
+        """The number of keys, which is the number of tokens except in cross-attention."""
+        return self.k.shape[-2]
+
+    @property
+    def crosses(self) -> bool:
+        """True if the keys are those of another sequence (cross-attention)."""
+        return self.key_tokens is not None
+
+    @property
+    def key_labels(self) -> tuple[str, ...]:
+        """One label per key: the tokens' labels, except in cross-attention."""
+        return self.tokens if self.key_tokens is None else self.key_tokens
 
     @property
     def heads(self) -> int:
@@ -160,6 +198,11 @@ class QKV:
             return self
         one = slice(head, head + 1)
         return replace(self, q=self.q[one], k=self.k[one], v=self.v[one])
+
+
+def numbered_keys(m: int) -> tuple[str, ...]:
+    """Return labels for keys of another sequence that have none: ``k0``, ``k1``, ..."""
+    return tuple(f"k{j}" for j in range(m))
 
 
 def _heads_first(array: Array, name: str) -> Tensor:

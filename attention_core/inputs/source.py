@@ -69,7 +69,7 @@ class Source(ABC):
         Args:
             record: the record at the source's own length, which may have been cut for drawing.
         """
-        return record.n
+        return record.m
 
     def at_length(self, tokens: int, longest: int, load: "Load") -> QKV:
         """Return the record at a number of tokens.
@@ -153,6 +153,8 @@ class Source(ABC):
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the record at another length is made."""
+        if record.crosses:
+            return Notice("Each length uses all queries and the first keys.")
         return Notice(
             "Each length uses the first tokens of the same queries and keys, which is exact for a causal model."
         )
@@ -486,15 +488,18 @@ class ImageSource(Source):
 def first_tokens(qkv: QKV, tokens: int) -> QKV:
     """Return a record with only its first positions.
 
-    For a causal model these are exactly the queries, keys and values of the shorter text.
+    For a causal model these are exactly the queries, keys and values of the shorter text. If the keys are those of
+    another sequence, its first keys are used by all queries.
 
     Raises:
         InputError: if the record has fewer positions.
     """
-    if not 1 <= tokens <= qkv.n:
+    if not 1 <= tokens <= qkv.m:
         raise InputError(
-            "The input has {n} tokens. Choose a number from 1 to {n} instead of {tokens}.", n=qkv.n, tokens=tokens
+            "The input has {n} tokens. Choose a number from 1 to {n} instead of {tokens}.", n=qkv.m, tokens=tokens
         )
+    if qkv.key_tokens is not None:
+        return replace(qkv, k=qkv.k[:, :tokens], v=qkv.v[:, :tokens], key_tokens=qkv.key_tokens[:tokens])
     notice = Notice("Only the first {tokens} of {n} tokens are used.", (("tokens", tokens), ("n", qkv.n)))
     return replace(
         qkv,

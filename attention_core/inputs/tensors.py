@@ -32,6 +32,7 @@ class TensorSource(Source):
         v: Array | None = None,
         *,
         tokens: Sequence[str] | None = None,
+        key_tokens: Sequence[str] | None = None,
         causal: bool = False,
         positions: Positions = OWN,
     ) -> "TensorSource":
@@ -53,8 +54,9 @@ class TensorSource(Source):
         else:
             if k is None or v is None:
                 raise TypeError("k and v are missing")
-            qkv = QKV.from_tensors(q, k, v, tokens=tokens, causal=causal)
-        known = hashlib.sha256(repr((qkv.tokens, qkv.special, qkv.causal, qkv.origin)).encode())
+            qkv = QKV.from_tensors(q, k, v, tokens=tokens, key_tokens=key_tokens, causal=causal)
+        labels = (qkv.tokens, qkv.special, qkv.causal, qkv.origin, *(qkv.key_tokens or ()))
+        known = hashlib.sha256(repr(labels).encode())
         for x in qkv.tensors:
             known.update(repr(tuple(x.shape)).encode() + x.contiguous().numpy().tobytes())
         return cls(known.hexdigest(), qkv, positions=positions)

@@ -1,6 +1,7 @@
 """Uploads: reading an ``.npz`` file with q, k and v as a record; everything is checked before arrays are unpacked."""
 
 import io
+from collections.abc import Iterable
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from attention_core.errors import InputError
 from attention_core.formatting import N_
 from attention_core.inputs.labels import readable_token
 from attention_core.inputs.npz import Member, Npz, listed, printable, written
-from attention_core.inputs.record import QKV, Notice
+from attention_core.inputs.record import QKV, Notice, numbered_keys
 from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
 from attention_core.limits import current
 
@@ -18,6 +19,8 @@ PROVENANCE = "provenance"
 """Name of the array with the origin of a file that the app exported; it is not read."""
 MASKS = ("mask", "attention_mask")
 """Names of the array that marks positions as tokens or padding."""
+KEY_MASK = "key_mask"
+"""Name of the array that marks the keys of another sequence as tokens or padding."""
 MASK_REFUSED = N_(
     "Array {name} must have one number per position: 1 for a token, 0 for padding. For a causal mask, save "
     "causal=True instead."
@@ -30,6 +33,10 @@ def from_upload(data: bytes, name: str) -> QKV:
     float16, float32 and float64 are converted to float32. Optional arrays: ``tokens`` (str, ``[n]``) labels the
     positions, and ``causal`` (one bool) states whether future keys are hidden. ``mask`` or ``attention_mask`` (``[n]``
     or ``[1, n]``, 1 for a token and 0 for padding) selects positions. Other arrays are not read; a notice names them.
+
+    In cross-attention, k and v have m positions instead of n, those of another sequence. ``key_tokens`` (str, ``[m]``)
+    labels them; with this array, keys count as those of another sequence even if m = n. ``key_mask`` (``[m]``) selects
+    some of the keys, and ``mask`` selects queries.
 
     Args:
         data: content of the file.
@@ -52,12 +59,19 @@ def from_upload(data: bytes, name: str) -> QKV:
     _check_shapes(members)
     q, k, v = (_numbers(npz, members[array]) for array in "qkv")
     tokens = _labels(npz, members["tokens"]) if "tokens" in members else tuple(f"t{i}" for i in range(q.shape[-2]))
+    crosses = q.shape[-2] != k.shape[-2] or not members.keys().isdisjoint(("key_tokens", KEY_MASK))
+    keys = _labels(npz, members["key_tokens"]) if "key_tokens" in members else numbered_keys(k.shape[-2])
+    causal = "causal" in members and bool(npz.array(members["causal"]))
+    if crosses and causal:
+        raise InputError("Keys of another sequence cannot be causal. Save causal=False, or leave it out.")
     extra = sorted(set(npz.names) - set(members) - {PROVENANCE})
     notices = [Notice("These arrays of the file are not used: {names}.", (("names", listed(extra)),))] if extra else []
-    places = _places(npz, members, len(tokens))
+    places = _places(npz, members, len(tokens), MASKS)
     n, padding = len(places), len(tokens) - len(places)
     if padding:
-        q, k, v = (array[:, places].contiguous() for array in (q, k, v))
+        q = q[:, places].contiguous()
+        if not crosses:
+            k, v = (array[:, places].contiguous() for array in (k, v))
         tokens = tuple(tokens[i] for i in places)
         notices.append(
             Notice(
@@ -65,6 +79,13 @@ def from_upload(data: bytes, name: str) -> QKV:
                 (("count", padding), ("n", n + padding)),
             )
         )
+    if KEY_MASK in members:
+        places = _places(npz, members, len(keys), (KEY_MASK,))
+        k, v = (array[:, places].contiguous() for array in (k, v))
+        notices.append(
+            Notice("The key mask hides {count} of {m} keys.", (("count", len(keys) - len(places)), ("m", len(keys))))
+        )
+        keys = tuple(keys[i] for i in places)
     return QKV(
         q=q,
         k=k,
@@ -72,27 +93,29 @@ def from_upload(data: bytes, name: str) -> QKV:
         tokens=tokens,
         special=(False,) * n,
         groups=tuple(range(n)),
-        causal="causal" in members and bool(npz.array(members["causal"])),
+        causal=causal,
         scale=q.shape[-1] ** -0.5,
         origin=file,
         total_tokens=n,
         notices=tuple(notices),
+        key_tokens=keys if crosses else None,
     )
 
 
 def to_npz(qkv: QKV) -> bytes:
-    """Return a record as an ``.npz`` file with q, k, v, tokens and causal, which ``from_upload`` can read."""
-    file, longest = io.BytesIO(), current().label_characters
-    labels = [label if len(label) <= longest else label[: longest - 1] + "…" for label in qkv.tokens]
-    np.savez(
-        file,
-        q=qkv.q.numpy(),
-        k=qkv.k.numpy(),
-        v=qkv.v.numpy(),
-        tokens=np.array(labels, dtype=np.str_),
-        causal=np.array(qkv.causal),
-    )
+    """Return a record as an ``.npz`` file with q, k, v, labels and causal, which ``from_upload`` can read."""
+    file, arrays = io.BytesIO(), {"q": qkv.q.numpy(), "k": qkv.k.numpy(), "v": qkv.v.numpy()}
+    arrays |= {"tokens": _shortened(qkv.tokens), "causal": np.array(qkv.causal)}
+    if qkv.key_tokens is not None:
+        arrays["key_tokens"] = _shortened(qkv.key_tokens)
+    np.savez(file, **arrays)  # type: ignore[arg-type]  # no array is named allow_pickle
     return file.getvalue()
+
+
+def _shortened(labels: tuple[str, ...]) -> np.ndarray:
+    """Return labels as an array, cut to the length that an upload may have."""
+    most = current().label_characters
+    return np.array([label if len(label) <= most else label[: most - 1] + "…" for label in labels], dtype=np.str_)
 
 
 def example_npz() -> bytes:
@@ -118,18 +141,19 @@ def _wanted(names: tuple[str, ...], file: str) -> list[str]:
             needed=needed,
             found=listed(names) or "-",
         )
-    return [name for name in ("q", "k", "v", "tokens", "causal", *MASKS) if name in names]
+    return [name for name in ("q", "k", "v", "tokens", "key_tokens", "causal", *MASKS, KEY_MASK) if name in names]
 
 
 def _check_types(members: dict[str, Member]) -> None:
     longest = current().label_characters
     for member in members.values():
         kind, size, found = member.dtype.kind, member.dtype.itemsize, printable(str(member.dtype))
-        if member.name == "tokens":
+        if member.name in ("tokens", "key_tokens"):
             if kind != "U" or not 0 < size <= 4 * longest:
                 raise InputError(
-                    "Array tokens has the type {found}. Save labels of at most {longest} characters with "
+                    "Array {name} has the type {found}. Save labels of at most {longest} characters with "
                     "np.array(labels, dtype=str).",
+                    name=member.name,
                     found=found,
                     longest=longest,
                 )
@@ -140,7 +164,7 @@ def _check_types(members: dict[str, Member]) -> None:
                     found=found,
                     shape=written(member.shape),
                 )
-        elif member.name in MASKS:
+        elif member.name in (*MASKS, KEY_MASK):
             if kind not in "biuf":
                 raise InputError(MASK_REFUSED, name=member.name)
         elif kind == "V" and size == 2 and member.dtype.names is None:
@@ -180,29 +204,32 @@ def _check_shapes(members: dict[str, Member]) -> None:
                     most=most[what],
                 )
     q, k, v = (_heads_first(members[name]) for name in "qkv")
-    if q != k or q[:2] != v[:2]:
+    if (q[0], q[2]) != (k[0], k[2]) or k[:2] != v[:2]:
         raise InputError(
-            "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, n, d] and [H, n, d_v], and "
-            "repeat grouped key-value heads.",
+            "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, m, d] and [H, m, d_v], and "
+            "repeat grouped key-value heads. Without cross-attention, m is n.",
             q=written(q),
             k=written(k),
             v=written(v),
         )
-    for name in MASKS:
-        if name in members and members[name].shape not in ((q[1],), (1, q[1])):
-            raise InputError(MASK_REFUSED, name=name)
-    if "tokens" in members and members["tokens"].shape != (q[1],):
-        raise InputError(
-            "Array tokens has the shape {shape}, but there are {n} positions. Save one label per position.",
-            shape=written(members["tokens"].shape),
-            n=q[1],
-        )
+    for names, count in ((MASKS, q[1]), ((KEY_MASK,), k[1])):
+        for name in names:
+            if name in members and members[name].shape not in ((count,), (1, count)):
+                raise InputError(MASK_REFUSED, name=name)
+    for name, count in (("tokens", q[1]), ("key_tokens", k[1])):
+        if name in members and members[name].shape != (count,):
+            raise InputError(
+                "Array {name} has the shape {shape}, but there are {n} positions. Save one label per position.",
+                name=name,
+                shape=written(members[name].shape),
+                n=count,
+            )
 
 
-def _places(npz: Npz, members: dict[str, Member], n: int) -> list[int]:
-    """Return the positions that no mask marks as padding."""
+def _places(npz: Npz, members: dict[str, Member], n: int, masks: Iterable[str]) -> list[int]:
+    """Return the positions that none of these masks marks as padding."""
     keep = np.ones(n, bool)
-    for name in MASKS:
+    for name in masks:
         if name in members:
             values = npz.array(members[name]).reshape(n)
             if not ((values == 0) | (values == 1)).all():
@@ -246,6 +273,7 @@ def _labels(npz: Npz, member: Member) -> tuple[str, ...]:
     points = labels.view(np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder))
     if (points > 0x10FFFF).any() or ((points >= 0xD800) & (points < 0xE000)).any():
         raise InputError(
-            "Array tokens contains characters that are not Unicode. Save labels with np.array(labels, dtype=str)."
+            "Array {name} contains characters that are not Unicode. Save labels with np.array(labels, dtype=str).",
+            name=member.name,
         )
     return tuple(readable_token(str(label)) for label in labels)

@@ -38,13 +38,13 @@ def floor_beneath(weights: Tensor, reference: Tensor) -> Floor:
     the higher one counts.
 
     Args:
-        weights: ``[n, n]``, finite.
-        reference: ``[n, n]``, finite.
+        weights: ``[n, m]``, finite.
+        reference: ``[n, m]``, finite.
     """
     n, keys = weights.shape[-1], (weights != 0).sum(-1)
     by_keys = float(oracle_keys_error(reference, keys)) if (keys < n).any() else 0.0
     rank, by_rank = None, 0.0
-    if int(keys.sum()) >= DENSE * n * n:
+    if int(keys.sum()) >= DENSE * weights.numel():
         values = singular_values(weights)
         rank = int(rank_of(values, weights.dtype))
         if rank < n:

@@ -1,11 +1,12 @@
 """Pages of the documentation that are made from the code and from other documents.
 
-There is one page per variant, with its matrix on a fixed input, a table of all variants, and the lessons. The tour, the
-guide to hosting, the verdicts of the claims and CONTRIBUTING.md are taken from their files.
+There is one page per variant, with its matrix on a fixed input, a table of all variants, the lessons, and one page per
+notebook. The tour, the guide to hosting, the verdicts of the claims and CONTRIBUTING.md are taken from their files.
 """
 
 import base64
 import io
+import json
 import re
 import tomllib
 from collections.abc import Iterable
@@ -50,11 +51,20 @@ def write(folder: Path, variants: Iterable[Variant]) -> None:
     pages = {f"{each.key}.md": _variant(each) for each in variants}
     pages |= {"variants.md": _table(variants), "lessons.md": _lessons()}
     pages |= {name: _copied(ROOT / path) for name, path in COPIED.items()}
+    pages |= {f"{path.stem}.md": _notebook(path) for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))}
     folder.mkdir(exist_ok=True)
     for name, content in pages.items():
         path = folder / name
         if not path.exists() or path.read_text("utf-8") != content:
             path.write_text(content, "utf-8")
+
+
+def _notebook(path: Path) -> str:
+    """Return a notebook's text and code, without outputs, and a link that downloads the notebook."""
+    cells = [("".join(cell["source"]), cell["cell_type"]) for cell in json.loads(path.read_text("utf-8"))["cells"]]
+    title, *others = [text if kind == "markdown" else f"```python\n{text}\n```" for text, kind in cells]
+    link = f"{{download}}`Download the notebook <../../notebooks/{path.name}>`"
+    return "\n\n".join([title, link, *others]) + "\n"
 
 
 def _copied(path: Path) -> str:

@@ -63,7 +63,9 @@ def top() -> tuple[ChosenInput, DeltaGenerator]:
     """
     headline = st.container(key="causal.result")
     _chapter()
-    chosen = input_panel.chosen(switch=False)
+    chosen = input_panel.chosen(
+        switch=False, one_sequence=_("A causal mask orders queries and keys of the same tokens.")
+    )
     for token in (LeaksOptions.token, FadingOptions.early, StateOptions.last):
         token.restrict_to(range(chosen.qkv.n))
     return chosen, headline

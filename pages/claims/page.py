@@ -12,7 +12,9 @@ from pages.claims.options import ClaimsOptions
 
 def top() -> ChosenInput:
     """Return the input with the chosen head, or with no head to select all heads."""
-    chosen = input_panel.chosen(switch=False, uses_unmasked=True)
+    chosen = input_panel.chosen(
+        switch=False, uses_unmasked=True, one_sequence=_("The claims are about queries and keys of the same tokens.")
+    )
     return chosen if ClaimsOptions.heads.value == "one" else replace(chosen, head=None)
 
 

@@ -269,7 +269,7 @@ VIEW = View(
         "The chart compares attention with and without RoPE, whose angles grow with the positions of queries and keys."
     ),
     variants=lambda question: ("softmax",),
-    settings=lambda question: {"n": question.record.n, "seeds": question.seeds},
+    settings=lambda question: {"n": question.record.m, "seeds": question.seeds},
     controls=lambda question: EntropyOptions.distance.draw(),
     sweeps=False,
     describe=describe,

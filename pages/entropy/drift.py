@@ -102,7 +102,7 @@ def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], di
     if lengths:
         drawn.append(guide(_("no change"), lengths, [1.0] * len(lengths)))
     title = _("{measure} relative to n = {base}", measure=measures()[question.options.drift], base=base)
-    axes = {"x_title": _("tokens n"), "y_title": title, "log_x": True, "log_y": True}
+    axes = {"x_title": question.length_title, "y_title": title, "log_x": True, "log_y": True}
     mark = (base, _("reference length")) if lengths else None  # The chart is empty until that length is measured.
     return drawn, {**axes, "mark": mark, "x_ticks": lengths}
 

@@ -21,7 +21,7 @@ SOFTMAX, RELU2 = VARIANTS[:2]
 
 def measured(question: Question) -> int:
     """Return the number of the input's tokens that are measured."""
-    return min(question.record.n, MOST)
+    return min(question.record.m, MOST)
 
 
 def names() -> dict[str, str]:

@@ -158,7 +158,7 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
         "sparsity": _("evenness S = E|a| / √E a²"),
     }
     drawn.append(replace(guide(_("uniform attention"), lengths, top), label=_("uniform: all keys equal")))
-    axes = {"x_title": _("tokens n"), "y_title": titles[measure], "log_x": True, "log_y": measure == "keys"}
+    axes = {"x_title": question.length_title, "y_title": titles[measure], "log_x": True, "log_y": measure == "keys"}
     return drawn, {**axes, "x_ticks": lengths}
 
 

@@ -66,7 +66,7 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
         drawn.append(guide("n", lengths, [n / lengths[0] for n in lengths]))
     first = f"{lengths[0]:g}" if lengths else "n₀"
     axes = {
-        "x_title": _("tokens n"),
+        "x_title": question.length_title,
         "y_title": _("normaliser Z(n) / Z({first})", first=first),
         "log_x": True,
         "log_y": True,

@@ -156,6 +156,11 @@ class Question:
         return _(self.options.unit)
 
     @property
+    def length_title(self) -> str:
+        """Title of the axis of lengths."""
+        return _("keys n") if self.record.crosses else _("tokens n")
+
+    @property
     def mean(self) -> bool:
         """True if lines show means, False if they show medians."""
         return self.options.line == "mean"

@@ -36,7 +36,9 @@ def top() -> tuple[DeltaGenerator, Question]:
     if EntropyOptions.view.value == "entropy":
         variant_picker.show()
         variant_picker.show_left_out()
-    question = _question(input_panel.chosen())
+    one_sequence = _("The distance between a query and a key is defined only within one sequence.")
+    by_distance = EntropyOptions.view.value == "distance"
+    question = _question(input_panel.chosen(one_sequence=one_sequence if by_distance else ""))
     with settings:
         view.show_settings(question)
     return headline, question

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from app.figures.lines.curves import Curve
-from app.words.i18n import N_
 from app.words.labels import label
 from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint
@@ -11,7 +10,7 @@ from attention_core.inputs.source import Source
 from attention_core.limits import current
 from pages.error import words
 from pages.error.options import Question
-from pages.error.sweep import View, curve, uniform
+from pages.error.sweep import TOKENS, View, curve, uniform
 
 
 def lengths(source: Source, n: int) -> tuple[int, ...]:
@@ -29,7 +28,7 @@ def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
 
 
 VIEW = View(
-    axis=N_("tokens n"),
+    axis=TOKENS,
     tasks=lambda question: error.length_tasks(
         question.source,
         lengths(question.source, question.n),

@@ -18,7 +18,7 @@ def _error(screen: Screen, attention: ac.Attention) -> float:
     chosen, causal = screen.chosen, screen.visit.causal
     task = ErrorTask(source=chosen.source, word=attention.word, head=chosen.head, causal=causal)
     if screen.options(ErrorOptions).against == "length":
-        task = replace(task, tokens=chosen.qkv.n, floors=False)
+        task = replace(task, tokens=chosen.qkv.m, floors=False)
     measure = screen.options(ErrorOptions).measure
     assert measure in KINDS
     [point] = points(sweep_results.rows("error", [task]), measure)
@@ -34,7 +34,7 @@ def _budgets(screen: Screen, attention: ac.Attention) -> list[float]:
     knob = attention.variant.budget
     if knob is None or knob.kind != "int":
         raise LessonError(N_("This variant has no whole-number budget, so there is no curve to draw."))
-    return [float(getattr(each.params, knob.name)) for each in budget_variants(attention, screen.chosen.qkv.n)]
+    return [float(getattr(each.params, knob.name)) for each in budget_variants(attention, screen.chosen.qkv.m)]
 
 
 HIGHEST = 2.0
@@ -52,7 +52,7 @@ MEASURES = {
 CURVES = {
     "error": CurveMeasure(
         N_("error of {name} against its budget, in the error metric of the page"),
-        lambda screen, attention: [_error(screen, each) for each in budget_variants(attention, screen.chosen.qkv.n)],
+        lambda screen, attention: [_error(screen, each) for each in budget_variants(attention, screen.chosen.qkv.m)],
         positions=_budgets,
         x_title=N_("budget"),
         y_title=N_("error"),

@@ -50,7 +50,8 @@ class Question:
 
     Attributes:
         source: source of the input.
-        n: number of tokens.
+        n: number of tokens; of keys, if they are those of another sequence.
+        queries: number of queries if the keys are those of another sequence; else 0.
         d: head size.
         head: index of the head; None for all heads.
         heads: number of heads that are combined.
@@ -61,6 +62,7 @@ class Question:
 
     source: Source
     n: int
+    queries: int = 0
     d: int
     head: int | None
     heads: int
@@ -145,7 +147,8 @@ def question(chosen: ChosenInput) -> Question:
     """Return the current comparison."""
     return Question(
         source=chosen.source,
-        n=chosen.qkv.n,
+        n=chosen.qkv.m,
+        queries=chosen.qkv.n if chosen.qkv.crosses else 0,
         d=chosen.qkv.q.shape[-1],
         head=chosen.head,
         heads=chosen.qkv.heads if chosen.head is None else 1,

@@ -32,7 +32,7 @@ def top() -> tuple[DeltaGenerator, Question]:
 
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the numbers on screen: the median of the heads, at one or several lengths."""
-    n, by_length = chosen.qkv.n, ErrorOptions.against.value == "length"
+    n, by_length = chosen.qkv.m, ErrorOptions.against.value == "length"
     lengths = length.lengths(chosen.source, n) if by_length else (n,)
     return replace(
         input_panel.scope(chosen),

@@ -20,7 +20,7 @@ from app.figures.theme import GREY
 from app.state.session import REFERENCE
 from app.ui import export, navigation, palette, sweep
 from app.ui.lazy import lazy_popover
-from app.words.i18n import _, paragraph
+from app.words.i18n import N_, _, paragraph
 from app.words.labels import label, readable, reference_name
 from attention_core.experiments import error
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask, points
@@ -34,6 +34,8 @@ BEYOND = 1.6
 """Right end of the axis of costs as a multiple of softmax's cost, with room for softmax's name."""
 HEIGHT = 376
 """Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
+TOKENS = N_("tokens n")
+"""Title of the axis of lengths."""
 FLOOR = ["floor", "floor_kind", "rank", "keys"]
 """Columns of the floors, which not every view computes."""
 
@@ -84,7 +86,7 @@ class View:
             _found, drawn, end = find(rows)
             highest = max((y for line in drawn for y in line.y if y is not None), default=0.0)
             return drawn, {
-                "x_title": _(self.axis),
+                "x_title": _("keys n") if self.axis == TOKENS and question.queries else _(self.axis),
                 "y_title": question.axis,
                 "log_x": True,
                 "log_y": question.options.log,
@@ -237,7 +239,10 @@ def in_words(question: Question, point: ErrorPoint) -> str:
         text = f"{readable(point.setting)} {number(point.value, 3)}<br>{text}"
     if point.floor:
         text += f"<br>{floor_in_words(point)}"
-    return text + "<br>" + _("{n} tokens · {count:,} multiply-adds", n=point.n, count=point.multiply_adds)
+    counts = {"n": point.n, "count": point.multiply_adds}
+    if question.queries:
+        return text + "<br>" + _("{n} keys · {count:,} multiply-adds", **counts)
+    return text + "<br>" + _("{n} tokens · {count:,} multiply-adds", **counts)
 
 
 def floor_in_words(point: ErrorPoint) -> str:

@@ -115,7 +115,8 @@ def nearest(question: Question, found: Sequence[ErrorPoint]) -> ErrorPoint | Non
 def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None) -> float | None:
     """Return softmax's cost in multiply-adds or, with times, in ms; None if it is not measured."""
     if times is None:
-        return ac.get(REFERENCE).cost(question.n, question.d, causal=question.causal).multiply_adds
+        n, softmax = question.queries or question.n, ac.get(REFERENCE)
+        return softmax.cost(n, question.d, causal=question.causal, keys=question.n).multiply_adds
     return times.get(REFERENCE)
 
 
@@ -251,6 +252,12 @@ def trend(question: Question, own: Sequence[ErrorPoint]) -> str:
         return ""
     before, after = question.written(first.middle), question.written(last.middle)
     values = {"a": first.n, "b": last.n, "first": before, "last": after, "name": label(ac.from_word(last.word))}
+    if question.queries:
+        if before == after:
+            return _("From {a:,} to {b:,} keys, the error of {name} stays at {last}.", **values)
+        if first.middle < last.middle:
+            return _("From {a:,} to {b:,} keys, the error of {name} rises from {first} to {last}.", **values)
+        return _("From {a:,} to {b:,} keys, the error of {name} falls from {first} to {last}.", **values)
     if before == after:
         return _("From {a:,} to {b:,} tokens, the error of {name} stays at {last}.", **values)
     if first.middle < last.middle:

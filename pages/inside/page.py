@@ -18,7 +18,7 @@ from pages.inside.options import InsideOptions
 def top() -> ChosenInput:
     """Draw the summary of the variant and return the chosen input."""
     st.markdown(_(InsideOptions.attention.value.variant.summary))
-    return input_panel.chosen()
+    return input_panel.chosen(one_sequence=_("This page explains attention within one sequence."))
 
 
 def scope(chosen: ChosenInput) -> Scope:

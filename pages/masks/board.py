@@ -38,7 +38,7 @@ def show(followed: StackReach) -> None:
             ),
             icon=":material/grid_on:",
         )
-    if followed.whole is None:
+    if followed.whole is None and found.key_labels is None:
         st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
     kinds = Kinds(pattern.primitives for pattern in found.drawn.values())
     panels = [_panel(found, attention, pattern, kinds) for attention, pattern in found.drawn.items()]
@@ -50,6 +50,7 @@ def show(followed: StackReach) -> None:
         matrix_board(
             panels,
             labels=found.labels,
+            col_labels=found.key_labels,
             key="masks.board",
             categories=categories,
             none=_("not allowed") if found.drawn else None,

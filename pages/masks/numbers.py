@@ -18,8 +18,9 @@ from pages.masks.patterns import Found
 
 
 def _rows(found: Found) -> list[dict[str, object]]:
-    possible = "n (n + 1) / 2" if found.view.causal else "n²"
-    return [
+    crosses = found.key_labels is not None
+    possible = "n (n + 1) / 2" if found.view.causal else "n m" if crosses else "n²"
+    rows: list[dict[str, object]] = [
         {
             _("variant"): label(attention),
             _("pairs per head"): pattern.pairs,
@@ -31,6 +32,8 @@ def _rows(found: Found) -> list[dict[str, object]]:
         }
         for attention, pattern in found.patterns.items()
     ]
+    undefined = (_("leading order"), _("farthest key"), _("layers to connect all")) if crosses else ()
+    return [{name: cell for name, cell in row.items() if name not in undefined} for row in rows]
 
 
 def show(found: Found) -> None:
@@ -57,6 +60,9 @@ def show(found: Found) -> None:
             ),
         },
     )
+    if found.key_labels is not None:
+        st.caption(_("{n} queries, {m} keys.", n=len(found.labels), m=len(found.key_labels)))
+        return
     st.caption(
         _(
             "{n} tokens, {possible:,} query–key pairs. “Layers to connect all” is the number of layers needed "

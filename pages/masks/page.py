@@ -21,10 +21,11 @@ from pages.masks.reach import StackReach
 def top() -> StackReach:
     """Draw the headline, the open settings, the patterns and the reach of the stack on one board."""
     followed = reach.compute_reach(patterns.of(input_panel.chosen()))
-    headline = paragraph(patterns.seen(followed.found.drawn), reach.summary(followed))
-    st.container(key="masks.headline").markdown(headline)
+    one_layer = followed.found.key_labels is not None
+    shown = patterns.seen(followed.found.drawn, one_layer=one_layer)
+    st.container(key="masks.headline").markdown(paragraph(shown, reach.summary(followed)))
     variant_picker.show_settings()
-    if stack.is_open() or followed.whole is None:
+    if not one_layer and (stack.is_open() or followed.whole is None):
         stack.compose()
     board.show(followed)
     MasksOptions.below.draw()

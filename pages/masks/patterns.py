@@ -24,11 +24,13 @@ class Found:
         view: input, head and masking that the patterns share.
         patterns: pattern of every variant that could be computed, in the order chosen.
         labels: one label per token, with repeated tokens numbered.
+        key_labels: one label per key if the keys are those of another sequence; else None.
     """
 
     view: View
     patterns: dict[ac.Attention, Pattern]
     labels: tuple[str, ...]
+    key_labels: tuple[str, ...] | None = None
 
     @property
     def drawn(self) -> dict[ac.Attention, Pattern]:
@@ -43,7 +45,8 @@ def of(chosen: ChosenInput) -> Found:
     patterns = variant_picker.compute_for_each_variant(
         lambda attention: cached.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)
     )
-    return Found(view, patterns, number_repeats(chosen.qkv.tokens))
+    keys = chosen.qkv.key_tokens
+    return Found(view, patterns, number_repeats(chosen.qkv.tokens), None if keys is None else number_repeats(keys))
 
 
 def caption(pattern: Pattern, *, every_head: bool) -> str:
@@ -55,15 +58,20 @@ def caption(pattern: Pattern, *, every_head: bool) -> str:
     return _("{share:.1%} of pairs ({pairs:,.0f})", share=share_, pairs=pattern.pairs)
 
 
-def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
-    """Return which patterns never connect all pairs, or else which allows the fewest; "" without patterns."""
+def seen(drawn: Mapping[ac.Attention, Pattern], *, one_layer: bool = False) -> str:
+    """Return which patterns never connect all pairs, or else which allows the fewest; "" without patterns.
+
+    Args:
+        drawn: the patterns.
+        one_layer: whether layers cannot be stacked, because the keys are those of another sequence.
+    """
     if not drawn:
         return ""
     sparsest, pattern = min(drawn.items(), key=lambda item: item[1].pairs)
     fields = {"name": label(sparsest), "share": pattern.pairs / pattern.possible}
-    if pattern.possible == 1:
+    if pattern.possible == 1 and not one_layer:
         return _("A single token attends only to itself. Use at least two tokens.")
-    if never := _never({label(a): p.step for a, p in drawn.items() if p.diameter is None}):
+    if not one_layer and (never := _never({label(a): p.step for a, p in drawn.items() if p.diameter is None})):
         return never
     if len(drawn) == 1:
         return _("**{name}** allows {share:.1%} of query–key pairs.", **fields)

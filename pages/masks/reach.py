@@ -60,6 +60,8 @@ class StackReach:
 
 def compute_reach(found: Found) -> StackReach:
     """Return the chosen stack and its reach."""
+    if found.key_labels is not None:
+        return StackReach(found, [], [], [], None)
     stack = list(map(with_chosen_settings, MasksOptions.stack.value))
     refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in refused]
@@ -87,6 +89,14 @@ def summary(followed: StackReach) -> str:
 
 def show(followed: StackReach) -> None:
     """Draw the curves of connected pairs, and the reach of one token."""
+    if followed.found.key_labels is not None:
+        st.info(
+            _(
+                "The keys are those of another sequence, so layers cannot be stacked and there is no reach. Choose "
+                "another input to see the reach of a stack."
+            ),
+            icon=":material/layers:",
+        )
     if followed.whole is None:
         return
     _curves(followed.found, followed.whole)

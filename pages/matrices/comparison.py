@@ -32,8 +32,10 @@ class Found:
         chosen: the input.
         view: head, mask and tokens shown.
         matrices: matrix of each variant, in display order.
-        words: tokens of the rows and columns shown.
+        words: tokens of the rows shown.
         labels: these tokens, with numbers added to repeated ones.
+        key_words: tokens of the columns shown: those of the rows, except in cross-attention.
+        key_labels: these tokens, with numbers added to repeated ones.
         row: index of the pinned query, chosen by the visitor or by the page; None for no pinned query.
         difference: whether to show the difference from each variant's reference (softmax for nearly all).
     """
@@ -43,6 +45,8 @@ class Found:
     matrices: dict[ac.Attention, Compared]
     words: tuple[str, ...]
     labels: tuple[str, ...]
+    key_words: tuple[str, ...]
+    key_labels: tuple[str, ...]
     row: int | None
     difference: bool
 
@@ -89,12 +93,23 @@ def of(chosen: ChosenInput) -> Found:
     matrices = variant_picker.compute_for_each_variant(partial(cached.matrix, view))
     qkv = chosen.qkv
     words = qkv.tokens if special else shown_tokens(qkv)
+    keys = qkv.key_labels if qkv.crosses else words
     MatricesOptions.row.restrict_to((None, *range(len(words))))
     row: int | None = MatricesOptions.row.value
     if row == AUTOMATIC:
         first = next((attention for attention in matrices if attention.key == REFERENCE), None)
         row = None if first is None else cached.most_informative_row(view, first)
-    return Found(chosen, view, matrices, words, number_repeats(words), row, MatricesOptions.view.value == "difference")
+    return Found(
+        chosen,
+        view,
+        matrices,
+        words=words,
+        labels=number_repeats(words),
+        key_words=keys,
+        key_labels=number_repeats(keys),
+        row=row,
+        difference=MatricesOptions.view.value == "difference",
+    )
 
 
 def again(view: View, attentions: Iterable[ac.Attention], *, difference: bool) -> dict[str, np.ndarray]:
@@ -109,8 +124,9 @@ def show(found: Found) -> None:
     """
     n, hidden, difference = found.chosen.qkv.n, found.hidden, found.difference
     matrix_board(
-        [_panel(a, found.matrices[a], n, hidden=hidden, difference=difference) for a in found.drawn],
+        [_panel(a, found.matrices[a], found.chosen.qkv.m, hidden=hidden, difference=difference) for a in found.drawn],
         labels=found.labels,
+        col_labels=found.key_labels if found.chosen.qkv.crosses else None,
         key=BOARD,
         scale=MatricesOptions.scale.value,
         transform=MatricesOptions.tone.value,
@@ -119,7 +135,7 @@ def show(found: Found) -> None:
         on_turn=_turn,
         on_open=variant_picker.toggle_settings,
         # Every session keeps this callback while the page is open, so it refers to the settings, not to the matrices.
-        redraw=partial(_redraw, found.view, n, hidden=hidden, difference=difference),
+        redraw=partial(_redraw, found.view, found.chosen.qkv.m, hidden=hidden, difference=difference),
         diverging=difference,
         ceiling=found.most_of_reference,
         above_ceiling=_("above softmax's maximum (up to {most})"),
@@ -130,6 +146,7 @@ def show(found: Found) -> None:
                 hidden,
                 rivals=any(attention.word != REFERENCE for attention in found.matrices),
                 every_head=found.view.head is None,
+                queries=found.chosen.qkv.crosses,
             ),
         ),
         unit=found.unit,

@@ -40,7 +40,8 @@ def show(found: Found) -> None:
     model, causal, special = source.at_layer(0), SharedOptions.causal.value, SharedOptions.special.value
     pictures = cached.head_miniatures(model, causal, special, CELLS)
     scores = cached.head_scores(model, causal, special)
-    order = MatricesOptions.head_order.draw()
+    crosses = found.chosen.qkv.crosses
+    order = "layer" if crosses else MatricesOptions.head_order.draw()
     ranking = scores if order == "layer" else ranked(scores, order)
     if order != "layer":
         st.markdown(leading(ranking, order))
@@ -58,7 +59,7 @@ def show(found: Found) -> None:
                 note=""
                 if order == "layer"
                 else f"L{each.layer} H{each.head} · {format_readable(getattr(each, order), 2)}",
-                description=head_in_words(each),
+                description="" if crosses else head_in_words(each),
             )
             for each in (ranking if order == "layer" else ranking[:SHOWN])
         ],
@@ -71,6 +72,8 @@ def show(found: Found) -> None:
             "Click a picture to open its head."
         )
     )
+    if crosses:
+        return
     columns = HeadScores.columns()
     st.dataframe(
         [

@@ -37,7 +37,8 @@ def show(found: Found) -> None:
     MatricesOptions.coloured.restrict_to(found.shown)
     row_strips(
         [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
-        found.words,
+        found.key_words,
+        queries=found.words if found.chosen.qkv.crosses else None,
         key="matrices.strips",
         board=BOARD,
         pinned=found.row,
@@ -52,9 +53,9 @@ def note(found: Found, attention: Attention) -> str:
         return ""
     matrix = found.matrices[attention]
     if attention.word == REFERENCE:
-        return attends_to(heaviest(matrix.weights[found.row], MOST + 1), found.labels)
+        return attends_to(heaviest(matrix.weights[found.row], MOST + 1), found.key_labels)
     lost, gained = most_changed(matrix.difference[found.row], MOST)
-    return changed(lost, gained, found.labels, reference_name(attention))
+    return changed(lost, gained, found.key_labels, reference_name(attention))
 
 
 def show_bars(found: Found) -> None:
@@ -69,7 +70,7 @@ def show_bars(found: Found) -> None:
     chart.show(
         row_multiples(
             {found.names[key]: values[found.row] for key, values in found.shown.items()},
-            found.labels,
+            found.key_labels,
             key_title=_("key"),
             value_title=found.unit,
         ),

@@ -14,14 +14,14 @@ from pages.matrices.comparison import Found
 def show(found: Found) -> None:
     """Draw the download buttons and the code."""
     # The buttons' callbacks below use only these parts. With `found`, they would keep all matrices in memory.
-    view, labels, difference = found.view, found.labels, found.difference
+    view, labels, keys, difference = found.view, found.labels, found.key_labels, found.difference
     every, drawn = tuple(found.matrices), found.drawn
     header = (_("variant"), _("query"), _("query token"), _("key"), _("key token"), found.unit)
     with st.container(horizontal=True):
         export.download(
             _("Matrices (CSV)"),
             lambda: export.to_csv(
-                header, export.matrix_rows(comparison.again(view, drawn, difference=difference), labels)
+                header, export.matrix_rows(comparison.again(view, drawn, difference=difference), labels, keys)
             ),
             "matrices.csv",
         )
@@ -38,5 +38,6 @@ def show(found: Found) -> None:
             f"{a.key} = ac.get({a.key!r}{''.join(f', {k}={getattr(a.params, k)!r}' for k in a.params.changed())})"
             f".weights(qkv.q, qkv.k, causal={SharedOptions.causal.value and a.variant.causal_reason is None})\n"
             for a in SharedOptions.variants.value
+            if not (found.chosen.qkv.crosses and a.variant.cross_reason)
         )
     )

@@ -285,7 +285,7 @@ def sign_note(matrices: Mapping[Attention, Compared], *, difference: bool) -> st
     )
 
 
-def scope_note(n: int, hidden: str, *, rivals: bool, every_head: bool) -> str:
+def scope_note(n: int, hidden: str, *, rivals: bool, every_head: bool, queries: bool = False) -> str:
     """Return which tokens and heads the output error and the matrices on the board include.
 
     Args:
@@ -293,7 +293,14 @@ def scope_note(n: int, hidden: str, *, rivals: bool, every_head: bool) -> str:
         hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
         rivals: whether the board shows an output error, which softmax does not have.
         every_head: whether the matrices are averages over all heads.
+        queries: whether these tokens are only the queries, because the keys are those of another sequence.
     """
+    if queries:
+        where = _("{n} queries and heads", n=n) if every_head else _("{n} queries", n=n)
+        error = _(
+            "Output error: distance from the reference's output, divided by its size, over all {where}.", where=where
+        )
+        return error if rivals else ""
     error = (
         _(
             "Output error: distance from the reference's output, divided by its size, over all {n} tokens and heads.",

@@ -2,9 +2,10 @@
 
 import pytest
 import torch
-from contract import settings_of
+from contract import PEAK_TOLERANCE, settings_of
 
 import attention_core as ac
+from attention_core.benchmarking.counting import count
 from attention_core.errors import NotCrossError, ShapeError
 from attention_core.variant import Attention
 
@@ -80,6 +81,25 @@ def test_gradients_reach_queries_keys_and_values_of_different_lengths():
             wanted = torch.zeros_like(fast) if plain.grad is None else plain.grad
             found = torch.zeros_like(fast) if fast.grad is None else fast.grad
             torch.testing.assert_close(found, wanted, atol=1e-7, rtol=1e-6, msg=variant.key)
+
+
+@pytest.mark.parametrize("attention", EACH)
+def test_the_cost_counts_the_products_with_all_keys(attention):
+    for n, m in ((100, 509), (509, 100)):
+        for heads in (1, 3) if attention.variant.couples_heads else (1,):
+            q, k, v = (x[0].float() for x in tensors(n, m, heads=heads, d=16, d_v=16))
+            found = count(lambda q=q, k=k, v=v: attention.attend(q, k, v))
+            said = attention.cost(n, 16, heads=heads, keys=m)
+            assert found.multiply_adds == said.multiply_adds, (n, m)
+            assert found.peak_elements == pytest.approx(said.peak_elements, rel=PEAK_TOLERANCE), (n, m)
+
+
+def test_a_cost_with_other_keys_is_refused_where_the_attention_is():
+    with pytest.raises(NotCrossError):
+        ac.get("local").cost(5, 8, keys=9)
+    with pytest.raises(NotCrossError):
+        ac.get("softmax").cost(5, 8, keys=9, causal=True)
+    assert ac.get("local").cost(9, 8, keys=9) == ac.get("local").cost(9, 8)
 
 
 @pytest.mark.parametrize("key", [v.key for v in ac.all_variants() if v.cross_reason is not None])

@@ -65,15 +65,15 @@ def start(script, port, folder, cwd=ROOT, **how):
     return serve([*command, "--server.headless=true", "--server.address=127.0.0.1"], port, folder, cwd=cwd, **how)
 
 
-def serve(command, port, folder, **how):
-    """Start a server and wait until it is healthy."""
+def serve(command, port, folder, *, health="_stcore/health", **how):
+    """Start a server and wait until it is healthy: until it answers at the path ``health``."""
     log = folder / "streamlit.log"
     environment = {name: value for name, value in how.pop("env", os.environ).items() if name != "ATTENTION_LAB_WORKERS"}
     process = subprocess.Popen(command, stdout=log.open("w"), stderr=subprocess.STDOUT, env=environment, **how)
     until = time.monotonic() + 120
     while time.monotonic() < until:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2)
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/{health}", timeout=2)
             return process
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             if process.poll() is not None:

@@ -21,6 +21,8 @@ export class Strips {
   key;
   /** @type {string[]} */
   tokens = [];
+  /** @type {string[] | null} */
+  queries = null; // the tokens of the rows if they are not those of the columns
   /** @type {StripsSettings} */
   settings;
   /** @type {Theme} */
@@ -72,8 +74,9 @@ export class Strips {
   }
 
   /** @param {Received<StripsHeader>} received */
-  receive({ header: { board, tokens } }) {
-    Object.assign(this, { key: board, tokens: tokens.map(printable), at: null, built: "" });
+  receive({ header: { board, tokens, queries } }) {
+    const shown = queries?.map(printable) ?? null;
+    Object.assign(this, { key: board, tokens: tokens.map(printable), queries: shown, at: null, built: "" });
     this.measure();
   }
 
@@ -104,7 +107,7 @@ export class Strips {
       const { board, tokens } = this;
       const ready = this.settings && this.theme && this.root.clientWidth && board?.look;
       // New panels have no colours until the board is painted, which the board then reports.
-      if (ready && board.panels.every((panel) => panel.rows === tokens.length && board.look.scale(panel))) this.paint();
+      if (ready && board.panels.every((panel) => panel.cols === tokens.length && board.look.scale(panel))) this.paint();
     });
   }
 
@@ -112,7 +115,7 @@ export class Strips {
   get rows() {
     const board = /** @type {import("./board.js").Board} */ (this.board);
     const { pinned } = board;
-    return { board, pinned: pinned !== null && pinned < this.tokens.length ? pinned : null };
+    return { board, pinned: pinned !== null && pinned < (this.queries ?? this.tokens).length ? pinned : null };
   }
 
   paint() {
@@ -128,7 +131,7 @@ export class Strips {
     if (built !== this.built) this.build(panels, shown, fits, columns);
     this.built = built;
     this.drawn = this.stamp;
-    this.heading.textContent = pinned === null ? words.none : fill(words.heading, { word: this.tokens[pinned] });
+    this.heading.textContent = pinned === null ? words.none : fill(words.heading, { word: (this.queries ?? this.tokens)[pinned] });
     panels.forEach((panel, i) => {
       const strip = /** @type {HTMLElement} */ (this.list.children[i]);
       const [title, note] = /** @type {NodeListOf<HTMLElement>} */ (strip.querySelectorAll(".title, .note"));
@@ -145,7 +148,7 @@ export class Strips {
         style.background = colour ? `rgb(${colour})` : "";
         style.color = colour ? inkOn(colour) : "";
         classList.toggle("masked", pinned !== null && code === MASKED);
-        classList.toggle("pinned", j === pinned);
+        classList.toggle("pinned", !this.queries && j === pinned);
       }
     });
     this.root.classList.toggle("narrow", width < TIGHT);
@@ -164,7 +167,7 @@ export class Strips {
     const { widths } = this;
     if (widths.reduce((sum, each) => sum + each, 0) <= width) return widths.map(() => true);
     const weigh = (/** @type {number} */ j) =>
-      j === pinned ? Infinity : pinned === null ? -j : Math.max(...panels.map((panel) => size(panel, pinned * panel.cols + j)));
+      !this.queries && j === pinned ? Infinity : pinned === null ? -j : Math.max(...panels.map((panel) => size(panel, pinned * panel.cols + j)));
     const order = widths.map((_width, j) => ({ j, weight: weigh(j) })).sort((a, b) => b.weight - a.weight);
     const shown = widths.map(() => false);
     let left = width * LEGIBLE;
@@ -234,7 +237,7 @@ export class Strips {
       this.whole = this.whole === key ? null : key;
       this.send("unfold", { strip: this.whole });
       this.schedule();
-    } else if (at !== null) this.pin(at);
+    } else if (at !== null && !this.queries) this.pin(at);
   }
 
   /** @param {number | null} row */
@@ -246,7 +249,8 @@ export class Strips {
   press(event) {
     if (event.target !== this.root || !this.tokens.length) return;
     const last = this.tokens.length - 1;
-    const at = this.at ?? this.rows.pinned ?? 0;
+    const at = this.at ?? (this.queries ? 0 : (this.rows.pinned ?? 0));
+    const choose = () => !this.queries && this.pin(at);
     const go = (/** @type {number} */ to) => this.look(clamp(to, 0, last));
     perform(event, {
       ArrowLeft: () => go(at - 1),
@@ -255,8 +259,8 @@ export class Strips {
       ArrowDown: () => go(at + 10),
       Home: () => go(0),
       End: () => go(last),
-      Enter: () => this.pin(at),
-      " ": () => this.pin(at),
+      Enter: choose,
+      " ": choose,
       Escape: () => (this.at === null ? this.pin(null) : this.look(null)),
     });
   }

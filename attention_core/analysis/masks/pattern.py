@@ -22,10 +22,11 @@ class Pattern(CompactRepr):
         primitives: parts of the pattern by name, each with the pairs it allows in any head, ``bool [n, n]``; empty if
             every pair is allowed.
         pairs: number of allowed pairs in one head, averaged over the selected heads.
-        possible: number of possible pairs: n², or n (n + 1) / 2 when causal.
-        farthest: largest distance |i - j| of an allowed pair, in tokens.
+        possible: number of possible pairs: n², or n (n + 1) / 2 when causal, or n m with m keys of another sequence.
+        farthest: largest distance |i - j| of an allowed pair, in tokens; 0 with keys of another sequence.
         step: greatest common divisor of these distances; 0 if every allowed pair is a token with itself.
-        diameter: number of layers with this pattern after which every pair is connected; None if this never happens.
+        diameter: number of layers with this pattern after which every pair is connected; None if this never happens, or
+            with keys of another sequence.
     """
 
     allowed: np.ndarray
@@ -72,28 +73,31 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
 
     Raises:
         NotCausalError: if ``causal`` is set and the variant cannot be causal.
+        NotCrossError: if the keys are those of another sequence, and the variant or ``causal`` does not allow it.
     """
-    attention.mask(qkv.n, causal=causal)  # called only because it raises NotCausalError
+    attention.check_causal(causal)
+    if qkv.crosses:
+        attention.check_cross(causal)
     if head is not None and not attention.variant.couples_heads:  # one head then does not depend on the others
         qkv, head = qkv.of_head(head), 0
-    n, every = qkv.n, slice(None) if head is None else slice(head, head + 1)
+    n, m, every = qkv.n, qkv.m, slice(None) if head is None else slice(head, head + 1)
     found: dict[str, Tensor] = {}
     if attention.variant.primitives is None:
         seen = visible(qkv, attention, causal=causal)[every]
     else:  # the pattern is the union of its primitives, so it needs no computation of its own
         found = attention.variant.primitives(qkv.q, qkv.k, attention.params, causal=causal)
-        seen = reduce(or_, found.values()).expand(qkv.heads, n, n)[every]
+        seen = reduce(or_, found.values()).expand(qkv.heads, n, m)[every]
     allowed = seen.any(0)
     queries, keys = allowed.nonzero(as_tuple=True)
-    distances = (queries - keys).abs().unique().numpy()
+    distances = (queries - keys).abs().unique().numpy() if not qkv.crosses else np.zeros(1, dtype=int)
     return Pattern(
         allowed=allowed.numpy(),
-        primitives={name: part.expand(qkv.heads, n, n)[every].any(0).numpy() for name, part in found.items()},
+        primitives={name: part.expand(qkv.heads, n, m)[every].any(0).numpy() for name, part in found.items()},
         pairs=float(seen.sum((-2, -1)).double().mean()),
-        possible=n * (n + 1) // 2 if causal else n * n,
+        possible=n * (n + 1) // 2 if causal else n * m,
         farthest=int(distances.max(initial=0)),
         step=int(np.gcd.reduce(distances, initial=0)),
-        diameter=smallest_depth([allowed], causal=causal),
+        diameter=None if qkv.crosses else smallest_depth([allowed], causal=causal),
     )
 
 

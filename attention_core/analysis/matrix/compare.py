@@ -18,8 +18,8 @@ class Compared(CompactRepr):
     """The matrix of one variant on one record, compared with its reference.
 
     Attributes:
-        weights: attention matrix, ``float32 [n, n]``; NaN for pairs that are not allowed.
-        difference: the matrix minus its reference (softmax for nearly all), ``float32 [n, n]``; NaN for hidden pairs.
+        weights: attention matrix, ``float32 [n, m]``; NaN for pairs that are not allowed.
+        difference: the matrix minus its reference (softmax for nearly all), ``float32 [n, m]``; NaN for hidden pairs.
         passport: metrics of the matrix, compared with the reference.
         output_error: ``‖A v − S v‖ / ‖S v‖`` against the reference's output, over the selected heads.
         uniform_error: the same error for uniform attention, the mean of v, as a baseline.
@@ -36,7 +36,7 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     """Compute one variant's matrix and its metrics.
 
     Args:
-        qkv: queries, keys and values, ``[H, n, d]``.
+        qkv: queries, keys and values. Its keys may be those of another sequence.
         attention: the variant with its settings; it gets all heads, as in the model.
         head: index of the head; None for the average of the heads' matrices.
         causal: whether future keys are hidden.
@@ -44,10 +44,14 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
 
     Raises:
         NotCausalError: if ``causal`` is set and the variant cannot be causal.
+        NotCrossError: if the keys are those of another sequence, and the variant or ``causal`` does not allow it.
     """
+    if qkv.crosses:
+        attention.check_cross(causal)
     if head is not None and not attention.variant.couples_heads:  # one head then does not depend on the others
         qkv, head = qkv.of_head(head), 0
     kept = shown(qkv, special=special)
+    kept_keys = torch.ones(qkv.m, dtype=torch.bool) if qkv.crosses else kept
     every = slice(None) if head is None else slice(head, head + 1)
     own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
     reference = attention.reference(qkv.q, qkv.k, causal=causal)[every]
@@ -60,8 +64,8 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     seen, beside, may, could = (
         keep_tokens(own.mean(0), kept),
         keep_tokens(reference.mean(0), kept),
-        allowed[kept][:, kept],
-        future_hidden[kept][:, kept],
+        allowed[kept][:, kept_keys],
+        future_hidden[kept][:, kept_keys],
     )
     return Compared(
         weights=seen.masked_fill(~may, torch.nan).numpy(),
@@ -81,14 +85,14 @@ def ranks(found: Compared) -> Ranks:
 
 
 def visible(qkv: QKV, attention: Attention, *, causal: bool) -> Tensor:
-    """Return the pairs that a variant allows on this record, ``bool [H, n, n]``, by its mask or its pattern."""
-    variant, n = attention.variant, qkv.n
+    """Return the pairs that a variant allows on this record, ``bool [H, n, m]``, by its mask or its pattern."""
+    variant, n, m = attention.variant, qkv.n, qkv.m
     if variant.pattern is not None:
-        return variant.pattern(qkv.q, qkv.k, attention.params, causal=causal).expand(qkv.heads, n, n)
+        return variant.pattern(qkv.q, qkv.k, attention.params, causal=causal).expand(qkv.heads, n, m)
     mask = attention.mask(n, causal=causal)
     if mask is None:
-        mask = causal_mask(n) if causal else torch.ones(n, n, dtype=torch.bool)
-    return mask.expand(qkv.heads, n, n)
+        mask = causal_mask(n) if causal else torch.ones(n, m, dtype=torch.bool)
+    return mask.expand(qkv.heads, n, m)
 
 
 def shown(qkv: QKV, *, special: bool) -> Tensor:

@@ -23,6 +23,8 @@ LOWEST_FIRST = ("entropy", "distance")
 class HeadScores(TableRecord):
     """The scores of one head's softmax on one input; NaN if the input does not allow the score.
 
+    With keys of another sequence, only the entropy is defined.
+
     Attributes:
         layer: layer, counted from 0.
         head: head, counted from 0.
@@ -60,8 +62,11 @@ def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) ->
     found, names = [], tuple(HeadScores.columns())
     for layer, single in enumerate(of_every_head(layers, causal=causal, special=special)):
         weights = single.double()
+        undefined = weights.new_full(weights.shape[:-2], math.nan)
         scores = torch.stack(
-            [
+            [undefined, undefined, undefined, entropy(weights).mean(-1), undefined]
+            if layers[0].crosses
+            else [
                 induction(weights, words),
                 weights.diagonal(-1, -2, -1).mean(-1),
                 weights[:, 1:, 0].mean(-1),

@@ -33,10 +33,15 @@ def miniatures(layers: Sequence[QKV], *, causal: bool, special: bool = True, siz
         size: maximum rows and columns of a miniature; shorter inputs keep their n.
 
     Returns:
-        ``[L, H, s, s]`` with ``s = min(size, n)``, each scaled so that its largest weight is one.
+        ``[L, H, s, s]`` with ``s = min(size, n)``, each scaled so that its largest weight is one. If there are more
+        keys than queries, or fewer, s is the larger of the two numbers, and rows or columns are repeated.
     """
     found = of_every_head(layers, causal=causal, special=special)
     small = torch.stack([_largest(_largest(weights, size).mT.contiguous(), size).mT for weights in found])
+    rows, cols = small.shape[-2:]
+    if rows != cols:
+        places = torch.arange(max(rows, cols))
+        small = small[..., places * rows // len(places), :][..., places * cols // len(places)]
     return small / small.amax((-2, -1), keepdim=True)
 
 

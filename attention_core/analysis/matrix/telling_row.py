@@ -48,6 +48,8 @@ def of_record(weights: np.ndarray, qkv: QKV, *, special: bool) -> int | None:
         qkv: the record.
         special: whether tokens that the tokenizer added are shown; they do not count as words.
     """
+    if qkv.crosses:  # No key is the query itself, so the query with the largest weight is selected.
+        return int(np.nan_to_num(weights).max(-1).argmax())
     kept = shown(qkv, special=special).tolist()
     tokens = [token for token, here in zip(qkv.tokens, kept, strict=True) if here]
     added = [special and flag for flag, here in zip(qkv.special, kept, strict=True) if here]

@@ -206,7 +206,17 @@ def matrix(tokens: Tokens, *, causal: bool) -> Tensor:
     return parts["read"] @ (parts["inverse"] * tokens.write.mT)
 
 
-def cost(n: int, d: int, *, causal: bool, erases: bool, gates: int, along: bool = False) -> Cost:
+def cost(
+    n: int,
+    d: int,
+    *,
+    causal: bool,
+    erases: bool,
+    gates: int,
+    along: bool = False,
+    separate: bool = False,
+    keys: int | None = None,
+) -> Cost:
     """Count the products within chunks, into the state and out of it, without forward substitution (``c² d / 2``).
 
     The peak is reached within a chunk, in addition to the outputs. The count does not hold for gates of channels that
@@ -219,14 +229,19 @@ def cost(n: int, d: int, *, causal: bool, erases: bool, gates: int, along: bool 
         erases: whether the rule erases.
         gates: matrices ``[c, c]`` per chunk that the gates need, in addition to the products.
         along: whether the rule erases along directions other than the keys.
+        separate: whether each channel has its own gate.
+        keys: number of keys; n for None.
     """
-    c = min(n, CHUNK)
-    squares = n // CHUNK * CHUNK**2 + (n % CHUNK) ** 2
+    m = keys or n
+    c = min(m, CHUNK)
+    squares = m // CHUNK * CHUNK**2 + (m % CHUNK) ** 2
     held = min(causal + erases + gates + 1, 3) if erases and not causal else causal + erases + gates
     held = 4 if along else held
-    inside = held * c * c + (5 + 4 * erases + 3 * along) * c * d // 2 + d * d if causal or erases else 0
+    gated = 6 * c * d + d * d if separate else 0  # the keys, their gates and the values of a chunk
+    inside = held * c * c + (5 + 4 * erases + 3 * along) * c * d // 2 + d * d if causal or erases else gated
     return Cost(
-        multiply_adds=(2 * causal * (1 + along) + erases + 2 * along) * squares * d + (2 + erases + along) * n * d * d,
+        multiply_adds=(2 * causal * (1 + along) + erases + 2 * along) * squares * d
+        + ((1 + erases + along) * m + n) * d * d,
         peak_elements=max(causal * n * d + inside, n * d + 2 * c * d + d * d),
     )
 
@@ -286,7 +301,16 @@ def variant(
         complexity="n d²",
         weights=weights,
         attend=attend,
-        cost=lambda n, d, p, *, causal: cost(n, d, causal=causal, erases=erases, gates=squares[gates(p)], along=along),
+        cost=lambda n, d, p, *, causal, keys=None: cost(
+            n,
+            d,
+            causal=causal,
+            erases=erases,
+            gates=squares[gates(p)],
+            along=along,
+            separate=gates(p) == "each",
+            keys=keys,
+        ),
         rows_sum_to_one=False,
         signed=True,
         decoder=Decoder(init_state, step, normalised=False, tokens=taken),

@@ -56,7 +56,15 @@ def kernel_step(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
 
 
 def kernel_cost(
-    n: int, features: int, d_v: int, *, causal: bool, mode: str = "chunked", referenced: bool = False, size: int = CHUNK
+    n: int,
+    features: int,
+    d_v: int,
+    *,
+    causal: bool,
+    mode: str = "chunked",
+    referenced: bool = False,
+    size: int = CHUNK,
+    keys: int | None = None,
 ) -> tuple[int, int]:
     """Return multiply-adds and peak elements of ``kernel_attention`` for one head, or of its decoder (``"recurrent"``).
 
@@ -68,10 +76,12 @@ def kernel_cost(
         mode: the causal algorithm.
         referenced: whether the causal features have references.
         size: tokens per chunk of the causal form.
+        keys: number of keys; n for None.
     """
     C, columns = features, d_v + 1
     if not causal or mode == "chunked":
-        return streamed_cost(n, C, d_v, causal=causal, referenced=causal and referenced, size=size if causal else None)
+        referenced = causal and referenced
+        return streamed_cost(n, C, d_v, causal=causal, referenced=referenced, size=size if causal else None, keys=keys)
     adds = causal_multiply_adds(n, C, d_v, mode=mode, normalise=True, referenced=referenced)
     if mode == "recurrent":
         return adds, 2 * n * d_v + 4 * C * columns

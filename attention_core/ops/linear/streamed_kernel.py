@@ -113,7 +113,7 @@ def default_size(features: int, *, causal: bool) -> int:
 
 
 def streamed_cost(
-    n: int, features: int, d_v: int, *, causal: bool, referenced: bool, size: int | None = None
+    n: int, features: int, d_v: int, *, causal: bool, referenced: bool, size: int | None = None, keys: int | None = None
 ) -> tuple[int, int]:
     """Return multiply-adds (without those of ``phi``) and peak elements of ``streamed_attention`` for one head.
 
@@ -124,19 +124,22 @@ def streamed_cost(
         causal: whether query i attends to keys 0..i only.
         referenced: whether features have logarithms.
         size: tokens per block, as in ``streamed_attention``.
+        keys: number of keys; n for None.
     """
-    C, state = features, features * (d_v + 1)
-    c = min(n, size or default_size(C, causal=causal))
+    C, state, m = features, features * (d_v + 1), keys or n
+    size = size or default_size(C, causal=causal)
+    c, of_keys = min(n, size), min(m, size)
     # The peak is the memory of a block, its states and all outputs. If there is a single block, its result is the
     # output, and no second tensor is needed.
     columns, outputs = c * (d_v + 1), n * d_v if n > c else 0
     if not referenced:
         held = c * (2 * C + c + 4 * d_v + 4) + 2 * state if causal else c * (C + 2 * d_v + 2) + state
-        peak = held + outputs
+        peak = max(held + outputs, of_keys * (C + d_v + 1) + state)
     elif causal:
         made = max(c * C + state, c * c + 2 * columns + 2 * state, columns + 3 * state)
         peak = outputs + 2 * c * C + columns + made
     else:
-        peak = max(outputs + state, 3 * state) + c * (2 * C + 2 * d_v + 1)
+        reading = max(outputs + state, 3 * state) + c * (2 * C + 2 * d_v + 1)
+        peak = max(reading, 3 * state + of_keys * (2 * C + d_v + 1))
     inside = n // c * c**2 + (n % c) ** 2 if causal else 0
-    return 2 * n * state + inside * (C + d_v + 1), peak
+    return (n + m) * state + inside * (C + d_v + 1), peak

@@ -71,18 +71,18 @@ def row_blocks(n: int, *, causal: bool, width: int = 1, keys: int | None = None)
     return [Rows(start, min(start + size, n), keys, causal) for start in range(0, n, size)]
 
 
-def pairs(n: int, *, causal: bool, width: int = 1) -> int:
+def pairs(n: int, *, causal: bool, width: int = 1, keys: int | None = None) -> int:
     """Count the pairs that ``blockwise_attention`` computes for one head; causal blocks skip later keys."""
     if not causal:
-        return n * n
+        return n * (keys or n)
     size = block_size(n, width=width)
     whole, rest = divmod(n, size)
     return size**2 * whole * (whole + 1) // 2 + rest * n
 
 
-def largest_block(n: int, *, width: int = 1) -> int:
+def largest_block(n: int, *, width: int = 1, keys: int | None = None) -> int:
     """Count the pairs of query and key in the largest block of one head."""
-    return n * block_size(n, width=width)
+    return (keys or n) * block_size(n, width=width)
 
 
 Weigh = Callable[[Tensor, Tensor, Rows], Tensor]

@@ -53,11 +53,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: GqaParams, *, causal: bool) -> Te
     ).to(v.dtype)
 
 
-def cost(n: int, d: int, p: GqaParams, *, causal: bool, heads: int) -> Cost:
+def cost(n: int, d: int, p: GqaParams, *, causal: bool, heads: int, keys: int | None = None) -> Cost:
     """Count softmax's multiply-adds, since only the cache shrinks; memory for pooled keys and values if heads share."""
-    adds = 2 * d * pairs(n, causal=causal)
-    pooled = 2 * n * d if p.groups < heads else 0
-    return Cost(multiply_adds=heads * adds, peak_elements=heads * (n * (d + 1) + pooled))
+    adds = 2 * d * pairs(n, causal=causal, keys=keys)
+    m = keys or n
+    pooled = 2 * m * d if p.groups < heads else 0
+    # While the values are repeated for all heads, the mean of each group is in memory too, and there is no output yet.
+    pooling = heads * pooled + p.groups * m * d if pooled else 0
+    return Cost(multiply_adds=heads * adds, peak_elements=max(heads * (n * (d + 1) + pooled), pooling))
 
 
 def cache(heads: int, d: int, d_v: int, p: GqaParams) -> Cache:

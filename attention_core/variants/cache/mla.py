@@ -106,19 +106,21 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> Te
     return exact_attention(at_least_float32(q), through_latents(k, p.rank), through_latents(v, p.rank)).to(v.dtype)
 
 
-def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int) -> Cost:
+def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | None = None) -> Cost:
     """Count softmax's products, and for keys and values of all heads side by side a Gram matrix and a projection.
 
     The eigenvectors of the Gram matrix are not counted.
     """
-    columns = heads * d
-    if p.rank >= min(n, columns):
-        return Cost(multiply_adds=2 * n * n * columns, peak_elements=n * (columns + heads))
-    size, square = n * columns, columns**2
-    latents = 2 * n * square + square * p.rank
-    # Joining several heads copies them. The peak is reached either with the keys in float64, or with the eigenvectors
-    # and the workspace of their computation.
-    peak = size * (heads > 1) + max(4 * size + square, 3 * size + 6 * square)
+    columns, m = heads * d, keys or n
+    joined = m * columns * (heads > 1)  # joining several heads copies them
+    if p.rank >= min(m, columns):
+        return Cost(multiply_adds=2 * n * m * columns, peak_elements=max(n * (columns + heads), joined))
+    size, square = m * columns, columns**2
+    latents = 2 * m * square + square * p.rank
+    # The peak is reached either with the keys in float64, or with the eigenvectors and the workspace of their
+    # computation, or with the reconstructed keys and values and the output.
+    peak = joined + max(4 * size + square, 3 * size + 6 * square)
+    peak = max(peak, n * (columns + heads) + 2 * size)
     return Cost(multiply_adds=2 * n * size + 2 * latents, peak_elements=peak)
 
 

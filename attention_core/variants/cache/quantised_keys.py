@@ -95,13 +95,16 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: QuantisedKeysParams, *, causal: b
     return (shares @ (sums / count.clamp(min=1))).to(v.dtype)
 
 
-def cost(n: int, d: int, p: QuantisedKeysParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: QuantisedKeysParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count the distances of keys and codes in k-means, queries times codes, and weights times values."""
-    c = min(p.codes, n)
+    m = keys or n
+    c = min(p.codes, m)
     # Distances per key: c - 1 while k-means++ draws the codes, then c to find the key's code, and c again after each
     # round that moves the codes.
-    distances = (c - 1) + c * (1 + ROUNDS * (p.codes < n))
-    return Cost(multiply_adds=n * d * (distances + 2 * c), peak_elements=n * (c + max(c, d) + 3))
+    distances = (c - 1) + c * (1 + ROUNDS * (p.codes < m))
+    return Cost(
+        multiply_adds=d * (m * distances + 2 * n * c), peak_elements=3 * m + max(2 * m * c, n * (c + max(c, d)))
+    )
 
 
 def cache(heads: int, d: int, d_v: int, p: QuantisedKeysParams) -> Cache:

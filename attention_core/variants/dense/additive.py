@@ -58,11 +58,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) 
     return blockwise_attention(weigh, q, k, v, causal=causal, width=q.shape[-1])
 
 
-def cost(n: int, d: int, p: AdditiveParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: AdditiveParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count the contraction with w and the product with v; the n² d sigmoids, slower than both, are not counted."""
     return Cost(
-        multiply_adds=2 * d * pairs(n, causal=causal, width=d),
-        peak_elements=n * d + (d + 2) * largest_block(n, width=d),
+        multiply_adds=2 * d * pairs(n, causal=causal, width=d, keys=keys),
+        peak_elements=n * d + (d + 2) * largest_block(n, width=d, keys=keys),
     )
 
 

@@ -51,9 +51,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: DifferentialParams, *, causal: bo
     return first - factor(p) * exact_attention(q2, k2, v, causal=causal, scale=scale)
 
 
-def cost(n: int, d: int, p: DifferentialParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: DifferentialParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count two attentions of two products over the pairs each; the kernel pads the halves to the values' width."""
-    return Cost(multiply_adds=4 * d * pairs(n, causal=causal), peak_elements=n * (4 * d + 1))
+    return Cost(
+        multiply_adds=4 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (3 * d + 1) + (keys or n) * d
+    )
 
 
 VARIANT = Variant(

@@ -105,9 +105,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) ->
     return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
 
 
-def cost(n: int, d: int, p: EntmaxParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: EntmaxParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count two products over the pairs in the blocks; memory for the output and six arrays as large as a block."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 6 * largest_block(n))
+    return Cost(
+        multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * d + 6 * largest_block(n, keys=keys)
+    )
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> dict[str, Tensor]:

@@ -60,18 +60,20 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) 
     return total.div_(keys_seen(k, causal=causal).to(q)).to(v)
 
 
-def cost(n: int, d: int, p: NonlocalParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: NonlocalParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count pairs for gaussian and concat, and for dot two products with a d x d state, plus its chunks when causal."""
+    m = keys or n
     if p.similarity == "gaussian":
-        return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
+        return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
     if p.similarity == "concat":
         return Cost(
-            multiply_adds=2 * n * d + d * pairs(n, causal=causal), peak_elements=n * (d + 2) + 2 * largest_block(n)
+            multiply_adds=(n + m) * d + d * pairs(n, causal=causal, keys=keys),
+            peak_elements=n * (d + 1) + m + 2 * largest_block(n, keys=keys),
         )
     whole, rest = divmod(n, CHUNK)
     inside = 2 * d * (whole * CHUNK**2 + rest**2) if causal else 0
     return Cost(
-        multiply_adds=2 * n * d * d + inside, peak_elements=n * d + d * d + causal * min(n, CHUNK) * (CHUNK + 3 * d)
+        multiply_adds=(n + m) * d * d + inside, peak_elements=n * d + d * d + causal * min(n, CHUNK) * (CHUNK + 3 * d)
     )
 
 

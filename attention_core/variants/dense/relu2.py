@@ -76,9 +76,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> 
     return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
 
 
-def cost(n: int, d: int, p: Relu2Params, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: Relu2Params, *, causal: bool, keys: int | None = None) -> Cost:
     """Count two products over the pairs in the blocks; memory for the output and two copies of a block."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + block_size(n) * (2 * n + d))
+    return Cost(
+        multiply_adds=2 * d * pairs(n, causal=causal, keys=keys),
+        peak_elements=n * d + block_size(n) * (2 * (keys or n) + d),
+    )
 
 
 VARIANT = Variant(

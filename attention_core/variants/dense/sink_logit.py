@@ -48,9 +48,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool)
     return (out * (lse - extra(p, lse)).sigmoid()).to(v.dtype)
 
 
-def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count two products over the pairs of query and key."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (2 * d + 2))
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (2 * d + 2))
 
 
 VARIANT = Variant(

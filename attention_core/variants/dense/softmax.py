@@ -39,9 +39,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxParams, *, causal: bool) -
     return exact_attention(q, k, v, causal=causal, scale=q.shape[-1] ** -0.5 / p.temperature)
 
 
-def cost(n: int, d: int, p: SoftmaxParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: SoftmaxParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count two products over the pairs of query and key."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
 
 
 VARIANT = Variant(

@@ -44,9 +44,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: boo
     return exact_attention(q * _factor(k, p, causal=True), k, at_least_float32(v), causal=True).to(v.dtype)
 
 
-def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count two products over the pairs; memory for the output and, if causal, the scaled queries."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * ((2 if causal else 1) * d + 1))
+    return Cost(
+        multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * ((2 if causal else 1) * d + 1)
+    )
 
 
 VARIANT = Variant(

@@ -45,9 +45,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
     return blockwise_attention(_weigh, q, k, v, causal=causal)
 
 
-def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
     """Count two products over the pairs in the blocks; memory for the output and four arrays as large as a block."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
+    return Cost(
+        multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * d + 4 * largest_block(n, keys=keys)
+    )
 
 
 VARIANT = Variant(

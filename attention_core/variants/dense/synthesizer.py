@@ -62,12 +62,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: boo
     return blockwise_attention(weigh_queries, q, k, v, causal=causal)
 
 
-def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count the network (dense only) and the product with v; drawing the n² numbers of R is not counted."""
-    over_pairs, block = d * pairs(n, causal=causal), largest_block(n)
+    over_pairs, block = d * pairs(n, causal=causal, keys=keys), largest_block(n, keys=keys)
     if p.kind == "random":
         return Cost(multiply_adds=over_pairs, peak_elements=n * d + block + max(block, 2 * TILE**2))
-    return Cost(multiply_adds=n * d * d + 2 * over_pairs, peak_elements=2 * n * d + d * d + 2 * block)
+    return Cost(multiply_adds=n * d * d + 2 * over_pairs, peak_elements=(n + (keys or n)) * d + d * d + 2 * block)
 
 
 VARIANT = Variant(

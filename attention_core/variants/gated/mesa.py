@@ -182,15 +182,15 @@ def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams) -> tupl
     return out.squeeze(-2), memory
 
 
-def cost(n: int, d: int, p: MesaParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count the products within a chunk, into the states and out of them, but not the factorisations, d³ / 3 each."""
     size = chunk(p, causal=causal)
-    c, squares = min(n, size), n // size * size**2 + (n % size) ** 2
+    c, squares = min(keys or n, size), n // size * size**2 + (n % size) ** 2
     each = 0 if not causal else 2 * d + d * d if size == GATED_CHUNK else 5 * d
     held = 4 * c * d * d if size == GATED_CHUNK else 3 * c * c + 5 * c * d
     return Cost(
-        multiply_adds=squares * each + 3 * n * d * d,
-        peak_elements=max(causal * (n * d + held) + 4 * d * d, 2 * n * d + 4 * d * d),
+        multiply_adds=squares * each + (2 * (keys or n) + n) * d * d,
+        peak_elements=max(causal * (n * d + held), 2 * n * d, (4 + fades(p)) * c * d) + 4 * d * d,
     )
 
 

@@ -161,10 +161,10 @@ def taken(memory: Memory, q: Tensor, k: Tensor, p: SoftmaxGdnParams) -> Tokens:
     return tokens(query, key - means(key, memory.key, memory.taken), p.cap, memory.taken)
 
 
-def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost of the delta rule, plus the memory of the running means and of the centred values."""
-    inner = fast_weights.cost(n, d, causal=causal, erases=True, gates=2)
-    c = min(n, fast_weights.CHUNK)
+    inner = fast_weights.cost(n, d, causal=causal, erases=True, gates=2, keys=keys)
+    c = min(keys or n, fast_weights.CHUNK)
     reading = 0 if causal else 2 * (n * d + d * d)
     return Cost(multiply_adds=inner.multiply_adds, peak_elements=max(inner.peak_elements + 4 * c * d, reading))
 

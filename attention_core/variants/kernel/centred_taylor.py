@@ -141,19 +141,20 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) 
     return out.squeeze(-2).to(v.dtype), State(sums, first)
 
 
-def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count keys times values and queries times that sum; causal forms add the products within a block."""
+    m = keys or n
     C, columns, c = width(d, p.order), d + 1, block_size(n)
     held = c * C  # features
     if causal:
-        inside, keys = n // c * c**2 + (n % c) ** 2, n * d  # the keys relative to the first
+        inside = n // c * c**2 + (n % c) ** 2
         held += C * columns + c * ((1 + p.order) * c + 2 * p.order * columns)
     else:
-        inside, keys = 0, n * d  # the centred keys
+        inside = 0
         held += 2 * C * columns + (2 + 2 * p.order) * c * columns
     return Cost(
-        multiply_adds=n * (C * d + (C - 1) * columns) + inside * (d + p.order * columns),
-        peak_elements=keys + n * d + held,
+        multiply_adds=m * C * d + n * (C - 1) * columns + inside * (d + p.order * columns),
+        peak_elements=m * d + n * d + held,  # the keys, centred or relative to the first, and the output
     )
 
 

@@ -72,9 +72,9 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosineParams) -> tupl
     return kernel_step(state, Features(phi(q.unsqueeze(-2)), phi(k.unsqueeze(-2))), v)
 
 
-def cost(n: int, d: int, p: CosineParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: CosineParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count keys times values and queries times that sum; causal forms add the products within a chunk."""
-    return Cost(*kernel_cost(n, d + 1, d, causal=causal, mode=p.mode))
+    return Cost(*kernel_cost(n, d + 1, d, causal=causal, mode=p.mode, keys=keys))
 
 
 VARIANT = Variant(

@@ -94,12 +94,13 @@ def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
     return out[..., :-1].to(v.dtype), State(state.sums, reference)
 
 
-def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
     """Count keys times values and queries times that sum; the causal form adds the products within a chunk."""
     if causal:
         return Cost(*streamed_cost(n, d, d, causal=True, referenced=True))
-    c = min(n, default_size(d, causal=False))
-    return Cost(multiply_adds=n * d * (2 * d + 1), peak_elements=n * d + c * (2 * d + 1) + d * (d + 1))
+    m = keys or n
+    c = min(max(n, m), default_size(d, causal=False))
+    return Cost(multiply_adds=m * d * (d + 1) + n * d * d, peak_elements=n * d + c * (2 * d + 1) + d * (d + 1))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:

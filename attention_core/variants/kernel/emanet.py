@@ -119,11 +119,12 @@ def handed_out(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams) -> Tensor:
     return (given @ (taken.mT @ at_least_float32(v))).to(v.dtype)
 
 
-def cost(n: int, d: int, p: EmanetParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: EmanetParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count two products of tokens and bases per round, and three to assign queries and distribute values."""
-    b = p.bases
+    b, m = p.bases, keys or n
     return Cost(
-        multiply_adds=(2 * p.iterations + 3) * n * b * d, peak_elements=max(3 * n * b, n * d + 2 * n * b) + 2 * b * d
+        multiply_adds=((2 * p.iterations + 1) * m + 2 * n) * b * d,
+        peak_elements=max((2 + (p.iterations > 1)) * m * b, (2 * n + m) * b, n * d + (n + m) * b) + 2 * b * d,
     )
 
 

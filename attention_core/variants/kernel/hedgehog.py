@@ -11,6 +11,7 @@ from torch import Tensor
 from attention_core.ops.linear.causal_scan import State, empty_state
 from attention_core.ops.linear.features import LogFeatures, both_softmaxes, paired, similarities
 from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
+from attention_core.ops.linear.streamed_kernel import default_size
 from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant
 
@@ -48,9 +49,12 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tens
     return kernel_step(state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), causal=True), v)
 
 
-def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
     """Count keys times values and queries times that sum; the causal form adds the products within a chunk."""
-    return Cost(*kernel_cost(n, 2 * d, d, causal=causal))
+    adds, peak = kernel_cost(n, 2 * d, d, causal=causal, keys=keys)
+    # The features of keys are joined from two halves, which are in memory at the same time.
+    joined = 0 if causal else 4 * d * min(keys or n, default_size(2 * d, causal=False)) + 2 * d * (d + 1)
+    return Cost(multiply_adds=adds, peak_elements=max(peak, joined))
 
 
 VARIANT = Variant(

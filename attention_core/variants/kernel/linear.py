@@ -82,10 +82,10 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tupl
     return kernel_step(state, f, v)
 
 
-def cost(n: int, d: int, p: LinearParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: LinearParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count keys times values and queries times that sum; causal forms add the products within a chunk."""
     referenced = p.feature_map == "exp"
-    return Cost(*kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=referenced, size=chunk_size(p)))
+    return Cost(*kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=referenced, size=chunk_size(p), keys=keys))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> dict[str, Tensor]:

@@ -183,13 +183,13 @@ def feature_count(m: int, kind: str) -> int:
     return 2 * m if kind in ("hyperbolic", "trig") else m
 
 
-def cost(n: int, d: int, p: PerformerParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: PerformerParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count projections, keys times values and queries times that sum; causal forms add the products within a chunk."""
     C, size = feature_count(p.features, p.kind), block_size(p, causal=causal)
-    adds, elements = streamed_cost(n, C, d, causal=causal, referenced=True, size=size)
+    adds, elements = streamed_cost(n, C, d, causal=causal, referenced=True, size=size, keys=keys)
     held = (elements + p.features * d) * (2 if p.kind == "trig" else 1)
     drawn = 10 * -(-p.features // d) * d**2  # the directions during their orthogonalisation
-    return Cost(multiply_adds=adds + 2 * n * p.features * d, peak_elements=max(held, drawn))
+    return Cost(multiply_adds=adds + (n + (keys or n)) * p.features * d, peak_elements=max(held, drawn))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> dict[str, Tensor]:

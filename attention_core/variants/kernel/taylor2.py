@@ -82,14 +82,14 @@ def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tu
     return out.squeeze(-2).to(v.dtype), state
 
 
-def cost(n: int, d: int, p: Taylor2Params, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: Taylor2Params, *, causal: bool, keys: int | None = None) -> Cost:
     """Count keys times values and queries times that sum; causal forms add the products within a block."""
-    C, columns = width(d), d + 1
+    C, columns, m = width(d), d + 1, keys or n
     c = block_size(n, p, causal=causal)
     inside = n // c * c**2 + (n % c) ** 2 if causal else 0
     # The numbers in memory at the peak: the features of a block, the sums, and a block's logits and outputs.
     held = c * C + C * columns + (4 * c * c if causal else 0) + 2 * c * columns
-    return Cost(multiply_adds=(n * C + inside) * (d + columns), peak_elements=n * d + held)
+    return Cost(multiply_adds=m * C * d + n * C * columns + inside * (d + columns), peak_elements=n * d + held)
 
 
 VARIANT = Variant(

@@ -68,10 +68,10 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) ->
     ).to(v.dtype)
 
 
-def cost(n: int, d: int, p: FunnelParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: FunnelParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count two n/s x n x d products."""
     m = 1 - (1 - n) // p.stride
-    return Cost(multiply_adds=2 * n * m * d, peak_elements=(n + m) * d + m)
+    return Cost(multiply_adds=2 * (keys or n) * m * d, peak_elements=(n + m) * d + m)
 
 
 VARIANT = Variant(

@@ -59,13 +59,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) 
     return exact_attention(queries, of_keys, exact_attention(of_queries, keys, values)).to(v.dtype)
 
 
-def cost(n: int, d: int, p: LandmarkParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: LandmarkParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count four n x m x d products and the products that find the landmarks."""
-    m = min(p.landmarks, n)
-    search = landmark_multiply_adds(n, m, d, p.method)
+    keys = keys or n
+    m = min(p.landmarks, n, keys)
+    search = sum(landmark_multiply_adds(tokens, m, d, p.method) for tokens in (n, keys))
     return Cost(
-        multiply_adds=4 * n * m * d + 2 * search,
-        peak_elements=3 * m * d + max(n * (d + 1), n * (d + m + 2) if search else 0),
+        multiply_adds=2 * (n + keys) * m * d + search,
+        peak_elements=3 * m * d + max(n * (d + 1), max(n, keys) * (d + m + 2) if search else 0),
     )
 
 

@@ -86,11 +86,17 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool)
     return exact_attention(queries, *mixed).to(v.dtype)
 
 
-def cost(n: int, d: int, p: LinformerParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: LinformerParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count two n x m x d products; gaussian adds two more, and memory for its projections."""
-    m = min(p.rank, n)
+    keys = keys or n
+    m = min(p.rank, keys)
     drawn = 0 if p.projection != "gaussian" else 1 if p.share else 2
-    return Cost(multiply_adds=(4 if drawn else 2) * n * m * d, peak_elements=n * (d + 1) + 2 * m * d + drawn * m * n)
+    # With "conv", the largest group of equal segments is multiplied by its window, which copies its tokens.
+    copied = max(run.number * run.size for run in even_segments(keys, m)) * d if p.projection == "conv" else 0
+    return Cost(
+        multiply_adds=2 * (n + keys * (drawn > 0)) * m * d,
+        peak_elements=max(n * (d + 1), copied) + 2 * m * d + drawn * m * keys,
+    )
 
 
 def _shape(p: LinformerParams, tokens: int, d: int) -> tuple[int, int]:

@@ -97,14 +97,16 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -
     return exact_attention(queries, k_land, summaries).to(v.dtype)
 
 
-def cost(n: int, d: int, p: NystromParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: NystromParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count four products of n tokens with m landmarks, the landmark search, and the inverse, unless it is exact."""
-    m = min(p.landmarks, n)
-    adds = 4 * n * m * d + 2 * m * m * d + 2 * landmark_multiply_adds(n, m, d, p.method)
+    keys = keys or n
+    m = min(p.landmarks, n, keys)
+    search = sum(landmark_multiply_adds(tokens, m, d, p.method) for tokens in (n, keys))
+    adds = 2 * (n + keys) * m * d + 2 * m * m * d + search
     if p.inverse == "exact":
         # The exact inverse needs float64: the peak has q, k, v and the output in that type.
-        return Cost(multiply_adds=adds, peak_elements=9 * n * d + 6 * m * d)
-    clusters = n * (d + m + 2) if p.method == "kmeans" else 0
+        return Cost(multiply_adds=adds, peak_elements=(5 * n + 4 * keys) * d + 6 * m * d)
+    clusters = max(n, keys) * (d + m + 2) if p.method == "kmeans" else 0
     return Cost(
         multiply_adds=adds + 4 * p.iterations * m**3, peak_elements=max(n * (d + 1), 10 * m * m, clusters) + 3 * m * d
     )

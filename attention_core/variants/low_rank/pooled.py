@@ -108,10 +108,13 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) ->
     return out.to(dtype)
 
 
-def cost(n: int, d: int, p: PooledParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: PooledParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count two n x n/s x d products; if causal, two over the pairs in a pool and of a query with earlier pools."""
-    m, later = -(-n // p.stride), max(0, n - p.stride)
-    peak = n * (d + 1) + 2 * m * d
+    m, later = -(-(keys or n) // p.stride), max(0, n - p.stride)
+    # With "conv", the largest group of equal pools is multiplied by its window, which copies its tokens.
+    pools = _segments(keys or n, p, causal=causal)
+    copied = max(run.number * run.size for run in pools) * d if p.pool == "conv" else 0
+    peak = max(n * (d + 1), copied) + 2 * m * d
     if not causal:
         return Cost(multiply_adds=2 * n * m * d, peak_elements=peak)
     pairs = block_pairs(n, p.stride, causal=True) + residue_pairs(later, p.stride, causal=True)

@@ -132,18 +132,19 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> T
     return blockwise_attention(partial(weigh, p=p), q, k, v, causal=causal, mix=partial(mix, p=p))
 
 
-def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: TopKParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Count one product over all pairs and one over the selected; memory for the output and a block's logits."""
-    if p.k >= n:
-        return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
-    blocks = row_blocks(n, causal=causal)
+    m = keys or n
+    if p.k >= m:
+        return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
+    blocks = row_blocks(n, causal=causal, keys=keys)
     mixed = sum(rows.size * (p.k + 1 if one_by_one(rows.keys, p) else rows.keys) for rows in blocks)
     # Numbers in memory in addition to a block's scores: their softmax, or two copies of the int64 positions of the
     # selected keys while their values are gathered.
-    extra = 5 * candidates(n, p.k + 1) if one_by_one(n, p) else n
+    extra = 5 * candidates(m, p.k + 1) if one_by_one(m, p) else max(m, 3 * p.k)
     return Cost(
-        multiply_adds=d * (pairs(n, causal=causal) + mixed),
-        peak_elements=n * d + largest_block(n) + block_size(n) * extra,
+        multiply_adds=d * (pairs(n, causal=causal, keys=keys) + mixed),
+        peak_elements=n * d + largest_block(n, keys=keys) + block_size(n) * extra,
     )
 
 

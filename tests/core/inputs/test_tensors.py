@@ -48,7 +48,7 @@ def test_a_record_is_a_copy_and_takes_one_head_or_a_batch_of_one():
         (lambda q: np.stack([q, q]), ShapeError, r"q has the shape \(2, 2, 24, 8\)"),
         (lambda q: q[:, :0], ShapeError, r"q has the shape \(2, 0, 8\)"),
         (lambda q: q * np.nan, InputError, "NaN or infinite"),
-        (lambda q: q[:, :5], ShapeError, "do not match"),
+        (lambda q: q[..., :5], ShapeError, "do not match"),
     ],
 )
 def test_what_is_no_input_is_refused_in_a_sentence(change, error, sentence):
