@@ -7,7 +7,7 @@ from functools import partial
 from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import runs
-from app.words.i18n import N_, _, escape_markdown, paragraph
+from app.words.i18n import N_, _, clauses, enumeration, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.full_matrix_mask import Masked
 from attention_core.benchmarking.run_records import Observed, Point, Run, Skipped, gather
@@ -134,7 +134,7 @@ def summary_text(found: Sequence[Series]) -> str:
     if not where:
         return _("Add a variant to see the length at which it becomes faster than softmax.")
     sentences = [
-        _(words, names=", ".join(name for _n, name in where[kind]), n=round(where[kind][0][0]))
+        _(words, names=enumeration(name for _n, name in where[kind]), n=round(where[kind][0][0]))
         for kind, words in FINDINGS.items()
         if kind in where
     ]
@@ -147,7 +147,7 @@ def summary_text(found: Sequence[Series]) -> str:
         _(
             "On {device}, so far, {findings}." if missing else "On {device}, {findings}.",
             device=device,
-            findings="; ".join(sentences),
+            findings=clauses(sentences),
         ),
         certain,
         missing,

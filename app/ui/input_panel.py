@@ -13,7 +13,7 @@ from app.state.session import SharedOptions
 from app.ui import navigation
 from app.ui.input_forms import forms
 from app.ui.scope import Scope
-from app.words.i18n import _, _n, escape_markdown, paragraph, sentence
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, sentence
 from attention_core.analysis.matrix.by_scores import by_scores
 from attention_core.errors import InputError
 from attention_core.inputs.positions import ALIBI
@@ -190,10 +190,12 @@ def describe_alibi(alone: Sequence[str], others: Sequence[str]) -> str:
             "from 1 to H, and distance is measured in tokens. For this purpose, queries and keys get two additional "
             "coordinates."
         ),
-        _("ALiBi is exact for variants that use only these scores: {names}.", names=", ".join(alone)) if alone else "",
+        _("ALiBi is exact for variants that use only these scores: {names}.", names=enumeration(alone))
+        if alone
+        else "",
         _(
             "ALiBi is not exact for variants in which the coordinates also affect features, norms or gates: {names}.",
-            names=", ".join(others),
+            names=enumeration(others),
         )
         if others
         else "",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, _n, escape_markdown, paragraph
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, Verdict, all_claims
 from attention_core.formatting import format_readable, number
 from attention_core.variant import Paper
@@ -154,7 +154,7 @@ def overall(outcomes: Sequence[Outcome]) -> str:
         _n("**{n}** is not checked yet", "**{n}** are not checked yet", n=unchecked),
     ]
     shown = [part for n, part in zip((holds, partly, fails, untestable, unchecked), parts, strict=True) if n]
-    return _("{every} claims: {counts}.", every=every, counts=", ".join(shown))
+    return _("{every} claims: {counts}.", every=every, counts=enumeration(shown))
 
 
 def overall_trained(judged: Sequence[Outcome], count: int) -> str:

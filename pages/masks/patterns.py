@@ -9,7 +9,7 @@ from app.jobs.cached import View
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, _n, paragraph
+from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
@@ -72,7 +72,7 @@ def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
             "A stack of only **{names}** layers never connects all pairs.",
             "Stacks of only one of these variants never connect all pairs: **{names}**.",
             n=len(never),
-            names=", ".join(never),
+            names=enumeration(never),
         )
         if never
         else "",

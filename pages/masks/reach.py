@@ -18,7 +18,7 @@ from app.jobs import cached
 from app.state.session import with_chosen_settings
 from app.ui import chart, palette
 from app.ui.lazy import lazy_expander
-from app.words.i18n import _, _n, escape_markdown, paragraph
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label, tokens
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
@@ -114,7 +114,7 @@ def left_out(refused: Sequence[ac.Attention]) -> str:
         "{names} cannot be causal, so it is left out of the stack.",
         "{names} cannot be causal, so they are left out of the stack.",
         n=len(titles),
-        names=", ".join(titles),
+        names=enumeration(titles),
     )
 
 
@@ -207,7 +207,7 @@ def connected_counts(token: str, first: np.ndarray, depth: int, *, heard: bool) 
         depth: number of layers.
         heard: whether to count the tokens that hold information of this token, instead of the reverse.
     """
-    counts = ", ".join(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
+    counts = enumeration(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
     values = {"token": escape_markdown(token), "counts": counts, "n": len(first)}
     if heard:
         return _("Number of tokens that “{token}” reaches after 0, 1, … layers: {counts} of {n}.", **values)
