@@ -2,37 +2,21 @@
 
 import re
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from babel.messages import Catalog
-from babel.messages.frontend import CommandLineInterface
 from babel.messages.mofile import write_mo
-from babel.messages.pofile import read_po, write_po
+from babel.messages.pofile import write_po
+from catalogue_faults import template
 
 from app.page_script import mounting
 from app.state import controls
 from app.words import i18n
 
-ROOT = Path(__file__).parent.parent.parent
 WORD = "lööng"
 END = re.compile(r"[.:?!…]*$")
-
-
-@cache
-def _template():
-    with TemporaryDirectory() as folder:
-        written = Path(folder) / "messages.pot"
-        mapping = str(ROOT / "babel.cfg")
-        CommandLineInterface().run(["pybabel", "-q", "extract", "-F", mapping, "-o", str(written), str(ROOT)])
-        return written.read_text("utf-8")
-
-
-def template():
-    """Return a catalogue of all messages of the project, without translations."""
-    return read_po(_template().splitlines())
 
 
 def lengthened(message):
