@@ -280,6 +280,8 @@ export interface StripsHeader {
   digest: string;
   board: string;
   tokens: string[];
+  /** One flag per token: whether it only continues the character of the token before it. */
+  joined: boolean[];
 }
 
 export interface StripsSettings {

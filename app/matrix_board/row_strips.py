@@ -25,6 +25,7 @@ def row_strips(
     lines: Sequence[Strip],
     tokens: Sequence[str],
     *,
+    joined: Sequence[bool],
     key: str,
     board: str,
     pinned: int | None,
@@ -39,6 +40,8 @@ def row_strips(
     Args:
         lines: the text about each panel's row.
         tokens: one token per row and column of the board.
+        joined: one flag per token: whether it only continues the character of the token before it, which is then
+            written out for both.
         key: the element's key, unique in the app.
         board: the board's key.
         pinned: the row that the lines are about.
@@ -66,5 +69,5 @@ def row_strips(
         if isinstance(reported, dict):
             on_unfold(reported["strip"])
 
-    message = encode({"kind": "strips", "key": key, "board": board, "tokens": list(tokens)})
+    message = encode({"kind": "strips", "key": key, "board": board, "tokens": list(tokens), "joined": list(joined)})
     mount(message, key=key, events={"unfold": report}, settings=settings)

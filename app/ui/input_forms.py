@@ -175,6 +175,12 @@ def _take_preset(key: str) -> None:
         set_text(presets.texts()[preset])
 
 
+def read_with(model: str) -> None:
+    """Choose a built-in model for the text, as its menu does."""
+    SharedOptions.model.set(model)
+    _take_model()
+
+
 def _take_model() -> None:
     # The causal switch follows the model: models that generate text hide later tokens, encoders do not.
     known = {info.key: info for info in ac.inputs.models.BUILT_IN}

@@ -11,13 +11,16 @@ from app.jobs import cached
 from app.matrix_board import thumbnail_board
 from app.state.session import SharedOptions
 from app.ui import navigation
-from app.ui.input_forms import forms
+from app.ui.input_forms import forms, read_with
 from app.ui.scope import Scope
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, sentence
 from attention_core.analysis.matrix.by_scores import by_scores
 from attention_core.errors import InputError
+from attention_core.inputs import TextSource
+from attention_core.inputs.models import smollm2
 from attention_core.inputs.positions import ALIBI
 from attention_core.inputs.source import Source
+from attention_core.inputs.text import UNKNOWN
 
 AVERAGE = -1
 EXPLORER = ":material/zoom_in:"
@@ -78,6 +81,9 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None, o
     st.caption(size_in_words(qkv, shown=shown))
     for notice in qkv.notices:
         st.info(escape_markdown(sentence(notice)), icon=":material/info:")
+    if isinstance(source, TextSource) and UNKNOWN in qkv.tokens and smollm2.WEIGHTS.are_installed():
+        title = smollm2.INFO.title
+        st.button(_("Read the text with {title}", title=title), on_click=read_with, args=(smollm2.INFO.key,))
 
 
 def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
@@ -126,7 +132,7 @@ def describe_positions(source: Source) -> list[str]:
 
 def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
     """Return the tokens that the tokenizer did not add; all tokens if it added every one."""
-    return tuple(t for t, special in zip(qkv.tokens, qkv.special, strict=True) if not special) or qkv.tokens
+    return tuple(t for t, special in zip(qkv.names, qkv.special, strict=True) if not special) or qkv.names
 
 
 def chosen(*, switch: bool = True, uses_unmasked: bool = False) -> ChosenInput:

@@ -7,7 +7,7 @@ from attention_core import limits
 from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
 from attention_core.inputs import models
-from attention_core.inputs.labels import label_pieces, readable
+from attention_core.inputs.labels import continues_character, label_pieces, name_pieces, readable
 from attention_core.inputs.record import QKV, Notice
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 WORDS_SHOWN = 40
 """Number of characters of the text that a notice quotes to show where the text was cut."""
 
+UNKNOWN = "[UNK]"
+"""Label of a token that the tokenizer does not know."""
 MASKED = (
     "Layer {layer} of {title} attends to a part of the text only, such as a sliding window; the matrices here have "
     "no such limit."
@@ -189,7 +191,7 @@ def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: in
     offsets = [encoding.offsets[i] for i in indices]
     names = [encoding.tokens[i] if special[i] else loaded.tokenizer.decode([encoding.ids[i]]) for i in indices]
     labels, groups = label_pieces(text, offsets, names)
-    labels = tuple("[UNK]" if token == loaded.unknown_id else label for token, label in zip(ids, labels, strict=True))
+    labels = tuple(UNKNOWN if token == loaded.unknown_id else label for token, label in zip(ids, labels, strict=True))
     if len(indices) < len(special):
         notices.append(
             _notice(
@@ -207,6 +209,19 @@ def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: in
                 title=info.title,
                 unknown=unknown,
                 total=len(ids),
+            )
+        )
+    if pieces := sum(continues_character(labels, groups)):
+        first = continues_character(labels, groups).index(True)
+        split = name_pieces(labels, groups)
+        notices.append(
+            _notice(
+                "{title} splits some characters into two or more tokens, which share one label on the axes. The second "
+                "token of “{character}” is called “{name}”. Tokens that continue a character: {pieces}.",
+                title=info.title,
+                character=split[first - 1],
+                name=split[first],
+                pieces=pieces,
             )
         )
     return Tokens(

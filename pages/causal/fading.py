@@ -63,7 +63,7 @@ class FadingOptions(Options, prefix="c_"):
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the sentence, the controls, the two charts and the numbers."""
-    n, labels = chosen.qkv.n, number_repeats(chosen.qkv.tokens)
+    n, labels = chosen.qkv.n, number_repeats(chosen.qkv.names)
     FadingOptions.early.set(min(FadingOptions.early.value, n - 1))
     options, gate = FadingOptions.now(), gates.chosen()
     token = options.early

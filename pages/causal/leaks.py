@@ -55,7 +55,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     except ac.LabError as error:
         place.info(escape_markdown(words_of(error)))
         return
-    labels = number_repeats(chosen.qkv.tokens[: len(found[SharedOptions.variants.value[0]].moved)])
+    labels = number_repeats(chosen.qkv.names[: len(found[SharedOptions.variants.value[0]].moved)])
     t = min(LeaksOptions.token.restrict_to(range(len(labels))), len(labels) - 1)
     LeaksOptions.token.set(t)
     headline.markdown(sentence(found, t, labels))

@@ -43,7 +43,7 @@ def of(chosen: ChosenInput) -> Found:
     patterns = variant_picker.compute_for_each_variant(
         lambda attention: cached.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)
     )
-    return Found(view, patterns, number_repeats(chosen.qkv.tokens))
+    return Found(view, patterns, number_repeats(chosen.qkv.names))
 
 
 def caption(pattern: Pattern, *, every_head: bool) -> str:

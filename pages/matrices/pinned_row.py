@@ -38,6 +38,7 @@ def show(found: Found) -> None:
     row_strips(
         [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
         found.words,
+        joined=found.joined,
         key="matrices.strips",
         board=BOARD,
         pinned=found.row,
