@@ -17,7 +17,7 @@ from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, sente
 from attention_core.analysis.matrix.by_scores import by_scores
 from attention_core.errors import InputError
 from attention_core.inputs import TextSource
-from attention_core.inputs.models import smollm2
+from attention_core.inputs.models import e5, smollm2
 from attention_core.inputs.positions import ALIBI
 from attention_core.inputs.source import Source
 from attention_core.inputs.text import UNKNOWN
@@ -81,9 +81,17 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None, o
     st.caption(size_in_words(qkv, shown=shown))
     for notice in qkv.notices:
         st.info(escape_markdown(sentence(notice)), icon=":material/info:")
-    if isinstance(source, TextSource) and UNKNOWN in qkv.tokens and smollm2.WEIGHTS.are_installed():
-        title = smollm2.INFO.title
-        st.button(_("Read the text with {title}", title=title), on_click=read_with, args=(smollm2.INFO.key,))
+    if isinstance(source, TextSource) and UNKNOWN in qkv.tokens:
+        _offer_other_model(source.model)
+
+
+def _offer_other_model(now: str) -> None:
+    """Draw a button for the model that reads a text with unknown tokens; an encoder, if installed, replaces MiniLM."""
+    for model in (e5, smollm2):
+        if model.INFO.key != now and model.WEIGHTS.are_installed():
+            title = model.INFO.title
+            st.button(_("Read the text with {title}", title=title), on_click=read_with, args=(model.INFO.key,))
+            return
 
 
 def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:

@@ -188,7 +188,7 @@ def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: in
         raise InputError("{title} finds no tokens in the text. Type a few words.", title=info.title)
     indices = _indices_that_fit(special, max_tokens, info.positions)
     ids = [encoding.ids[i] for i in indices]
-    offsets = [encoding.offsets[i] for i in indices]
+    offsets = [_offsets_of(encoding.tokens[i], encoding.offsets[i], text) for i in indices]
     names = [encoding.tokens[i] if special[i] else loaded.tokenizer.decode([encoding.ids[i]]) for i in indices]
     labels, groups = label_pieces(text, offsets, names)
     labels = tuple(UNKNOWN if token == loaded.unknown_id else label for token, label in zip(ids, labels, strict=True))
@@ -232,6 +232,12 @@ def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: in
         total=len(special),
         notices=tuple(notices),
     )
+
+
+def _offsets_of(token: str, offsets: tuple[int, int], text: str) -> tuple[int, int]:
+    """Return the part of the text that a token covers: nothing for the ``▁`` that a tokenizer put before the text."""
+    start, end = offsets
+    return (start, start) if token == "▁" and not text[start:end].isspace() else offsets
 
 
 def _check_layer(layer: int, count: int, title: str) -> None:
