@@ -14,12 +14,12 @@ from app.page_script import mounting
 from app.server import gc_tuning
 from app.state import url
 from app.state.controls import Options
-from app.state.session import SharedOptions, opening_on, write_text
+from app.state.session import LanguageOptions, SharedOptions, opening_on, write_text
 from app.ui import export_metadata, input_panel, navigation, partial_rerun
 from app.ui.input_forms import PHOTO, UPLOAD, has_upload
 from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
-from app.words.i18n import _, set_language
+from app.words.i18n import C_, _, set_language
 from attention_core.errors import LabError
 
 FOLDER = Path(__file__).parent
@@ -35,9 +35,10 @@ def _run() -> None:
     """Run the app. An address without a path opens the page that has no section."""
     # Streamlit loads symbols and emoji for the browser tab from another server, so the icon is a local file.
     st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide")
-    set_language()
     partial_rerun.begin()
     url.open_link()
+    url.register_fields(LanguageOptions.fields())
+    set_language()
 
     def body() -> None:
         url.register_fields(page.options.fields())
@@ -140,8 +141,9 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
                 "This link reproduces the input, variants and settings of this screen. The address bar shows the same "
                 "link."
             )
+            share = _(C_("give others a link", "Share"))
             lazy_popover(
-                _("Share"), partial(_share, key), brief=brief, key="share", icon=":material/share:", type="tertiary"
+                share, partial(_share, key), brief=brief, key="share", icon=":material/share:", type="tertiary"
             )
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import runs
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.full_matrix_mask import Masked
 from attention_core.benchmarking.run_records import Observed, Point, Run, Skipped, gather
@@ -137,7 +137,7 @@ def summary_text(found: Sequence[Series]) -> str:
             "On {device} ({limits}), so far, {findings}." if missing else "On {device} ({limits}), {findings}.",
             device=device,
             limits=measured_limits(line.run),
-            findings="; ".join(sentences),
+            findings=clauses(sentences),
         ),
         certain,
         missing,
@@ -151,7 +151,7 @@ def finding(where: str, names: Sequence[str]) -> str:
         where: where they become faster than softmax, as in ``Crossing.where``.
         names: their names, with the length for "at".
     """
-    n, joined = len(names), ", ".join(names)
+    n, joined = len(names), enumeration(names)
     if where == "below":
         return _n(
             "this variant is faster than softmax at every measured length: {names}",

@@ -8,7 +8,7 @@ from app.lessons.answer import Answer
 from app.lessons.lesson import Step
 from app.lessons.screen import Screen
 from app.measures import verdict
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, ended, enumeration, paragraph
 
 
 def answer_lines(step: Step, said: Callable[[str], str], guess: float | None, now: Screen) -> list[str]:
@@ -80,7 +80,7 @@ def numbers(found: Answer, screen: Screen) -> str:
     """Return the number of every variant to choose from."""
     values = {_(ac.variant(key).title): found.number(screen, key) for key in found.candidates(screen)}
     known = [f"{name} {found.measure.format(value)}" for name, value in values.items() if value is not None]
-    return ", ".join(known) + "."
+    return ended(enumeration(known))
 
 
 def own_settings_text(answered: str) -> str:

@@ -77,6 +77,7 @@ def link(lesson: Lesson, place: int, *, present: bool) -> tuple[str, dict[str, l
         LessonOptions.lesson.name: write_lesson(lesson),
         LessonOptions.lesson_step.name: [str(place)] if place > 1 else [],
         LessonOptions.present.name: ["1"] if present else [],
+        **navigation.language_query(),
     }
     return step.page, query(step.at.partition("?")[2]) | {name: words for name, words in around.items() if words}
 

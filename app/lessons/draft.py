@@ -11,7 +11,7 @@ from app.page import discover
 from app.state import url
 from app.state.session import SharedOptions
 from app.ui.input_forms import has_upload
-from app.words.i18n import N_
+from app.words.i18n import LANGUAGE, N_
 
 DRAFT = "draft"
 """The draft's name in the session state, and in links to the page where it is edited."""
@@ -48,7 +48,7 @@ def screen(page: str) -> str:
     return page + words
 
 
-LESSON_PARAMETERS = ("lesson", "lesson_step", "present", DRAFT)
+LESSON_PARAMETERS = ("lesson", "lesson_step", "present", DRAFT, LANGUAGE)
 """Query parameters that do not belong to the screen itself."""
 
 

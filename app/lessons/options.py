@@ -10,7 +10,7 @@ from app.lessons.shipped import shipped
 from app.state import link_fields
 from app.state.controls import Options, link_only_option, whole
 from app.state.link_fields import Field, only
-from app.words.i18n import N_
+from app.words.i18n import C_, N_
 
 
 def read_lesson(given: list[str]) -> Lesson:
@@ -37,7 +37,7 @@ class LessonOptions(Options, shared=2):
     lesson_step = whole(1, 1, MOST_STEPS, N_("Step"))
     present = link_only_option(
         lambda: replace(link_fields.switch(False), presentation_only=True),
-        N_("Present"),
+        C_("show to a class", "Present"),
         widget=st.toggle,
         help=N_("Larger type and no sidebar, for a class. The arrow keys move between the steps of a lesson."),
     )

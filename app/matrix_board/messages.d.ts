@@ -284,6 +284,8 @@ export interface StripsHeader {
   board: string;
   tokens: string[];
   queries: string[] | null;
+  /** One flag per token: whether it only continues the character of the token before it. */
+  joined: boolean[];
 }
 
 export interface StripsSettings {

@@ -25,6 +25,7 @@ def row_strips(
     lines: Sequence[Strip],
     tokens: Sequence[str],
     *,
+    joined: Sequence[bool],
     queries: Sequence[str] | None = None,
     key: str,
     board: str,
@@ -40,6 +41,8 @@ def row_strips(
     Args:
         lines: the text about each panel's row.
         tokens: one token per column of the board.
+        joined: one flag per token: whether it only continues the character of the token before it, which is then
+            written out for both.
         queries: one token per row if the rows are not the tokens of the columns. A click on a word then pins nothing.
         key: the element's key, unique in the app.
         board: the board's key.
@@ -83,6 +86,7 @@ def row_strips(
             "key": key,
             "board": board,
             "tokens": list(tokens),
+            "joined": list(joined),
             "queries": None if queries is None else list(queries),
         }
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from app.board_messages.packing import encode
 from app.matrix_board.component import mount
-from app.words.i18n import _
+from app.words.i18n import C_, _
 
 _MASKED = np.uint8(255)  # a masked cell; all smaller bytes are positions on the colour ramp
 
@@ -67,8 +67,8 @@ def thumbnail_board(
         "words": {
             "layer": _("layer"),
             "head": _("head"),
-            "layer_mark": _("L"),
-            "head_mark": _("H"),
+            "layer_mark": _(C_("short for layer", "L")),
+            "head_mark": _(C_("short for head", "H")),
             "help": _(
                 "Heads of the model, with layers from top to bottom. Use the arrow keys to move between "
                 "heads, and Enter to select a head."

@@ -7,6 +7,7 @@ import { watchConnection } from "./navigation/connection.js";
 import { watchForms } from "./forms.js";
 import { explainTerms } from "./glossary.js";
 import { keepHistory } from "./navigation/history.js";
+import { chooseLanguage } from "./navigation/language.js";
 import { markMenu } from "./navigation/menu.js";
 import { leadToInput } from "./navigation/to_input.js";
 import { reachByKeys } from "./keyboard.js";
@@ -23,16 +24,19 @@ import { followWays } from "./navigation/ways.js";
 const MOUNTED = Symbol.for("attention-lab.page");
 const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);
 
-/* global GLOSSARY, SERVER -- app/page_script/mounting.py puts them before all this, the one in the visitor's language */
+/* global GLOSSARY, SERVER -- app/page_script/mounting.py puts them before all this */
 
-/**
- * @param {{ data: import("./navigation/menu.js").MenuWords, setStateValue(name: string, value: unknown): void }} page
- */
-export default function ({ data, setStateValue }) {
+/** @typedef {import("./navigation/menu.js").MenuWords & { language: import("./navigation/language.js").Language }} Words */
+/** @typedef {(name: string, value: unknown) => void} Send */
+
+/** @param {{ data: Words, setStateValue: Send, setTriggerValue: Send }} page */
+export default function ({ data, setStateValue, setTriggerValue }) {
   const mounted = browser[MOUNTED];
   // A server of another version has taken over, whose messages need its own scripts.
   if (mounted !== undefined && mounted !== SERVER) return location.reload();
   markMenu(data);
+  chooseLanguage(data.language, (code) => setTriggerValue("language", code));
+  explainTerms(GLOSSARY[data.language.code]);
   watchForms((name) => setStateValue("form", name));
   lightCharts((narrow) => setStateValue("narrow", narrow));
   watchConnection((time) => setStateValue("returned", time));
@@ -47,6 +51,5 @@ export default function ({ data, setStateValue }) {
   leadToInput();
   showArrivals();
   linkTexts();
-  explainTerms(GLOSSARY);
   offer({ pictures: PictureBoard, reading: ReadingBoard, sentence: Sentence, sketch: Sketch });
 }

@@ -10,16 +10,46 @@ const QUOTED = /“[^”]*”/g; // quotation marks around what visitors typed
 const QUIET = 250; // milliseconds to wait, as a page that is being drawn changes many times
 const TERM = "glossary-term";
 const SIGNS = /[.*+?^${}()|[\]\\]/g;
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
+const SPACED = `(?!${UNSPACED.source})[\\p{L}\\p{N}_-]`;
 
 /** @typedef {{ node: Text, text: string, term: HTMLElement, rest: Text }} Marked */
 
-/** @param {[meaning: string, forms: string[]][]} glossary */
-export function explainTerms(glossary) {
-  /** @type {Map<string, string>} */
-  const meanings = new Map();
-  for (const [meaning, forms] of glossary) for (const form of forms) meanings.set(form.toLowerCase(), meaning);
-  const forms = [...meanings.keys()].sort((a, b) => b.length - a.length).map((form) => form.replace(SIGNS, "\\$&"));
-  const pattern = new RegExp(`(?<![\\p{L}\\p{N}_-])(?:${forms.join("|")})(?![\\p{L}\\p{N}_-])`, "giu");
+/** @typedef {[meaning: string, forms: string[]][]} Glossary */
+
+/** @type {Glossary | undefined} */
+let shownTerms;
+/** @type {Map<string, string>} */
+const meanings = new Map();
+let termPattern = /(?!)/gu;
+
+/**
+ * Explain the terms of this glossary, which is another one after the visitor has changed the language.
+ * @param {Glossary} terms
+ */
+export function explainTerms(terms) {
+  if (terms === shownTerms) return;
+  const first = !shownTerms;
+  shownTerms = terms;
+  meanings.clear();
+  for (const [meaning, forms] of terms) for (const form of forms) meanings.set(form.toLowerCase(), meaning);
+  const forms = [...meanings.keys()].sort((a, b) => b.length - a.length).map(bounded);
+  termPattern = new RegExp(forms.join("|"), "giu");
+  if (first) watchTerms();
+}
+
+/**
+ * Return a regular expression for a term. Letters and digits around it make it part of another word, except Chinese and
+ * Japanese ones, as these scripts put no spaces between words.
+ * @param {string} form
+ */
+function bounded(form) {
+  const before = UNSPACED.test(form[0]) ? "" : `(?<!${SPACED})`;
+  const after = UNSPACED.test(form.at(-1) ?? "") ? "" : `(?!${SPACED})`;
+  return before + form.replace(SIGNS, "\\$&") + after;
+}
+
+function watchTerms() {
   /** @type {Set<Marked>} */
   const marked = new Set();
   const bubble = makeBubble();
@@ -53,7 +83,7 @@ export function explainTerms(glossary) {
    */
   function mark(node, known) {
     const open = node.data.replace(QUOTED, (words) => "“".repeat(words.length));
-    for (const { 0: form, index } of open.matchAll(pattern)) {
+    for (const { 0: form, index } of open.matchAll(termPattern)) {
       const meaning = meanings.get(form.toLowerCase());
       if (known.has(meaning)) continue;
       known.add(meaning);

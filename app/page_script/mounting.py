@@ -1,4 +1,4 @@
-"""Sends the JavaScript of every page: history, keyboard, forms, links, charts, glossary terms and matrix boards."""
+"""Sends the JavaScript of every page: history, keyboard, forms, links, language, charts, glossary terms and boards."""
 
 import json
 import zlib
@@ -11,9 +11,11 @@ import streamlit as st
 
 from app.page_script.bundling import script
 from app.state import url
+from app.state.session import LanguageOptions
+from app.ui import navigation
 from app.ui.chart import NARROW
 from app.ui.lazy import OPENED
-from app.words import glossary
+from app.words import glossary, i18n
 from app.words.i18n import _
 
 _KEY = "page_script.mount"
@@ -26,18 +28,27 @@ def mount(section: str, page: str) -> None:
         section: the current page's section of the menu, as on screen.
         page: the current page's title, which the menu shows next to its section.
     """
-    _component(json.dumps(glossary.translated_entries(), ensure_ascii=False))(
+    language = {
+        "code": i18n.language(),
+        "tag": i18n.language_tag(),
+        "names": i18n.language_names(),
+        "title": _("Language"),
+        "query": url.query_string(navigation.language_query()),
+    }
+    _component()(
         key=_KEY,
-        data={"section": section, "page": page, "input": _("Input"), "menu": _("Menu")},
+        data={"section": section, "page": page, "input": _("Input"), "menu": _("Menu"), "language": language},
         on_form_change=_take_form,
+        on_language_change=_take_language,
         on_narrow_change=_take_narrow,
         on_returned_change=_draw_again,
     )
 
 
 @cache
-def _component(terms: str) -> Any:  # noqa: ANN401 - streamlit's own
-    """Return the script with the glossary in one language. Its texts are then sent once instead of with every run."""
+def _component() -> Any:  # noqa: ANN401 - streamlit's own
+    """Return the script with the glossary in every language. Its texts are then sent once instead of with every run."""
+    terms = json.dumps({code: glossary.translated_entries(code) for code in i18n.languages()}, ensure_ascii=False)
     name = f"attention_lab_page_{zlib.crc32(terms.encode()):08x}"
     text = script(Path(__file__).with_name("entry.js"))
     message = f"const GLOSSARY = {terms};\nconst SERVER = {json.dumps(version_of(text))};\n"
@@ -45,7 +56,7 @@ def _component(terms: str) -> Any:  # noqa: ANN401 - streamlit's own
 
 
 def version_of(text: str) -> str:
-    """Return an identifier of the server's version in any language, from the page's script and Streamlit's version.
+    """Return an identifier of the server's version, from the page's script and Streamlit's version.
 
     Args:
         text: the page's script.
@@ -55,6 +66,12 @@ def version_of(text: str) -> str:
 
 def _take_form() -> None:
     st.session_state[OPENED] = (st.session_state[_KEY].form,)
+
+
+def _take_language() -> None:
+    """Set the language that the visitor chose in the menu; another word from the browser changes nothing."""
+    if (chosen := st.session_state[_KEY].language) in i18n.languages():
+        LanguageOptions.language.set(chosen)
 
 
 def _draw_again() -> None:

@@ -13,6 +13,8 @@ export const SIDEBAR_CONTROLS = '[data-testid="stSidebar"] :is(button, input, te
 export const APP_HEADER = '[data-testid="stHeader"]';
 export const MENU = '[data-testid="stTopNav"]';
 export const MENU_SECTIONS = '[data-testid="stTopNavSection"]';
+export const MENU_LINKS = ':is([data-testid="stTopNavLink"], [data-testid="stSidebarNavLink"])';
+export const TOOLBAR_ACTIONS = '[data-testid="stToolbarActions"]';
 export const EXPAND_SIDEBAR = '[data-testid="stExpandSidebarButton"]';
 /** The attribute with the state of the connection to the server, and its value while the server is connected. */
 export const CONNECTION = "data-test-connection-state";

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import attention_core as ac
-from app.words.i18n import _
+from app.words.i18n import _, enumeration
 
 LISTED = 12
 """Most values that a description of the allowed values lists."""
@@ -86,7 +86,7 @@ def one_of(default: Any, options: Iterable[Any]) -> Field:  # noqa: ANN401 - of 
         default,
         lambda given: known[only(given)],
         options=tuple(known.values()),
-        describe_allowed=(lambda: ", ".join(known)) if len(known) <= LISTED else None,
+        describe_allowed=(lambda: enumeration(known)) if len(known) <= LISTED else None,
     )
 
 

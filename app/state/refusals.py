@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.state.link_fields import Field
-from app.words.i18n import _, escape_markdown, paragraph
+from app.words.i18n import _, clauses, escape_markdown, paragraph, quoted
 
 NAMED = 12
 """Most rejected values that a notice names; it only counts the others."""
@@ -37,13 +37,13 @@ def _instead(name: str, kind: Field, shown: object, words: Sequence[str]) -> str
 
 
 def _some(items: Sequence[str]) -> str:
-    more, named = len(items) - NAMED, "; ".join(items[:NAMED])
+    more, named = len(items) - NAMED, clauses(items[:NAMED])
     return _("{named} and {n} more", named=named, n=more) if more > 0 else named
 
 
 def _quoted(words: Sequence[str]) -> str:
     word = ", ".join(words[:NAMED])
-    return "“" + escape_markdown(word[:WORD] + ("…" if len(word) > WORD else "")) + "”"
+    return quoted(escape_markdown(word[:WORD] + ("…" if len(word) > WORD else "")))
 
 
 def _shown(kind: Field, value: object) -> str:

@@ -11,8 +11,8 @@ import streamlit as st
 import attention_core as ac
 from app.state import presets
 from app.state.controls import Options, choice, link_only_option, listed_whole, pills, selection, switch, whole
-from app.state.link_fields import CutError, Field, number, only
-from app.words.i18n import N_, _
+from app.state.link_fields import CutError, Field, number, one_of, only
+from app.words.i18n import LANGUAGE, N_, _, enumeration, languages
 from attention_core.inputs import ImageSource, Source, SyntheticSource, image, models
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
@@ -30,6 +30,8 @@ PINNED = "row"
 AUTOMATIC = -1
 """Value of the pinned token if no token was chosen: the page then picks an informative one."""
 PLAIN = SyntheticSpec()
+BROWSER = "browser"
+"""Value of the language if the visitor has not chosen one, so that the browser's is used."""
 
 
 def variant_field(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
@@ -146,7 +148,7 @@ class SharedOptions(Options, shared=1):
             describe_allowed=lambda: _(
                 "a text of up to {n:,} characters in compressed form, or the name of an example: {names}",
                 n=current().text_characters,
-                names=", ".join(f"@{name}" for name in presets.texts()),
+                names=enumeration(f"@{name}" for name in presets.texts()),
             ),
             opening=presets.texts()["story"],
         ),
@@ -266,6 +268,14 @@ def opening_on(own: Mapping[str, Any]) -> dict[str, Field]:
     if not models.are_default_weights_installed():
         own = {SharedOptions.input.name: SyntheticSource.key, **own}
     return {name: replace(kind, opening=own[name]) if name in own else kind for name, kind in Options.shared().items()}
+
+
+class LanguageOptions(Options, shared=3):
+    """The language of all texts, in the link to every page. It changes nothing that a page computes."""
+
+    language = link_only_option(
+        lambda: replace(one_of(BROWSER, [BROWSER, *languages()]), presentation_only=True), link=LANGUAGE
+    )
 
 
 class HashOptions(Options):

@@ -17,6 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.state.link_fields import UNREADABLE, CutError, Field
 from app.state.refusals import refusal
+from app.words.i18n import LANGUAGE
 
 LINK = "link"
 IN_FLIGHT = 32
@@ -105,6 +106,9 @@ def keep_notice_next_run() -> None:
 
 
 def _ours(given: dict[str, list[str]], page: str, last: Link) -> bool:
+    """Return whether the app wrote an address, or a link of the app carries only the language that is already shown."""
+    if given == {LANGUAGE: [st.session_state.get(LANGUAGE)]}:
+        return True
     return given == last.written or (page == last.page and given in last.pending_queries)
 
 
@@ -319,11 +323,12 @@ def current_query() -> dict[str, list[str]]:
     may change.
     """
     now, fields = values(), st.session_state[LINK].fields
-    # If all values are defaults, the address would be empty and would open the screen of a first visit, which is a
-    # different one. The address then names the values that differ from a first visit.
-    return link_of(now, fields) or {
-        name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.opening_value()
-    }
+    query = link_of(now, fields)
+    if all(fields[name].presentation_only for name in query):
+        # If all values are defaults, this address would open the screen of a first visit, which is a different one. The
+        # address then names the values that differ from a first visit.
+        query |= {name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.opening_value()}
+    return query
 
 
 def query_string(link: Mapping[str, Sequence[str]]) -> str:

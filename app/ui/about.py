@@ -7,7 +7,7 @@ from app.state.session import SharedOptions, opens_causal
 from app.ui import export, navigation
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
-from app.words.i18n import _, escape_markdown
+from app.words.i18n import _, enumeration, escape_markdown
 from attention_core.variant import Paper
 
 
@@ -67,7 +67,7 @@ def what_is_counted() -> str:
 
 def sources(variant: ac.Variant) -> str:
     """Return the source and further references of a variant as Markdown."""
-    source, further = _cited(variant.source), ", ".join(map(_cited, variant.further))
+    source, further = _cited(variant.source), enumeration(map(_cited, variant.further))
     if further:
         return _("Source: {source}. See also {further}", source=source, further=further)
     return _("Source: {source}", source=source)

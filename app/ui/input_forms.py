@@ -12,7 +12,7 @@ from app.jobs import cached
 from app.state import presets, url
 from app.state.session import OWN_PHOTO, SharedOptions, kinds, set_text
 from app.ui.sources import trained_form
-from app.words.i18n import N_, _, escape_markdown
+from app.words.i18n import C_, N_, _, escape_markdown
 from attention_core.errors import InputError
 from attention_core.inputs import image
 from attention_core.inputs.source import ImageSource, Source, SyntheticSource, TextSource, UploadSource
@@ -145,12 +145,12 @@ def has_upload(kind: str) -> bool:
 
 def _text() -> None:
     names = {
-        "story": _("Story"),
-        "english": _("English"),
-        "repeats": _("Repeats"),
-        "sequence": _("Repeated sequence"),
-        "chinese": _("Chinese"),
-        "long": _("Long"),
+        "story": _(C_("example text", "Story")),
+        "english": _(C_("example text", "English")),
+        "repeats": _(C_("example text", "Repeats")),
+        "sequence": _(C_("example text", "Repeated sequence")),
+        "chinese": _(C_("example text", "Chinese")),
+        "long": _(C_("example text", "Long")),
     }
     key = url.sync_widget(
         "preset", next((name for name, text in presets.texts().items() if text == SharedOptions.text.value), None)
@@ -173,6 +173,12 @@ def _text() -> None:
 def _take_preset(key: str) -> None:
     if preset := st.session_state[key]:
         set_text(presets.texts()[preset])
+
+
+def read_with(model: str) -> None:
+    """Choose a built-in model for the text, as its menu does."""
+    SharedOptions.model.set(model)
+    _take_model()
 
 
 def _take_model() -> None:

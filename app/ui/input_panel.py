@@ -11,13 +11,16 @@ from app.jobs import cached
 from app.matrix_board import thumbnail_board
 from app.state.session import SharedOptions
 from app.ui import navigation
-from app.ui.input_forms import forms
+from app.ui.input_forms import forms, read_with
 from app.ui.scope import Scope
-from app.words.i18n import _, _n, escape_markdown, paragraph, sentence
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, sentence
 from attention_core.analysis.matrix.by_scores import by_scores
 from attention_core.errors import InputError
+from attention_core.inputs import TextSource
+from attention_core.inputs.models import e5, smollm2
 from attention_core.inputs.positions import ALIBI
 from attention_core.inputs.source import Source, UploadSource
+from attention_core.inputs.text import UNKNOWN
 
 AVERAGE = -1
 EXPLORER = ":material/zoom_in:"
@@ -78,6 +81,17 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None, o
     st.caption(size_in_words(qkv, shown=shown))
     for notice in qkv.notices:
         st.info(escape_markdown(sentence(notice)), icon=":material/info:")
+    if isinstance(source, TextSource) and UNKNOWN in qkv.tokens:
+        _offer_other_model(source.model)
+
+
+def _offer_other_model(now: str) -> None:
+    """Draw a button for the model that reads a text with unknown tokens; an encoder, if installed, replaces MiniLM."""
+    for model in (e5, smollm2):
+        if model.INFO.key != now and model.WEIGHTS.are_installed():
+            title = model.INFO.title
+            st.button(_("Read the text with {title}", title=title), on_click=read_with, args=(model.INFO.key,))
+            return
 
 
 def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
@@ -130,7 +144,7 @@ def describe_positions(source: Source) -> list[str]:
 
 def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
     """Return the tokens that the tokenizer did not add; all tokens if it added every one."""
-    return tuple(t for t, special in zip(qkv.tokens, qkv.special, strict=True) if not special) or qkv.tokens
+    return tuple(t for t, special in zip(qkv.names, qkv.special, strict=True) if not special) or qkv.names
 
 
 def chosen(*, switch: bool = True, uses_unmasked: bool = False, one_sequence: str = "") -> ChosenInput:
@@ -220,10 +234,12 @@ def describe_alibi(alone: Sequence[str], others: Sequence[str]) -> str:
             "from 1 to H, and distance is measured in tokens. For this purpose, queries and keys get two additional "
             "coordinates."
         ),
-        _("ALiBi is exact for variants that use only these scores: {names}.", names=", ".join(alone)) if alone else "",
+        _("ALiBi is exact for variants that use only these scores: {names}.", names=enumeration(alone))
+        if alone
+        else "",
         _(
             "ALiBi is not exact for variants in which the coordinates also affect features, norms or gates: {names}.",
-            names=", ".join(others),
+            names=enumeration(others),
         )
         if others
         else "",

@@ -9,7 +9,8 @@ import streamlit as st
 from app.page import discover
 from app.state import url
 from app.state.controls import Options
-from app.state.session import SharedOptions
+from app.state.session import BROWSER, LanguageOptions, SharedOptions
+from app.words.i18n import LANGUAGE
 
 VARIANTS = SharedOptions.variants.name
 ENTRIES = "navigation.entries"
@@ -59,10 +60,12 @@ def address(key: str) -> str:
 
 def _query(key: str, fields: Mapping[str, Sequence[str]], changes: Mapping[str, Any]) -> dict[str, list[str]]:
     query, shared = dict(fields), Options.shared()
-    if fields or changes or not url.untouched(shared):  # Otherwise the link needs no query, like an entry of the menu.
+    # If nothing was changed, the link needs no query but the language, like an entry of the menu.
+    if fields or changes or not url.untouched({*shared} - {LANGUAGE}):
         query |= url.link_of(st.session_state, shared, **changes)
     if query and not fields and not changes:
         query |= _openings(key)
+    query |= language_query()
     return {name: list(query[name]) for name in dict.fromkeys([*shared, *query]) if name in query}
 
 
@@ -71,6 +74,11 @@ def _openings(key: str) -> dict[str, list[str]]:
     """Return a page's own opening values as words of an address."""
     fields = discover()[key].options.fields()
     return {name: kind.write(kind.opening) for name, kind in fields.items() if kind.opening is not None}
+
+
+def language_query() -> dict[str, list[str]]:
+    """Return the query parameter of the language that the visitor chose; empty if the browser's is used."""
+    return url.link_of({LANGUAGE: st.session_state.get(LANGUAGE, BROWSER)}, LanguageOptions.fields())
 
 
 def go(key: str, query: Mapping[str, Sequence[str]]) -> None:

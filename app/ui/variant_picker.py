@@ -200,7 +200,7 @@ def _knob(attention: ac.Attention, setting: Setting, on_change: SettingCallback,
     change = partial(_pass_on, setting.name, key, on_change)
     if setting.kind == "choice":
         st.segmented_control(
-            title, setting.choices, format_func=_, key=key, help=help_, on_change=change, required=True
+            title, setting.choices, format_func=readable, key=key, help=help_, on_change=change, required=True
         )
     elif setting.kind == "bool":
         st.toggle(title, key=key, help=help_, on_change=change)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import attention_core as ac
+from app.words.i18n import SETTING
 
 SHOWN = {
     "help",
@@ -19,10 +20,11 @@ SHOWN = {
     "reference_name",
 } | {"statement", "experiment", "rule", "finding", "theorem", "label", "x_title", "y_title"}
 """Keyword arguments of the core's records whose text appears on screen."""
-MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext"}
+MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext", "C_": "pgettext"}
 """Functions of `app.words.i18n` that mark messages, with gettext's names for their arguments."""
 
 Message = tuple[int, None, str, list[str]]
+WithContext = tuple[int, str, tuple[str, str], list[str]]
 Marked = tuple[int, str, str | tuple[str, ...], list[str]]
 
 
@@ -34,7 +36,7 @@ def screen(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> I
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Call) and (function := MARKS.get(getattr(node.func, "id", ""))):
             texts = [word for given in node.args for _, _, word, _ in _messages(_arms(given))]
-            if function == "ngettext":
+            if function in ("ngettext", "pgettext"):
                 yield node.lineno, function, tuple(texts), []
             else:
                 yield from ((node.lineno, function, word, []) for word in texts)
@@ -49,7 +51,7 @@ def _arms(value: ast.AST) -> Iterator[ast.AST]:
         yield value
 
 
-def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401
+def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message | WithContext]:  # noqa: ANN401
     """Yield the messages of ``attention_core``: sentences of errors and notices, and texts of records (for Babel).
 
     The arguments and the yielded tuples are those of Babel's extraction methods; only ``file`` is used.
@@ -98,12 +100,12 @@ def _of_enumeration(enumeration: ast.ClassDef) -> Iterator[Message]:
         yield from _messages(each.value for each in enumeration.body if isinstance(each, ast.Assign))
 
 
-def _of_settings(line: int) -> Iterator[Message]:
+def _of_settings(line: int) -> Iterator[WithContext]:
     """Yield names and choices of all settings, which are names of fields and often constants of another module."""
     for variant in ac.all_variants():
         for setting in variant.params.settings():
-            for word in (setting.name.replace("_", " "), *setting.choices):
-                yield line, None, word, []
+            for word in (setting.name, *setting.choices):
+                yield line, "pgettext", (SETTING, word.replace("_", " ")), []
 
 
 def _messages(values: Iterable[ast.AST]) -> Iterator[Message]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.words.i18n import N_, _
+from app.words.i18n import N_, catalogue
 
 
 @dataclass(frozen=True)
@@ -170,6 +170,7 @@ ENTRIES = (
 """The entries, in alphabetical order."""
 
 
-def translated_entries() -> list[tuple[str, list[str]]]:
-    """Return every definition with the forms of its term, in the visitor's language."""
-    return [(_(entry.definition), _(entry.forms).split("|")) for entry in ENTRIES]
+def translated_entries(language: str) -> list[tuple[str, list[str]]]:
+    """Return every definition with the forms of its term, in a language."""
+    said = catalogue(language).gettext
+    return [(said(entry.definition), said(entry.forms).split("|")) for entry in ENTRIES]

@@ -3,7 +3,7 @@
 import gettext
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -17,13 +17,38 @@ from attention_core.formatting import FormattedFloat
 from attention_core.inputs.record import Notice
 
 LOCALES = Path(__file__).parent.parent / "locale"
+SETTING = "setting of a variant"
+"""Context of the names and choices of settings, of which many are also words of sentences."""
+LANGUAGE = "lang"
+"""Name of the language that the visitor chose, in links and in the session state."""
+ENGLISH = "en"
+CONTEXT = "\x04"
+"""Character between a context and its message in gettext's catalogues."""
 ADDRESS = re.compile(r"@|://|(?<=\bwww)\.", re.IGNORECASE)
 """Characters of an address by which Markdown recognises it and turns it into a link."""
 
 
 @cache
-def _catalogue(language: str) -> gettext.NullTranslations:
-    return gettext.translation("messages", LOCALES, languages=[language], fallback=True)
+def languages() -> Mapping[str, str]:
+    """Return the installed languages: the folder of each catalogue, ``zh_CN``, by the code in links, ``zh``.
+
+    A language has one catalogue for all its regions. A browser in ``zh-TW`` or ``zh-HK`` therefore shows simplified
+    characters, because readers of traditional ones understand these more easily than English, which the menu offers.
+    """
+    folders = sorted(path.parent.parent.name for path in LOCALES.glob("*/LC_MESSAGES/messages.mo"))
+    return {ENGLISH: ENGLISH} | {folder.partition("_")[0]: folder for folder in folders}
+
+
+def language_names() -> dict[str, str]:
+    """Return the name of each installed language in the language itself, by its code."""
+    own = C_("name of this language", "English")
+    return {code: _without_context(catalogue(code).gettext(own)) for code in languages()}
+
+
+@cache
+def catalogue(language: str) -> gettext.NullTranslations:
+    """Return the messages of an installed language."""
+    return gettext.translation("messages", LOCALES, languages=[languages()[language]], fallback=True)
 
 
 _run = threading.local()
@@ -34,19 +59,46 @@ def set_language() -> None:
     _run.language = _language()
 
 
+def language() -> str:
+    """Return the code of the visitor's language."""
+    return getattr(_run, "language", "") or _language()
+
+
 def _language() -> str:
-    return (st.context.locale or "en").replace("-", "_")
+    """Return the language that the visitor chose, else the browser's if it is installed, else English."""
+    chosen = st.session_state.get(LANGUAGE) if st.runtime.exists() else None
+    codes = (re.split("[-_]", tag or "")[0].lower() for tag in (chosen, st.context.locale))
+    return next((code for code in codes if code in languages()), ENGLISH)
+
+
+def language_tag() -> str:
+    """Return the visitor's language as HTML names it, such as ``zh-CN``."""
+    return languages()[language()].replace("_", "-")
 
 
 def _catalogue_for_visitor() -> gettext.NullTranslations:
     """Return the catalogue of the visitor's language."""
-    return _catalogue(getattr(_run, "language", "") or _language())
+    return catalogue(language())
+
+
+def C_(context: str, message: str) -> str:  # noqa: N802 - like N_, which marks messages without a context
+    """Mark a message whose words mean several things, and return it with its context, for ``_`` to translate.
+
+    Args:
+        context: what the message is, for translators: ``C_("section of the menu", "Measure")``.
+        message: the message.
+    """
+    return f"{context}{CONTEXT}{message}"
+
+
+def _without_context(message: str) -> str:
+    return message.rpartition(CONTEXT)[2]
 
 
 def _(message: str, **values: object) -> str:
     """Return a message in the visitor's language, with its values filled in."""
     # For an empty message, gettext would return the header of the catalogue.
-    words = _catalogue_for_visitor().gettext(message) if message else ""
+    words = _without_context(_catalogue_for_visitor().gettext(message)) if message else ""
     return words.format(**_written(values)) if values else words
 
 
@@ -74,8 +126,34 @@ def _n(one: str, many: str, *, n: int, **values: object) -> str:
 
 
 def paragraph(*sentences: str) -> str:
-    """Return the sentences joined by spaces, without empty ones."""
-    return " ".join(filter(None, sentences))
+    """Return the sentences one after another, without empty ones; Chinese puts no space between them."""
+    return _joined(C_("two sentences", "{first} {next}"), sentences)
+
+
+def enumeration(items: Iterable[str]) -> str:
+    """Return a list of names or numbers as one phrase, without empty ones, such as ``softmax, local``."""
+    return _joined(C_("two items of a list", "{first}, {next}"), items)
+
+
+def clauses(items: Iterable[str]) -> str:
+    """Return a list of phrases that may contain commas as one phrase, without empty ones."""
+    return _joined(C_("two phrases of a list", "{first}; {next}"), items)
+
+
+def quoted(words: str) -> str:
+    """Return words from a visitor or a token in quotation marks, isolated."""
+    return _("“{words}”", words=words)
+
+
+def ended(words: str) -> str:
+    """Return a phrase with the sign that ends a sentence."""
+    return _(C_("end of a sentence", "{words}."), words=words)
+
+
+def _joined(pair: str, items: Iterable[str]) -> str:
+    """Return the items joined by what the message for a pair has between its places."""
+    between = _(pair).removeprefix("{first}").removesuffix("{next}")
+    return between.join(filter(None, items))
 
 
 def sentence(message: LabError | Notice) -> str:

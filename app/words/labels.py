@@ -7,7 +7,7 @@ from typing import Any
 import attention_core as ac
 from app.jobs import cached
 from app.state.session import REFERENCE
-from app.words.i18n import _
+from app.words.i18n import C_, SETTING, _
 from app.words.isolation import isolated
 
 
@@ -19,8 +19,8 @@ def label(attention: ac.Attention) -> str:
 
 
 def readable(name: str) -> str:
-    """Return a setting's name as words."""
-    return _(name.replace("_", " "))
+    """Return a setting's name, or the name of one of its choices, as words."""
+    return _(C_(SETTING, name.replace("_", " ")))
 
 
 def tokens(labels: Sequence[str]) -> dict[str, Any]:

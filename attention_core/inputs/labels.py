@@ -9,6 +9,7 @@ DOTTED_CIRCLE = "◌"
 EMPTY = "∅"
 INVISIBLE = "\u115f\u1160\u2800\u3164\uffa0"
 """Invisible characters that Unicode counts as printable: Hangul fillers and the blank Braille pattern."""
+LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SPACES = str.maketrans("Ġ▁Ċĉ", "  \n\t")
 """Translation of the leading white space of tokens in byte-level BPE and SentencePiece."""
 
@@ -39,6 +40,24 @@ def label_pieces(
             labels.append(readable(text[max(start, covered) : end]) or CONTINUED)
         covered = max(covered, end)
     return tuple(labels), tuple(groups)
+
+
+def continues_character(tokens: Sequence[str], groups: Sequence[int]) -> tuple[bool, ...]:
+    """Return one flag per token of ``label_pieces``: whether it only continues the character of the token before it."""
+    before = (None, *groups)
+    return tuple(
+        token == CONTINUED and group == last for token, group, last in zip(tokens, groups, before, strict=False)
+    )
+
+
+def name_pieces(tokens: Sequence[str], groups: Sequence[int]) -> tuple[str, ...]:
+    """Return the labels of ``label_pieces`` with each ``·`` replaced by its character and number, such as ``书₂``."""
+    names: list[str] = []
+    piece, character = 1, ""
+    for token, continues in zip(tokens, continues_character(tokens, groups), strict=True):
+        piece, character = (piece + 1, character) if continues else (1, token)
+        names.append(f"{character}{str(piece).translate(LOWERED)}" if continues else token)
+    return tuple(names)
 
 
 def readable(piece: str) -> str:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_core.errors import InputError, NotCrossError, ShapeError
+from attention_core.inputs.labels import continues_character, name_pieces
 
 Array = Tensor | np.ndarray
 """Queries, keys or values in memory: a tensor of torch or an array of numpy."""
@@ -161,6 +162,16 @@ class QKV:
             total_tokens=n,
             key_tokens=None if key_tokens is None else tuple(map(str, key_tokens)),
         )
+
+    @property
+    def continues(self) -> tuple[bool, ...]:
+        """One flag per token: whether it only continues the character of the token before it."""
+        return continues_character(self.tokens, self.groups)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tokens' labels, with the pieces of a character named after it: ``书``, ``书₂``."""
+        return name_pieces(self.tokens, self.groups)
 
     @property
     def n(self) -> int:

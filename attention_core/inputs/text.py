@@ -7,7 +7,7 @@ from attention_core import limits
 from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
 from attention_core.inputs import models
-from attention_core.inputs.labels import label_pieces, readable
+from attention_core.inputs.labels import continues_character, label_pieces, name_pieces, readable
 from attention_core.inputs.record import QKV, Notice
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 WORDS_SHOWN = 40
 """Number of characters of the text that a notice quotes to show where the text was cut."""
 
+UNKNOWN = "[UNK]"
+"""Label of a token that the tokenizer does not know."""
 MASKED = (
     "Layer {layer} of {title} attends to a part of the text only, such as a sliding window; the matrices here have "
     "no such limit."
@@ -186,10 +188,10 @@ def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: in
         raise InputError("{title} finds no tokens in the text. Type a few words.", title=info.title)
     indices = _indices_that_fit(special, max_tokens, info.positions)
     ids = [encoding.ids[i] for i in indices]
-    offsets = [encoding.offsets[i] for i in indices]
+    offsets = [_offsets_of(encoding.tokens[i], encoding.offsets[i], text) for i in indices]
     names = [encoding.tokens[i] if special[i] else loaded.tokenizer.decode([encoding.ids[i]]) for i in indices]
     labels, groups = label_pieces(text, offsets, names)
-    labels = tuple("[UNK]" if token == loaded.unknown_id else label for token, label in zip(ids, labels, strict=True))
+    labels = tuple(UNKNOWN if token == loaded.unknown_id else label for token, label in zip(ids, labels, strict=True))
     if len(indices) < len(special):
         notices.append(
             _notice(
@@ -209,6 +211,19 @@ def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: in
                 total=len(ids),
             )
         )
+    if pieces := sum(continues_character(labels, groups)):
+        first = continues_character(labels, groups).index(True)
+        split = name_pieces(labels, groups)
+        notices.append(
+            _notice(
+                "{title} splits some characters into two or more tokens, which share one label on the axes. The second "
+                "token of “{character}” is called “{name}”. Tokens that continue a character: {pieces}.",
+                title=info.title,
+                character=split[first - 1],
+                name=split[first],
+                pieces=pieces,
+            )
+        )
     return Tokens(
         ids=tuple(ids),
         labels=labels,
@@ -217,6 +232,12 @@ def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: in
         total=len(special),
         notices=tuple(notices),
     )
+
+
+def _offsets_of(token: str, offsets: tuple[int, int], text: str) -> tuple[int, int]:
+    """Return the part of the text that a token covers: nothing for the ``▁`` that a tokenizer put before the text."""
+    start, end = offsets
+    return (start, start) if token == "▁" and not text[start:end].isspace() else offsets
 
 
 def _check_layer(layer: int, count: int, title: str) -> None:

@@ -20,7 +20,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, escape_markdown, paragraph
-from app.words.labels import computing, tokens
+from app.words.labels import computing, readable, tokens
 from attention_core.analysis.state.gating import Gate, Gated
 from attention_core.analysis.state.token_weight import DECAYS, fade, first_share, variants
 from attention_core.formatting import formatted, number
@@ -40,7 +40,7 @@ LOWEST = 1e-8
 def maps() -> dict[str, str]:
     """Return the feature maps of linear attention with their names on screen."""
     known = next(s.choices for s in ac.variant("linear").params.settings() if s.name == "feature_map")
-    return {name: _(name) for name in known}
+    return {name: readable(name) for name in known}
 
 
 class FadingOptions(Options, prefix="c_"):
@@ -63,7 +63,7 @@ class FadingOptions(Options, prefix="c_"):
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the sentence, the controls, the two charts and the numbers."""
-    n, labels = chosen.qkv.n, number_repeats(chosen.qkv.tokens)
+    n, labels = chosen.qkv.n, number_repeats(chosen.qkv.names)
     FadingOptions.early.set(min(FadingOptions.early.value, n - 1))
     options, gate = FadingOptions.now(), gates.chosen()
     token = options.early

@@ -21,7 +21,7 @@ from app.state.session import SharedOptions
 from app.ui import chart, export, input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.i18n import sentence as words_of
 from app.words.labels import label, tokens
 from attention_core.analysis.matrix.influence import MOST, ROUNDING, Influence, replaced_tokens
@@ -55,7 +55,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     except ac.LabError as error:
         place.info(escape_markdown(words_of(error)))
         return
-    labels = number_repeats(chosen.qkv.tokens[: len(found[SharedOptions.variants.value[0]].moved)])
+    labels = number_repeats(chosen.qkv.names[: len(found[SharedOptions.variants.value[0]].moved)])
     t = min(LeaksOptions.token.restrict_to(range(len(labels))), len(labels) - 1)
     LeaksOptions.token.set(t)
     headline.markdown(sentence(found, t, labels))
@@ -119,14 +119,14 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
         ]
         if not leaking:
             return words
-        return paragraph(words, _("**Leak over all tokens:** {names}.", names=", ".join(leaking)))
+        return paragraph(words, _("**Leak over all tokens:** {names}.", names=enumeration(leaking)))
     moved = {a: leak.before(t) for a, leak in found.items()}
     leaking = [
         _("{name} (changed outputs: {moved})", name=label(a), moved=count) for a, count in moved.items() if count
     ]
-    tight = ", ".join(label(a) for a, count in moved.items() if not count)
+    tight = enumeration(label(a) for a, count in moved.items() if not count)
     found_words = paragraph(
-        _("**Leak:** {names}.", names=", ".join(leaking)) if leaking else "",
+        _("**Leak:** {names}.", names=enumeration(leaking)) if leaking else "",
         _("**No earlier output changes:** {names}.", names=tight) if tight else "",
     )
     condition = paragraph(

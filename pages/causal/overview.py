@@ -21,7 +21,7 @@ from app.ui import chart, export, input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
@@ -144,7 +144,7 @@ def _chart(rows: Sequence[MemoryRow]) -> None:
                 Curve(
                     _n("{what}: {n} variant", "{what}: {n} variants", n=len(own), what=_(title))
                     if is_last
-                    else ", ".join(names),
+                    else enumeration(names),
                     ENDS,
                     [each / KIB for each in held],
                     colour=COLOURS[name],

@@ -10,7 +10,7 @@ from app.figures.lines.curves import Curve, curves
 from app.state.session import with_chosen_settings
 from app.ui import chart, export
 from app.ui.lazy import lazy_expander
-from app.words.i18n import _, escape_markdown
+from app.words.i18n import _, enumeration, escape_markdown
 from attention_core.experiments.generation import MemoryRow
 from attention_core.formatting import memory
 from attention_core.variant import Variant
@@ -36,7 +36,7 @@ def size_in_words(row: MemoryRow) -> str:
 
 def bold(names: Iterable[str]) -> str:
     """Return names in bold, separated by commas."""
-    return ", ".join(f"**{escape_markdown(name)}**" for name in names)
+    return enumeration(f"**{escape_markdown(name)}**" for name in names)
 
 
 def show_lines(lines: Sequence[Curve], *, key: str, name: str, alt: str, **axes: Any) -> None:  # noqa: ANN401

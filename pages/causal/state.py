@@ -57,7 +57,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     again = partial(cached.state_history, chosen.source, attention, head=head)
     with computing(_(attention.title)):
         grown = again()
-    labels = number_repeats(chosen.qkv.tokens[: len(grown.sums)])
+    labels = number_repeats(chosen.qkv.names[: len(grown.sums)])
     StateOptions.last.restrict_to(range(len(labels)))
     if words := notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)

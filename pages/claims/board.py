@@ -15,7 +15,7 @@ from app.figures.theme import COLOURS, SERIES
 from app.jobs import cached, dispatch, runs
 from app.ui import export
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, escape_markdown
+from app.words.i18n import _, clauses, escape_markdown
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
 from pages.claims import claim as panel
@@ -242,7 +242,7 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
     rows: list[list[object]] = []
     for outcome in outcomes:
         claim = outcome.claim
-        numbers = "; ".join(
+        numbers = clauses(
             f"{_(each.label)}: {each.plain(outcome.numbers[each.name])}{words.unit(each)}"
             for each in claim.quantities
             if each.name in outcome.numbers

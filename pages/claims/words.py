@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, _n, escape_markdown, paragraph
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, Verdict, all_claims
 from attention_core.formatting import format_readable, number
 from attention_core.variant import Paper
@@ -166,7 +166,7 @@ def overall(outcomes: Sequence[Outcome]) -> str:
         "**{n}** is not tested: {reasons}.",
         "**{n}** are not tested: {reasons}.",
         n=untestable + unchecked,
-        reasons=", ".join(shown),
+        reasons=enumeration(shown),
     )
     return paragraph(_verdicts(count, every), missing if shown else "")
 
@@ -195,7 +195,7 @@ def _verdicts(count: Mapping[Verdict, int], every: int) -> str:
         _n("**{n}** holds partly", "**{n}** hold partly", n=partly),
         _n("**{n}** does not hold here", "**{n}** do not hold here", n=fails),
     ]
-    shown = ", ".join(part for n, part in zip((holds, partly, fails), parts, strict=True) if n)
+    shown = enumeration(part for n, part in zip((holds, partly, fails), parts, strict=True) if n)
     if not shown:
         return _("No claim is tested yet.")
     return _n(

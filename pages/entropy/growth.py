@@ -12,7 +12,7 @@ from app.lessons import sweep_results
 from app.lessons.screen import Screen
 from app.measures import CurveMeasure, VariantMeasure
 from app.ui import palette, variant_picker
-from app.words.i18n import N_, _, _n, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from app.words.labels import label
 from attention_core.experiments import entropy_length
 from attention_core.experiments.entropy_length import EntropyRow
@@ -127,7 +127,7 @@ def evenness(rows: Sequence[EntropyRow], question: Question) -> str:
             "{names} stay close to uniform attention, because the products of their features differ little from key "
             "to key.",
             n=len(close),
-            names=", ".join(close),
+            names=enumeration(close),
         )
         if close
         else ""

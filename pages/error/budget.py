@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from app.figures.lines.curves import Curve
 from app.ui import palette
-from app.words.i18n import N_, _
+from app.words.i18n import N_, _, enumeration
 from app.words.labels import readable
 from attention_core.experiments.error import ErrorPoint
 from pages.error import words
@@ -84,12 +84,12 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
             _(
                 "This axis cannot show a budget of 0 ({names}). The chart of the error against cost shows these "
                 "points.",
-                names=", ".join(none),
+                names=enumeration(none),
             )
         )
     if level := [_(attention.title) for attention in shown if attention.variant.budget is None]:
         sentences.append(
-            _("These variants have no budget setting, so their lines are flat: {names}.", names=", ".join(level))
+            _("These variants have no budget setting, so their lines are flat: {names}.", names=enumeration(level))
         )
     return sentences
 

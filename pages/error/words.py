@@ -7,7 +7,7 @@ import attention_core as ac
 from app.figures.lines.curves import Curve
 from app.state.session import REFERENCE
 from app.ui.about import what_is_counted
-from app.words.i18n import N_, _, _n, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from app.words.labels import label, reference_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint, best_within
 from pages.error.options import Question
@@ -186,7 +186,7 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         values = {
             "reference": reference_name(ac.get(reference)),
             "half": amount(question, CLOSE * zero),
-            "names": ", ".join(reached),
+            "names": enumeration(reached),
         }
         if reached:
             sentences.append(
@@ -201,7 +201,7 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
                     "{names} does not reach this error.",
                     "{names} do not reach this error.",
                     n=len(missed),
-                    names=", ".join(missed),
+                    names=enumeration(missed),
                 )
                 sentences.append(text)
         else:
@@ -286,7 +286,7 @@ def beyond(question: Question, drawn: Sequence[Curve], end: float, right: float 
         sentences.append(
             _(
                 "▲ marks lines that continue above the axis: {names}. Double-click the chart to show them.",
-                names=", ".join(above),
+                names=enumeration(above),
             )
         )
     if dearer := [line.name for line in drawn if len(inside[line.name]) < len(line.x)]:
@@ -294,7 +294,7 @@ def beyond(question: Question, drawn: Sequence[Curve], end: float, right: float 
             _(
                 "These variants have settings that cost more than softmax and lie beyond the chart: {names}. "
                 "Double-click the chart to show them.",
-                names=", ".join(dearer),
+                names=enumeration(dearer),
             )
         )
     return sentences
@@ -309,7 +309,7 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
             _(
                 "Open circles and dash-dotted lines mark variants that replace softmax instead of approximating it "
                 "({names}). For these variants, a difference from softmax is not an error.",
-                names=", ".join(others),
+                names=enumeration(others),
             )
         )
     for attention in shown:
@@ -335,7 +335,7 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     exact = dict.fromkeys(label(ac.from_word(p.word)) for p in found if p.middle == 0 and p.variant != UNIFORM)
     if question.options.log and exact:
         sentences.append(
-            _("These variants have an error of 0, which a log scale cannot show: {names}.", names=", ".join(exact))
+            _("These variants have an error of 0, which a log scale cannot show: {names}.", names=enumeration(exact))
         )
     if endless := sum(not math.isfinite(p.middle) for own in shown.values() for p in own):
         sentences.append(

@@ -8,7 +8,7 @@ from app.jobs import cached
 from app.state.controls import Options
 from app.state.session import REFERENCE
 from app.ui.matrix_picture import SAMPLE
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, enumeration, paragraph
 from app.words.labels import readable
 from attention_core import family_tree
 from attention_core.family_tree import Branch, Edge
@@ -74,7 +74,7 @@ def conditions(edge: Edge) -> str:
     parts += [_("same {setting}", setting=readable(name)) for name in edge.case.shared]
     if edge.case.causal is not None:
         parts.append(_("causal") if edge.case.causal else _("not causal"))
-    return ", ".join(parts)
+    return enumeration(parts)
 
 
 def _text(value: Value) -> str:

@@ -64,7 +64,7 @@ def show(chosen: ChosenInput) -> None:
             parts=found.parts,
             weights=found.weights,
             reference=found.reference,
-            labels=number_repeats(chosen.qkv.tokens),
+            labels=number_repeats(chosen.qkv.names),
         )
         steps = discover()[attention.key](seen)
         index = _pick([step.title for step in steps], link_numbers(attention.key, len(steps)))

@@ -8,7 +8,7 @@ import attention_core as ac
 from app.state.controls import Options, choice, pills, selection, stops, whole
 from app.state.session import SharedOptions
 from app.ui.lazy import lazy_popover
-from app.words.i18n import N_, _
+from app.words.i18n import C_, N_, _
 from attention_core.experiments import learning
 from attention_core.experiments.learning import Plan
 from attention_core.learning.defaults import LONGER, MORE, OTHERS, SEEDS, STEPS, VARIANTS
@@ -67,7 +67,7 @@ class LearnOptions(Options, prefix="l_"):
             "variant's settings. Projections and other matrices of a variant are learned or fixed with them."
         ),
     )
-    measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, N_("Measure"))
+    measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, C_("vertical axis", "Measure"))
     by = choice({"step": N_("Steps"), "seconds": N_("CPU seconds")}, N_("Horizontal axis"))
     layer = pills({i: str(i) for i in range(MOST_LAYERS)}, N_("Layer"), default=1)
     checkpoint = whole(STEPS, 0, 800, N_("Training step"))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import attention_core as ac
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
@@ -44,7 +44,9 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
         return _("Queries, keys and values are trained. All settings of the variants stay as chosen.")
     return _(
         "Queries, keys and values are trained, and so are {tensors}. All other settings stay as chosen.",
-        tensors=", ".join(_("{title} ({names})", title=_(title), names=", ".join(own)) for title, own in names.items()),
+        tensors=enumeration(
+            _("{title} ({names})", title=_(title), names=enumeration(own)) for title, own in names.items()
+        ),
     )
 
 
@@ -66,7 +68,7 @@ def headline(found: Sequence[Outcome], chance: float) -> str:
             others.append((-outcome.accuracy, _("{name} ({share})", name=name, share=percent(outcome.accuracy))))
     sentences = []
     values = {"steps": found[0].rows[0].spec.steps, "most": percent(LEARNED)}
-    names = ", ".join(text for _steps, text in sorted(learned))
+    names = enumeration(text for _steps, text in sorted(learned))
     over = all(outcome.is_trained for outcome in found)
     if learned and over:
         text = _(
@@ -79,9 +81,9 @@ def headline(found: Sequence[Outcome], chance: float) -> str:
         text = N_("Fewer are correct with {names}.")
         if not learned:
             text = N_("Fewer than {most} of the answers are correct with {names}.")
-        sentences.append(_(text, names=", ".join(text for _share, text in sorted(others)), **values))
+        sentences.append(_(text, names=enumeration(text for _share, text in sorted(others)), **values))
     if untrained:
-        sentences.append(_("Not trained yet: {names}.", names=", ".join(untrained)))
+        sentences.append(_("Not trained yet: {names}.", names=enumeration(untrained)))
     return paragraph(
         *sentences,
         _("Guessing one of the possible answers is correct for {share} of the questions.", share=percent(chance)),
@@ -115,7 +117,7 @@ def diverged(found: Sequence[Outcome]) -> str:
     names = [escape_markdown(outcome.name) for outcome in found if outcome.diverged]
     if not names:
         return ""
-    return _("The loss of {names} is no longer finite, so training has failed.", names=", ".join(names))
+    return _("The loss of {names} is no longer finite, so training has failed.", names=enumeration(names))
 
 
 def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> str:
@@ -126,7 +128,7 @@ def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> st
         return ""
     return _(
         "Not recorded with these settings: {names}. Press “Train on this machine” to train them.",
-        names=", ".join(names),
+        names=enumeration(names),
     )
 
 
@@ -150,7 +152,7 @@ def too_many(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
         "Not trained here with {n} seed: {names}. Choose fewer variants.",
         "Not trained here with {n} seeds: {names}. Choose fewer variants or fewer seeds.",
         n=seeds,
-        names=", ".join(names),
+        names=enumeration(names),
     )
 
 
@@ -180,14 +182,14 @@ def parts(found: Sequence[PartOutcome]) -> str:
     return paragraph(
         _(
             "Largest loss of accuracy by removing one part: {losses}.",
-            losses="; ".join(text for _loss, text in sorted(losses)),
+            losses=clauses(text for _loss, text in sorted(losses)),
         )
         if losses
         else "",
         _(
             "No removed part lowers the accuracy by more than {most} percentage points: {names}.",
             most=round(100 * CLOSE),
-            names=", ".join(steady),
+            names=enumeration(steady),
         )
         if steady
         else "",
@@ -205,7 +207,7 @@ def not_removable(found: Sequence[PartOutcome]) -> str:
         if names and len(names) == len(found):
             sentences.append(_("No model here has {part}.", part=_(LACKING[part])))
         elif names:
-            sentences.append(_("Models without {part}: {names}.", part=_(LACKING[part]), names=", ".join(names)))
+            sentences.append(_("Models without {part}: {names}.", part=_(LACKING[part]), names=enumeration(names)))
     return paragraph(_("Variants differ in the parts that can be removed."), *sentences) if sentences else ""
 
 
@@ -216,7 +218,7 @@ def not_trained_without(found: Sequence[PartOutcome]) -> str:
         return ""
     return _(
         "Not trained without each part yet: {names}. Press “Train on this machine” to train them.",
-        names=", ".join(names),
+        names=enumeration(names),
     )
 
 
@@ -245,7 +247,9 @@ def jump_text(found: Sequence[Outcome]) -> str:
     ]
     if not rises:
         return ""
-    return _("Steps between which the accuracy rises most, marked ▲ below the slider: {names}.", names=", ".join(rises))
+    return _(
+        "Steps between which the accuracy rises most, marked ▲ below the slider: {names}.", names=enumeration(rises)
+    )
 
 
 def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
@@ -260,7 +264,7 @@ def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
     if not ends:
         return ""
     largest = max(x for x, _share in ends.values())
-    names = ", ".join(
+    names = enumeration(
         f"**{escape_markdown(name)}** {percent(share)}"
         for name, (x, share) in sorted(ends.items(), key=lambda each: -each[1][1])
         if x == largest

@@ -8,7 +8,7 @@ from app.figures.categories import OTHER, steps
 from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.ui import variant_picker
-from app.words.i18n import _, _n, escape_markdown
+from app.words.i18n import _, _n, enumeration, escape_markdown
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
@@ -74,7 +74,7 @@ def show(followed: StackReach) -> None:
         )
     full = [label(a) for a in found.patterns if not has_pattern(a.variant)]
     if full:
-        st.caption(_("Not drawn, because all pairs are allowed: {names}.", names=escape_markdown(", ".join(full))))
+        st.caption(_("Not drawn, because all pairs are allowed: {names}.", names=escape_markdown(enumeration(full))))
 
 
 def _panel(found: Found, attention: ac.Attention, pattern: Pattern, kinds: Kinds) -> Panel:

@@ -9,7 +9,7 @@ from app.jobs.cached import View
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _
+from app.words.i18n import _, enumeration
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
@@ -46,7 +46,7 @@ def of(chosen: ChosenInput) -> Found:
         lambda attention: cached.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)
     )
     keys = chosen.qkv.key_tokens
-    return Found(view, patterns, number_repeats(chosen.qkv.tokens), None if keys is None else number_repeats(keys))
+    return Found(view, patterns, number_repeats(chosen.qkv.names), None if keys is None else number_repeats(keys))
 
 
 def caption(pattern: Pattern, *, every_head: bool) -> str:
@@ -88,7 +88,7 @@ def _never(steps: Mapping[str, int]) -> str:
         return _(
             "Layers of only one of these variants never connect all pairs, because information never leaves some "
             "groups of tokens: **{names}**.",
-            names=", ".join(steps),
+            names=enumeration(steps),
         )
     for name, step in steps.items():
         if step == 0:

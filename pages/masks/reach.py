@@ -19,7 +19,7 @@ from app.jobs import cached
 from app.state.session import with_chosen_settings
 from app.ui import chart, palette
 from app.ui.lazy import lazy_expander
-from app.words.i18n import _, _n, escape_markdown, paragraph
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label, tokens
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
@@ -133,7 +133,7 @@ def left_out(refused: Sequence[ac.Attention]) -> str:
         "{names} cannot be causal, so it is left out of the stack.",
         "{names} cannot be causal, so they are left out of the stack.",
         n=len(titles),
-        names=", ".join(titles),
+        names=enumeration(titles),
     )
 
 
@@ -187,7 +187,7 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
             "This works because **{names}** also move information by distances that are not multiples of "
             "{step} tokens.",
             n=len(others),
-            names=", ".join(others),
+            names=enumeration(others),
             step=widest,
         )
     farthest = max(pattern.farthest for _name, pattern in layers)
@@ -266,7 +266,7 @@ def connected_counts(token: str, first: np.ndarray, depth: int, *, heard: bool) 
         depth: number of layers.
         heard: whether to count the tokens that hold information of this token, instead of the reverse.
     """
-    counts = ", ".join(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
+    counts = enumeration(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
     values = {"token": escape_markdown(token), "counts": counts, "n": len(first)}
     if heard:
         return _("Number of tokens that “{token}” reaches after 0, 1, … layers: {counts} of {n}.", **values)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress
+from operator import not_
 
 import numpy as np
 
@@ -57,6 +58,14 @@ class Found:
         return "" if len(self.words) == qkv.n else joined_tokens(list(compress(qkv.tokens, qkv.special)))
 
     @property
+    def joined(self) -> list[bool]:
+        """One flag per key shown: whether it only continues the character of the one before it."""
+        qkv = self.chosen.qkv
+        if qkv.crosses:
+            return [False] * qkv.m
+        return list(qkv.continues if len(self.words) == qkv.n else compress(qkv.continues, map(not_, qkv.special)))
+
+    @property
     def unit(self) -> str:
         """Name of the quantity shown."""
         return _("difference of weights") if self.difference else _("weight")
@@ -92,7 +101,7 @@ def of(chosen: ChosenInput) -> Found:
     view = View(source=chosen.source, head=chosen.head, causal=SharedOptions.causal.value, special=special)
     matrices = variant_picker.compute_for_each_variant(partial(cached.matrix, view))
     qkv = chosen.qkv
-    words = qkv.tokens if special else shown_tokens(qkv)
+    words = qkv.names if special else shown_tokens(qkv)
     keys = qkv.key_labels if qkv.crosses else words
     MatricesOptions.row.restrict_to((None, *range(len(words))))
     row: int | None = MatricesOptions.row.value

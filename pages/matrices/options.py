@@ -8,7 +8,7 @@ from app.state.controls import Control, Options, choice, link_only_option, switc
 from app.state.session import AUTOMATIC, PINNED, SharedOptions
 from app.ui import variant_picker
 from app.ui.lazy import lazy_popover
-from app.words.i18n import N_, _
+from app.words.i18n import C_, N_, _
 from attention_core.limits import current
 
 
@@ -37,7 +37,13 @@ class MatricesOptions(Options):
     )
     scale: Control[Literal["shared", "panel"]] = choice({"shared": N_("Shared"), "panel": N_("Per panel")}, N_("Scale"))
     tone: Control[Literal["linear", "sqrt", "log"]] = choice(
-        {"linear": N_("Linear"), "sqrt": N_("Square root"), "log": N_("Log")}, N_("Colour"), default="sqrt"
+        {
+            "linear": C_("scale of colours", "Linear"),
+            "sqrt": C_("scale of colours", "Square root"),
+            "log": C_("scale of colours", "Log"),
+        },
+        N_("Colour"),
+        default="sqrt",
     )
     row: Control[int | None] = link_only_option(_row, N_("Pinned query"), link=PINNED)
     # The pinned query is shown as one strip of text per variant. Only this variant's strip shows the whole text.

@@ -38,6 +38,7 @@ def show(found: Found) -> None:
     row_strips(
         [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
         found.key_words,
+        joined=found.joined,
         queries=found.words if found.chosen.qkv.crosses else None,
         key="matrices.strips",
         board=BOARD,

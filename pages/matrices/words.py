@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.state.session import REFERENCE
-from app.words.i18n import _, paragraph
-from app.words.isolation import isolated
+from app.words.i18n import _, ended, enumeration, paragraph, quoted
 from app.words.labels import label, reference_name
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.analysis.matrix.head_scores import HeadScores
@@ -143,7 +142,7 @@ def not_finite(names: Sequence[str]) -> str:
         return ""
     return _(
         "No error can be computed for **{names}**, because some values are not finite. Use smaller queries and keys.",
-        names=", ".join(names),
+        names=enumeration(names),
     )
 
 
@@ -162,8 +161,8 @@ def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool) -> str:
         "keys": _every_key(causal=causal),
         "error": min(rival.error for rival in rivals),
         "most": max(rival.error for rival in rivals),
-        "first": ", ".join(rival.name for rival, error in zip(rivals, errors, strict=True) if error == low),
-        "last": ", ".join(rival.name for rival, error in zip(rivals, errors, strict=True) if error == high),
+        "first": enumeration(rival.name for rival, error in zip(rivals, errors, strict=True) if error == low),
+        "last": enumeration(rival.name for rival, error in zip(rivals, errors, strict=True) if error == high),
     }
     if low == high and len(rivals) > 1:
         fields["first"] = _("All variants")
@@ -256,13 +255,13 @@ def details(attention: Attention, found: Compared, *, hidden: str) -> str:
             _("negative weights make up {share:.1%} of the sum of absolute weights", share=numbers.negative_mass)
         )
     text = " · ".join(words)
-    return paragraph(f"{text}.", without(hidden)) if hidden else text
+    return paragraph(ended(text), without(hidden)) if hidden else text
 
 
 def joined_tokens(tokens: Sequence[str]) -> str:
     """Return different tokens in a list; empty for none."""
     *others, last = dict.fromkeys(tokens) or ("",)
-    return _("{others} and {last}", others=", ".join(others), last=last) if others else last
+    return _("{others} and {last}", others=enumeration(others), last=last) if others else last
 
 
 def without(hidden: str) -> str:
@@ -328,12 +327,12 @@ def changed(lost: Sequence[Share], gained: Sequence[Share], labels: Sequence[str
 
 
 def _keys(shares: Sequence[Share], labels: Sequence[str], form: str) -> str:
-    return ", ".join(f"“{isolated(labels[each.key])}” {formatted(each.weight, form)}" for each in shares)
+    return enumeration(f"{quoted(labels[each.key])} {formatted(each.weight, form)}" for each in shares)
 
 
 def head_in_words(scores: HeadScores) -> str:
     """Return a head's position and all its scores, in words."""
-    text = ", ".join(
+    text = enumeration(
         f"{_(column.label)} {format_readable(getattr(scores, name), 2)}"
         for name, column in HeadScores.columns().items()
     )

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.figures.lines.curves import Curve, curves
 from app.ui import chart
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, enumeration, paragraph
 from app.words.labels import readable
 from attention_core import registry
 from attention_core.experiments import swap
@@ -43,7 +43,7 @@ def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[Both]]
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    x_title = ", ".join(dict.fromkeys(_setting(word) for word in _with_budget(question)))
+    x_title = enumeration(dict.fromkeys(_setting(word) for word in _with_budget(question)))
     sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, log_x=True, name_of=swept)
     _positions(question, rows, key)
 

@@ -9,7 +9,7 @@ import streamlit as st
 from app.figures.lines.curves import Curve, curves
 from app.figures.theme import GREY
 from app.ui import chart, palette
-from app.words.i18n import N_, _, paragraph
+from app.words.i18n import N_, _, enumeration, paragraph
 from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow, EmbeddingTask
 from attention_core.formatting import formatted, number
@@ -92,7 +92,7 @@ def _verdict(row: EmbeddingRow) -> str:
 
 def drifts(rows: Sequence[EmbeddingRow]) -> str:
     """Return the mean drift of each variant's embeddings."""
-    return _("Mean drift: {drifts}.", drifts=", ".join(f"{called(row.word)} {number(row.drift, 2)}" for row in rows))
+    return _("Mean drift: {drifts}.", drifts=enumeration(f"{called(row.word)} {number(row.drift, 2)}" for row in rows))
 
 
 def ranks(similarities: Sequence[float]) -> np.ndarray:

@@ -14,7 +14,7 @@ from app.state.link_fields import CutError, Field
 from app.state.session import SharedOptions, read_text, write_text
 from app.ui.export_metadata import shortened
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, _n
+from app.words.i18n import C_, N_, _, _n
 from app.words.labels import readable
 from attention_core import registry
 from attention_core.experiments import embedding, swap
@@ -36,11 +36,11 @@ EVERY = -1
 """Value of the replaced layer if all layers are replaced."""
 QUERY = "A child is looking for a lost key."
 TEXTS = {
-    "long": N_("Long"),
-    "story": N_("Story"),
-    "english": N_("English"),
-    "repeats": N_("Repeats"),
-    "chinese": N_("Chinese"),
+    "long": C_("example text", "Long"),
+    "story": C_("example text", "Story"),
+    "english": C_("example text", "English"),
+    "repeats": C_("example text", "Repeats"),
+    "chinese": C_("example text", "Chinese"),
     OWN: N_("Your text"),
 }
 ORIGINAL = N_("Original model")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.page import Page
 from app.state.session import SharedOptions
-from app.words.i18n import N_, _
+from app.words.i18n import C_, N_, _
 from attention_core.inputs import TrainedSource
 from pages.model import copying, places, reading
 from pages.model.budget import BUDGET
@@ -54,8 +54,9 @@ def _tabs() -> None:
     view = ModelOptions.view.value
     tab, views = next(each for each in TABS.items() if view in each[1])
     st.session_state[TAB] = tab
+    title = _(C_("part of a page", "Tab"))
     st.segmented_control(
-        _("Tab"), list(TABS), key=TAB, format_func=_, on_change=_take_tab, required=True, label_visibility="collapsed"
+        title, list(TABS), key=TAB, format_func=_, on_change=_take_tab, required=True, label_visibility="collapsed"
     )
     if len(views) > 1:
         ModelOptions.view.draw_with_options(

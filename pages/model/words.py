@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.words.i18n import N_, _, _n, paragraph
+from app.words.i18n import N_, _, _n, clauses, enumeration, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
@@ -143,7 +143,7 @@ def named(names: Sequence[str], total: int) -> str:
     """Return the names of variants, or how many there are if these are all."""
     if len(names) == total > 1:
         return _("both variants") if total == 2 else _("all {n} variants", n=total)
-    return ", ".join(f"**{name}**" for name in names)
+    return enumeration(f"**{name}**" for name in names)
 
 
 def origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:
@@ -152,7 +152,7 @@ def origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:
     live = sum(not row.recorded for row in rows)
     if not stamps:
         return _("Computed on this machine.")
-    text = _("Recorded on {stamps}.", stamps="; ".join(stamps))
+    text = _("Recorded on {stamps}.", stamps=clauses(stamps))
     if not live:
         return text
     return paragraph(

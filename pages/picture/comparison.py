@@ -13,7 +13,7 @@ from app.state.session import REFERENCE, SharedOptions
 from app.ui import variant_picker
 from app.ui.input_forms import forms
 from app.ui.input_panel import NoInputError
-from app.words.i18n import _, escape_markdown, sentence
+from app.words.i18n import _, enumeration, escape_markdown, sentence
 from app.words.labels import readable
 from attention_core.analysis.denoised_image import Denoised, cell_side, judge, mean_image
 from attention_core.experiments.denoising import columns_of, square_form
@@ -182,7 +182,7 @@ def _tile(source: ImageSource, attention: ac.Attention, noisy: float) -> Tile:
         error=image.error,
         maps=cached.attention_maps(source, attention),
         knob=None if is_twin else variant_picker.board_knob(attention, source.size**2),
-        note=", ".join(f"{readable(each)} {side} × {side}" for each, side in _sizes(attention).items()),
+        note=enumeration(f"{readable(each)} {side} × {side}" for each, side in _sizes(attention).items()),
     )
 
 

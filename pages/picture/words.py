@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from app.words.i18n import _, _n, paragraph
+from app.words.i18n import _, _n, enumeration, paragraph
 from attention_core.analysis.denoised_image import Denoised
 
 NEAR_MEAN = 0.05
@@ -14,7 +14,7 @@ EQUAL = 2.0
 
 def names_of(names: Sequence[str]) -> str:
     """Return a list of names as words."""
-    return ", ".join(names)
+    return enumeration(names)
 
 
 def headline(found: Mapping[str, Denoised], noisy: float) -> str:

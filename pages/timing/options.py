@@ -11,7 +11,7 @@ from app.state.session import SharedOptions, first_variants
 from app.ui import chart
 from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
-from app.words.i18n import N_, _
+from app.words.i18n import C_, N_, _
 from app.words.labels import label
 from attention_core.benchmarking.full_matrix_mask import Form, Masked
 from attention_core.benchmarking.run_file import recorded
@@ -41,7 +41,7 @@ class TimingOptions(Options, prefix="t_"):
     mode = choice(
         {"forward": N_("Forward"), "backward": N_("Forward + backward"), "decode": N_("Decode step")}, N_("Time of")
     )
-    device = choice({"cpu": "CPU", "cuda": "CUDA"}, N_("On"))
+    device = choice({"cpu": "CPU", "cuda": "CUDA"}, C_("device of a run", "On"))
     dtype = choice({name: name for name in DTYPES}, N_("Data type"))
     first = selection(lambda: {n: str(n) for n in doublings()}, N_("Shortest n"), default=SIZES[0], link="t_from")
     last = link_only_option(

@@ -14,7 +14,7 @@ from app.figures.theme import GREY, SERIES, add_line
 from app.jobs.timing_runs import Series, crossing_text, stamp_lines, summary_text
 from app.ui import chart, export, palette
 from app.ui.about import what_is_counted
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
 from attention_core.benchmarking.run_records import Run, samples
@@ -261,7 +261,7 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str], n: i
     for column, reason in why.items():
         if column in shown and any(row[column] in (None, "") for row in rows):
             reasons.setdefault(reason, []).append(column)
-    text = "; ".join(f"{', '.join(columns)} ({reason})" for reason, columns in reasons.items())
+    text = clauses(f"{enumeration(columns)} ({reason})" for reason, columns in reasons.items())
     return _("Empty cells: {reasons}.", reasons=text) if text else ""
 
 
@@ -294,7 +294,7 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
             "There is no measurement of {names} ({run}) at {tokens:,} tokens or more. {reason}",
             "There are no measurements of {names} ({run}) at {tokens:,} tokens or more. {reason}",
             n=len(gathered),
-            names=", ".join(gathered),
+            names=enumeration(gathered),
             run=_("live") if live else _("recorded"),
             tokens=tokens,
             reason=escape_markdown(reason),
@@ -325,7 +325,7 @@ def not_measured(run: Run, *, live: bool) -> list[str]:
         if each.key not in measured and not (isinstance(each, Masked) and TimingOptions.masked.value is None)
     ]
     where = _("the live run") if live else _("the recorded run")
-    return [_("Not in {run}: {names}.", run=where, names=", ".join(missing))] if missing else []
+    return [_("Not in {run}: {names}.", run=where, names=enumeration(missing))] if missing else []
 
 
 def other_settings(run: Run, *, live: bool) -> list[str]:
@@ -344,7 +344,7 @@ def other_settings(run: Run, *, live: bool) -> list[str]:
         return []
     text = _("The live run measured {names}.") if live else _("The recorded run measured {names}.")
     more = _("To measure your settings, press “Run on this machine”.")
-    return [":material/info: " + paragraph(_(text, names="; ".join(others)), more)]
+    return [":material/info: " + paragraph(_(text, names=clauses(others)), more)]
 
 
 def csv(found: Sequence[Series]) -> bytes:

@@ -102,7 +102,7 @@ class Marking(gettext.NullTranslations):
         self.messages = messages
 
     def gettext(self, message):
-        return marked(message) if message in self.messages else message
+        return marked(message.rpartition(i18n.CONTEXT)[2]) if message in self.messages else message
 
     def ngettext(self, one, many, n):
         return self.gettext(one if n == 1 else many)
@@ -111,16 +111,21 @@ class Marking(gettext.NullTranslations):
 @pytest.fixture(scope="module")
 def messages():
     found = [
-        said
+        (said, context)
         for folder, files, method in FOLDERS
-        for _, _, said, _, _ in extract_from_dir(str(ROOT / folder), [(files, method)])
+        for _, _, said, _, context in extract_from_dir(str(ROOT / folder), [(files, method)])
     ]
-    return {form for said in found for form in ([said] if isinstance(said, str) else said) if form}
+    return {
+        form if context is None else i18n.C_(context, form)
+        for said, context in found
+        for form in ([said] if isinstance(said, str) else said)
+        if form
+    }
 
 
 @pytest.fixture
 def marking(messages, monkeypatch):
-    monkeypatch.setattr(i18n, "_catalogue", lambda language: Marking(messages))
+    monkeypatch.setattr(i18n, "catalogue", lambda language: Marking(messages))
 
 
 def shown(at):

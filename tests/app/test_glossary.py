@@ -5,7 +5,7 @@ from itertools import chain
 
 from driver import open_page
 
-from app.words import glossary, i18n
+from app.words import glossary
 
 WANTED = {
     *("logit", "nat", "landmark", "effective rank", "total variation", "decode step", "feature map", "perplexity"),
@@ -14,7 +14,7 @@ WANTED = {
 
 
 def forms():
-    return [form for _told, known in glossary.translated_entries() for form in known]
+    return [form for _told, known in glossary.translated_entries("en") for form in known]
 
 
 def test_every_word_that_pages_use_of_the_field_is_told():
@@ -25,11 +25,11 @@ def test_a_spelling_has_one_definition():
     lowered = [form.lower() for form in forms()]
     assert len(set(lowered)) == len(lowered)
     assert all(form.strip() == form and form for form in forms())
-    assert len({told for told, _forms in glossary.translated_entries()}) == len(glossary.ENTRIES)
+    assert len({told for told, _forms in glossary.translated_entries("en")}) == len(glossary.ENTRIES)
 
 
 def test_definitions_are_sentences_that_do_not_begin_with_the_word_itself():
-    for told, known in glossary.translated_entries():
+    for told, known in glossary.translated_entries("en"):
         assert told[0].isupper()
         assert told.endswith(".")
         assert not told.lower().startswith(tuple(form.lower() for form in known))
@@ -42,8 +42,8 @@ def test_words_and_definitions_are_those_of_the_visitors_language(monkeypatch):
                 message, message
             )
 
-    monkeypatch.setattr(i18n, "_catalogue_for_visitor", Spoken)
-    told = glossary.translated_entries()
+    monkeypatch.setattr(glossary, "catalogue", lambda language: {"de": Spoken()}[language])
+    told = glossary.translated_entries("de")
     assert told[0][0] == "Einer von mehreren."
     assert ["Logit", "Logits"] in [known for _told, known in told]
 
@@ -55,5 +55,5 @@ def test_no_run_sends_a_definition_beside_the_script():
     ]
     assert len(scripts) == 1
     shown = chain.from_iterable((each.value for each in kind) for kind in (at.markdown, at.caption))
-    assert not any(told in words for words in shown for told, _forms in glossary.translated_entries())
+    assert not any(told in words for words in shown for told, _forms in glossary.translated_entries("en"))
     assert glossary.ENTRIES[0].definition not in scripts[0].json

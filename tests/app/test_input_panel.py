@@ -183,3 +183,16 @@ def test_without_an_input_nothing_is_said_of_it():
     at = visit("matrices", {"input": ["upload"]})
     assert not at.exception
     assert not any(" · head " in caption.value for caption in at.caption)
+
+
+def test_a_text_that_minilm_cannot_read_offers_the_model_that_can():
+    at = open_page("masks", text="图书馆员丢了钥匙", variants=(ac.get("softmax"),))
+    [notice] = [each.value for each in at.info if "the unknown token" in each.value]
+    assert notice.startswith("MiniLM-L6 replaces ")
+    [offer] = [each for each in at.button if each.label == "Read the text with SmolLM2-135M"]
+    offer.click().run()
+    assert (at.session_state["model"], at.session_state["causal"]) == ("smollm2", True)
+    assert not [each for each in at.button if each.label.startswith("Read the text with")]
+    assert [each.value for each in at.info if "“书” is called “书₂”" in each.value]
+    at = open_page("masks", text="a cat", variants=(ac.get("softmax"),))
+    assert not [each for each in at.button if each.label.startswith("Read the text with")]

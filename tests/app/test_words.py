@@ -36,7 +36,8 @@ def test_translators_are_given_what_the_core_says():
         assert variant.reference is None or variant.reference_name in words
         assert variant.causal_reason is None or variant.causal_reason in words
         for setting in variant.params.settings():
-            assert {setting.help, setting.name.replace("_", " "), *setting.choices} <= words
+            names = [name.replace("_", " ") for name in (setting.name, *setting.choices)]
+            assert {setting.help, *((i18n.SETTING, name) for name in names)} <= words
     assert any("The text is empty" in message for message in words)
 
 
@@ -83,11 +84,14 @@ def test_translators_are_given_what_the_pages_say():
 
 def test_translators_are_given_both_forms_of_a_plural_and_words_that_are_only_marked():
     said = b'_("a")\n_n("{n} token", "{n} tokens", n=n)\nN_("later")\nother("no")\nf"{_(\'b\' if x else \'c\')}"\n'
+    said += b'_(C_("d", "e"))\n'
     found = [(function, message) for _, function, message, _ in extraction.screen(io.BytesIO(said), {}, (), {})]
     assert found == [
         ("gettext", "a"),
         ("ngettext", ("{n} token", "{n} tokens")),
-        *(("gettext", word) for word in ("later", "b", "c")),
+        ("gettext", "later"),
+        ("pgettext", ("d", "e")),
+        *(("gettext", word) for word in ("b", "c")),
     ]
 
 
@@ -109,7 +113,7 @@ def test_a_catalogue_changes_the_words_and_not_the_values(tmp_path, monkeypatch)
     with (folder / "messages.po").open("rb") as source, (folder / "messages.mo").open("wb") as target:
         write_mo(target, read_po(source))
     known = gettext.translation("messages", tmp_path, languages=["xx"])
-    monkeypatch.setattr(i18n, "_catalogue", lambda language: known)
+    monkeypatch.setattr(i18n, "catalogue", lambda language: known)
     assert i18n._("{n} tokens", n=7) == "Zeichen: 7"
     assert i18n.sentence(InputError("{n} tokens", n=3)) == "Zeichen: 3"
     assert i18n._("not in the catalogue") == "not in the catalogue"

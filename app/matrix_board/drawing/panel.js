@@ -101,6 +101,32 @@ export function cellRect({ plot }, panel, view, row, col, rows = 1, cols = 1) {
  */
 export const midOf = (start, length, index, count, from, share) => start + (((index + 0.5) / count - from) / share) * length;
 
+const PIECE = /^(.+?)([₀-₉]*)(?: \(\d+\))?$/su; // a character, the number of its token, and the number of a repeat
+
+/** @param {string} label */
+function pieceOf(label) {
+  const [, character = label, digits = ""] = PIECE.exec(label) ?? [];
+  return { character, number: digits ? [...digits].reduce((sum, digit) => 10 * sum + "₀₁₂₃₄₅₆₇₈₉".indexOf(digit), 0) : 1 };
+}
+
+/**
+ * Return the last index of the tokens that share a label with a token, as they are pieces of one character (书, 书₂),
+ * and -1 if the token is not the first of them.
+ * @param {string[] | undefined} labels
+ * @param {number} index
+ */
+export function lastPiece(labels, index) {
+  const own = pieceOf(labelAt(labels, index));
+  const isPiece = (/** @type {number} */ at, /** @type {number} */ number) => {
+    const other = pieceOf(labelAt(labels, at));
+    return other.character === own.character && other.number === number;
+  };
+  if (own.number > 1 && isPiece(index - own.number + 1, 1) && isPiece(index - 1, own.number - 1)) return -1;
+  let last = index;
+  while (own.number === 1 && isPiece(last + 1, last - index + 2)) last++;
+  return last;
+}
+
 /**
  * Return the indices with a label on an axis: all if tokens fit, else round numbers.
  * @param {Axis} axis
@@ -136,14 +162,22 @@ export function drawPanel(pen, panel, geometry, view, look) {
   pen.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, theme.border);
   pen.text(`${panel.col_title ?? words.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
   pen.text(`${panel.row_title ?? words.rows} →`, plot.x - geometry.rows.room - 15, plot.y, { colour: theme.muted, weight: 600, turn: 90 });
+  const spotY = (/** @type {number} */ i) => midOf(plot.y, plot.height, i, panel.rows, view.y, view.height);
   for (const i of ticks(rows, panel.rows, view.y, view.height)) {
-    const y = midOf(plot.y, plot.height, i, panel.rows, view.y, view.height);
+    const last = rows.named ? lastPiece(panel.rowLabels, i) : i;
+    if (last < i) continue;
+    const y = (spotY(i) + spotY(last)) / 2;
+    if (last > i) pen.line(plot.x - 3, spotY(i), plot.x - 3, spotY(last), theme.muted);
     const label = rows.named ? fitted(pen, labelAt(panel.rowLabels, i), rows.room, rows.size) : String(i);
     pen.line(plot.x - 4, y, plot.x - 1, y, theme.border);
     pen.text(label, plot.x - 6, y, { colour: theme.muted, align: "right", size: rows.named ? rows.size : 11 });
   }
+  const spotX = (/** @type {number} */ j) => midOf(plot.x, plot.width, j, panel.cols, view.x, view.width);
   for (const j of ticks(cols, panel.cols, view.x, view.width)) {
-    const x = midOf(plot.x, plot.width, j, panel.cols, view.x, view.width);
+    const last = cols.named ? lastPiece(panel.colLabels, j) : j;
+    if (last < j) continue;
+    const x = (spotX(j) + spotX(last)) / 2;
+    if (last > j) pen.line(spotX(j), plot.y - 3, spotX(last), plot.y - 3, theme.muted);
     const turned = cols.named && !cols.flat;
     const label = cols.named ? fitted(pen, labelAt(panel.colLabels, j), turned ? cols.room : cols.cell, cols.size) : String(j);
     const beyond = turned ? 0 : Math.max(0, x + pen.measure(label, cols.named ? cols.size : 11) / 2 - (plot.x + plot.width + 1));

@@ -11,6 +11,7 @@ import { cellText } from "./readout.js";
 
 const WORD_SIZE = 13;
 const WORD_ROOM = 8; // pixels around a word's letters
+const JOINED_WIDTH = 8; // pixels of a token that only continues the character of the token before it
 const LEGIBLE = 0.7; // the share of a folded line for whole words; the rest is for the others, as thin bars
 const LINES = 2; // strips in one column; more use two columns if those are wide enough
 const COLUMN_GAP = 24;
@@ -23,6 +24,8 @@ export class Strips {
   tokens = [];
   /** @type {string[] | null} */
   queries = null; // the tokens of the rows if they are not those of the columns
+  /** @type {boolean[]} */
+  joined = [];
   /** @type {StripsSettings} */
   settings;
   /** @type {Theme} */
@@ -74,9 +77,9 @@ export class Strips {
   }
 
   /** @param {Received<StripsHeader>} received */
-  receive({ header: { board, tokens, queries } }) {
+  receive({ header: { board, tokens, joined, queries } }) {
     const shown = queries?.map(printable) ?? null;
-    Object.assign(this, { key: board, tokens: tokens.map(printable), queries: shown, at: null, built: "" });
+    Object.assign(this, { key: board, tokens: tokens.map(printable), joined, queries: shown, at: null, built: "" });
     this.measure();
   }
 
@@ -97,7 +100,7 @@ export class Strips {
     if (!this.theme) return;
     const brush = brushOf(document.createElement("canvas"));
     brush.font = `${WORD_SIZE}px ${this.theme.font}`;
-    this.widths = this.tokens.map((token) => brush.measureText(token).width + WORD_ROOM);
+    this.widths = this.tokens.map((token, j) => (this.joined[j] ? JOINED_WIDTH : brush.measureText(token).width + WORD_ROOM));
     this.schedule();
   }
 
@@ -195,7 +198,8 @@ export class Strips {
       const line = make("div", { class: "line" }, make("b", { class: "title" }), make("span", { class: "note" }), make("span", { class: "at" }));
       if (!fits) line.append(toggle);
       const text = make("div", { class: whole ? "text whole" : "text", dir: "auto", ...(whole && { tabindex: "0" }) });
-      text.append(...this.tokens.map((token, j) => make("span", { class: whole || shown[j] ? "word" : "sliver", "data-j": String(j) }, token)));
+      const kindOf = (/** @type {number} */ j) => (!whole && !shown[j] ? "sliver" : this.joined[j] ? "word joined" : "word");
+      text.append(...this.tokens.map((token, j) => make("span", { class: kindOf(j), "data-j": String(j) }, this.joined[j] ? "" : token)));
       return make("div", { class: "strip", "data-strip": panel.key }, line, text);
     });
     const active = this.list.contains(deepFocus(this.root)) ? /** @type {HTMLElement} */ (deepFocus(this.root)).dataset.whole : undefined;

@@ -1,4 +1,4 @@
-"""Trained models that turn text into queries, keys and values: two built-in models, and hub models by name.
+"""Trained models that turn text into queries, keys and values: two built-in models, an optional one, and hub models.
 
 transformers is imported when the first model is loaded, so that the rest of the library starts fast.
 """
@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 from attention_core import limits
 from attention_core.errors import ModelError, nearest
-from attention_core.inputs.models import minilm, smollm2
+from attention_core.inputs.models import e5, minilm, smollm2
 from attention_core.inputs.models.info import NAME, Loaded, ModelInfo
 
 __all__ = [
@@ -22,9 +22,10 @@ __all__ = [
     "may_ask",
 ]
 
-BUILT_IN: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
+BUILT_IN: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO, *([e5.INFO] if e5.WEIGHTS.are_installed() else []))
+"""The models to choose from. The last one is offered only if its weights are installed."""
 
-_READERS = {minilm.INFO.key: minilm.read, smollm2.INFO.key: smollm2.read}
+_READERS = {minilm.INFO.key: minilm.read, smollm2.INFO.key: smollm2.read, e5.INFO.key: e5.read}
 # Each model has a lock of its own, so that a download of minutes does not block models that are already loaded.
 _LOCKS = {key: threading.Lock() for key in (*_READERS, "hub")}
 

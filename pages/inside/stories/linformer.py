@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, enumeration, paragraph
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.masks import provenance
 from pages.inside import pictures, pooling
@@ -111,7 +111,7 @@ def _weights_on_mixtures(seen: Seen) -> Step:
     """Build the step that shows softmax over the random mixtures."""
     left, E = seen.parts["left"], seen.parts["provenance"]
     i, r = np.unravel_index(int(left.argmax()), left.shape)
-    makers = ", ".join(
+    makers = enumeration(
         _("“{token}” {share:+.2f}", token=seen.token(j), share=E[r, j])
         for j in np.argsort(-np.abs(E[r]), kind="stable")[:3]
     )

@@ -12,6 +12,7 @@ from app.figures.lines.curves import guide
 from app.figures.lines.spread import Spread, spread
 from app.jobs import runs
 from app.words.i18n import _, paragraph
+from app.words.labels import readable
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.matrix.inside import anatomy_of_head, logits
 from attention_core.experiments import performer_error
@@ -83,7 +84,7 @@ def _directions(seen: Seen) -> Step:
         }
         lines = [
             Curve(
-                _(name),
+                readable(name),
                 range(1, m + 1),
                 norm.tolist(),
                 colour=i,
@@ -265,7 +266,7 @@ def _more_features(seen: Seen) -> Step:
             }
             lines = [
                 each.curve(
-                    f"{_(kind)}, {_('orthogonal') if straight else _('independent')}",
+                    f"{readable(kind)}, {_('orthogonal') if straight else _('independent')}",
                     kinds.index(kind),
                     dash="solid" if straight else "dot",
                     band=straight,
@@ -347,7 +348,7 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
             "With the largest number of directions, the smallest error is {least} (**{best}** features). The error of "
             "**trig** features is {trig}.",
             least=number(ends[best]),
-            best=_(best[0]),
+            best=readable(best[0]),
             trig=number(found["trig", True].middle[-1], 3),
         ),
     )

