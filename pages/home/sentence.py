@@ -78,7 +78,7 @@ def caption() -> str:
             "far less in a long text."
         ),
         _(
-            "The weights are those of the model MiniLM-L6 (layer {layer}, head {head}).",
+            "Weights of the model MiniLM-L6 (layer {layer}, head {head}).",
             layer=presets.SENTENCE_LAYER,
             head=presets.SENTENCE_HEAD,
         ),
