@@ -12,16 +12,19 @@ from app.state.controls import Options
 from app.state.session import REFERENCE, SharedOptions, opens_causal
 from app.ui.lazy import lazy_expander
 from app.ui.matrix_picture import matrix_picture
-from app.words.i18n import _
+from app.words.i18n import _, paragraph
 from app.words.labels import family_line, family_title
 from pages.home.options import HomeOptions
 
 
 def show() -> None:
     """Draw one expander per family, with a row for each of its variants."""
-    text = _(
-        "Each picture shows a variant's attention matrix on the same 32 random tokens. Rows are queries, and columns "
-        "are keys."
+    text = paragraph(
+        _(
+            "Each picture shows a variant's attention matrix on the same 32 random tokens. Rows are queries, and "
+            "columns are keys."
+        ),
+        _("Times are for n tokens and head size d. Other letters depend on the settings of the variant."),
     )
     st.markdown(f":small[{text}]")
     opened = HomeOptions.family.value

@@ -74,10 +74,11 @@ def caption() -> str:
         _("Error: distance of a variant's output from softmax's output, divided by the size of softmax's output."),
         _(
             "Cost: multiply-adds, divided by softmax's at the same length. Softmax's cost grows with the square of the "
-            "length, that of the others in proportion to it, so they save more in longer texts."
+            "length, that of the others in proportion to it. They can therefore cost more in a short sentence, but "
+            "far less in a long text."
         ),
         _(
-            "The weights are those of the model MiniLM-L6 (layer {layer}, head {head}).",
+            "Weights of the model MiniLM-L6 (layer {layer}, head {head}).",
             layer=presets.SENTENCE_LAYER,
             head=presets.SENTENCE_HEAD,
         ),

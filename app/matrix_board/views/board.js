@@ -560,9 +560,10 @@ export class Board {
 
 /** Return an icon of two sliders. */
 function icon() {
-  const drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const [drawn, lines] = ["svg", "path"].map((name) => document.createElementNS("http://www.w3.org/2000/svg", name));
   drawn.setAttribute("viewBox", "0 0 16 16");
   drawn.setAttribute("aria-hidden", "true");
-  drawn.innerHTML = '<path d="M1 5h8m4 0h2M11 3v4M1 11h2m4 0h8M5 9v4" />';
+  lines.setAttribute("d", "M1 5h8m4 0h2M11 3v4M1 11h2m4 0h8M5 9v4");
+  drawn.append(lines);
   return drawn;
 }
