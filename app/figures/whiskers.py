@@ -17,6 +17,7 @@ def whiskers(
     x_title: str,
     y_title: str,
     log_y: bool = False,
+    percent: bool = False,
     height: int = 380,
 ) -> Figure:
     """Draw a bar for the middle of each group of measurements, with whiskers from quartile to quartile.
@@ -29,13 +30,16 @@ def whiskers(
         x_title: title of the horizontal axis.
         y_title: title of the vertical axis, with its unit.
         log_y: whether the vertical axis is logarithmic.
+        percent: whether the vertical axis and the numbers are percentages of 1.
         height: height in pixels.
     """
     room = MANY // max(len(labels), 1)
     alone = all(found.low == found.high for found in series.values()) and len(series) * len(labels) <= MANY // 4
     data = []
+    scale, unit = (100, "%") if percent else (1, "")
     for i, (name, found) in enumerate(series.items()):
         up = [high - middle for high, middle in zip(found.high, found.middle, strict=True)]
+        texts = [text + unit for text in format_numbers(scale * middle for middle in found.middle)]
         down = [middle - low for middle, low in zip(found.middle, found.low, strict=True)]
         data.append(
             {
@@ -44,7 +48,7 @@ def whiskers(
                 "x": list(found.x),
                 "y": list(found.middle),
                 "marker": {"color": SERIES[i % len(SERIES)]},
-                **({"text": format_numbers(found.middle)} if alone else {}),
+                **({"text": texts} if alone else {}),
                 "textposition": "outside",
                 "cliponaxis": False,
                 "error_y": {
@@ -56,15 +60,12 @@ def whiskers(
                     "thickness": 1.5,
                     "width": 4,
                 },
-                "customdata": [
-                    [escape_label(labels[int(x)]), value]
-                    for x, value in zip(found.x, format_numbers(found.middle), strict=True)
-                ],
+                "customdata": [[escape_label(labels[int(x)]), value] for x, value in zip(found.x, texts, strict=True)],
                 "hovertemplate": "%{customdata[0]}: %{customdata[1]}<extra>" + name + "</extra>",
             }
         )
     ticks = ["<br>".join(textwrap.wrap(label, max(room, 8), break_long_words=False)) for label in labels]
-    return finish(
+    figure = finish(
         data,
         height=height,
         xaxis=axis(
@@ -73,3 +74,6 @@ def whiskers(
         yaxis=axis(y_title, type="log" if log_y else "linear", rangemode="normal" if log_y else "tozero"),
         barmode="group",
     )
+    if percent:
+        figure["layout"]["yaxis"]["tickformat"] = "~%"
+    return figure

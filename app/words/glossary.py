@@ -75,7 +75,10 @@ ENTRIES = (
     ),
     Entry(
         N_("fused kernel|fused kernels"),
-        N_("A routine that computes several steps at once. For attention, it never stores the n × n matrix of scores."),
+        N_(
+            "A routine that computes several steps in one pass. For attention, it never stores the n × n matrix of "
+            "scores."
+        ),
     ),
     Entry(
         N_("KV cache|key-value cache"),

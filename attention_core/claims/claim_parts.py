@@ -72,7 +72,7 @@ class Figure:
         y_title: title of the vertical axis, with its unit.
         kind: lines or bars.
         log: the logarithmic axes.
-        percent: whether ``y`` is a share from 0 to 1, which the chart shows in per cent.
+        percent: whether ``y`` is a share from 0 to 1, which the chart shows as a percentage.
     """
 
     x: str

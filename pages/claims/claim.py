@@ -112,8 +112,6 @@ def _outcome(task: ClaimTask) -> Outcome | None:
 def _figure(outcome: Outcome) -> None:
     figure, rows = outcome.claim.figure, pd.DataFrame(list(outcome.rows))
     bars, x_title, y_title = figure.kind == "bars", _(figure.x_title), _(figure.y_title)
-    if figure.percent:
-        rows[figure.y] *= 100
     for column in (figure.by, figure.x) if bars else (figure.by,):
         rows[column] = rows[column].map(_)
     drawn = measurements(
@@ -126,6 +124,7 @@ def _figure(outcome: Outcome) -> None:
         bars=bars,
         log_x=figure.log_x,
         log_y=figure.log_y,
+        percent=figure.percent,
     )
     if drawn is None:
         st.info(_("There are no results to draw."), icon=":material/info:")

@@ -141,10 +141,7 @@ def numbers(outcome: Outcome) -> str:
     found = outcome.claim.formatted_numbers(outcome.numbers)
     lines = [f"| {_('Quantity')} | {_('Value')} |", "| :-- | --: |"]
     for each in outcome.claim.quantities:
-        lines.append(
-            f"| {escape_markdown(_(each.label))} | "
-            f"**{escape_markdown(found[each.name])}**{escape_markdown(unit(each))} |"
-        )
+        lines.append(f"| {escape_markdown(_(each.label))} | **{escape_markdown(found[each.name] + unit(each))}** |")
     return "\n".join(lines)
 
 

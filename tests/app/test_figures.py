@@ -256,6 +256,17 @@ def test_bars_that_stand_for_one_measurement_tell_it():
     assert several.data[0].text is None
 
 
+@pytest.mark.parametrize("labels", [["x", "y"], []])
+def test_shares_are_percentages_on_axes_and_in_texts_and_stay_fractions_in_the_data(labels):
+    frame = pd.DataFrame({"at": labels or [1, 2], "share": [0.5, 0.12345], "by": "a"})
+    made = measurements(frame, "at", "share", "by", x_title="", y_title="", bars=bool(labels), percent=True)
+    trace = made["data"][-1]  # The first trace of a line is its band.
+    assert list(trace["y"]) == [0.5, 0.12345]
+    assert made["layout"]["yaxis"]["tickformat"] == "~%"
+    texts = [each[-1] if labels else each for each in trace["customdata"]]
+    assert texts == (["50%", "12.3%"] if labels else ["50.00%", "12.35%"])
+
+
 def test_nothing_to_draw_is_no_figure():
     assert drawn_of([]) is None
     assert drawn_of([("a", "x", -1.0)], bars=True, log_y=True) is None

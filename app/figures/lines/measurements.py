@@ -20,6 +20,7 @@ def measurements(
     bars: bool = False,
     log_x: bool = False,
     log_y: bool = False,
+    percent: bool = False,
 ) -> Figure | None:
     """Draw all rows; return None if none can be drawn.
 
@@ -33,6 +34,7 @@ def measurements(
         bars: whether to draw bars.
         log_x: whether the horizontal axis is logarithmic.
         log_y: whether the vertical axis is logarithmic.
+        percent: whether the vertical axis shows shares as percentages.
     """
     for name, log in ((y, log_y),) if bars else ((y, log_y), (x, log_x)):
         values = rows[name].astype(float)
@@ -43,7 +45,17 @@ def measurements(
     places = rows[x].map(labels.index) if bars else rows[x]
     series = {name: spread(zip(places[own.index], own[y], strict=True)) for name, own in rows.groupby(by, sort=False)}
     if bars:
-        return whiskers(series, labels, x_title=x_title, y_title=y_title, log_y=log_y)
+        return whiskers(series, labels, x_title=x_title, y_title=y_title, log_y=log_y, percent=percent)
     lines = [found.curve(name, i) for i, (name, found) in enumerate(series.items())]
     ticks = sorted({at for line in lines for at in line.x}) if log_x else ()
-    return curves(lines, x_title=x_title, y_title=y_title, log_x=log_x, log_y=log_y, height=380, x_ticks=ticks)
+    return curves(
+        lines,
+        x_title=x_title,
+        y_title=y_title,
+        log_x=log_x,
+        log_y=log_y,
+        form=".2%" if percent else ".3g",
+        height=380,
+        percent=percent,
+        x_ticks=ticks,
+    )

@@ -212,7 +212,8 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
     for each in claim.quantities:
         assert each.label in shown
         if not claim.timed:
-            assert plain(f"**{claim.formatted_numbers(outcome.numbers)[each.name]}**") in shown
+            shown_number = claim.formatted_numbers(outcome.numbers)[each.name] + words.unit(each)
+            assert plain(f"**{shown_number}**") in shown
     axes = json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]
     assert axes["xaxis"]["title"]["text"] == claim.figure.x_title
     assert axes["yaxis"]["title"]["text"] == claim.figure.y_title

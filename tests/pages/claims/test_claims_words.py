@@ -214,13 +214,13 @@ def test_words_of_claims_are_no_markup():
 
 def test_the_table_tells_numbers_with_their_units():
     lines = words.numbers(FOUND).split("\n")
-    assert lines[:3] == ["| Quantity | Value |", "| :-- | --: |", f"| {BOTH_LAYERS} | **100**% |"]
+    assert lines[:3] == ["| Quantity | Value |", "| :-- | --: |", f"| {BOTH_LAYERS} | **100%** |"]
     assert len(lines) == 2 + len(FOUND.claim.quantities)
     numbers = {each.name: 1.0 for each in claims.claim("linear_cost").quantities}
     last = words.numbers(Outcome(key="linear_cost", verdict=HOLDS, numbers=numbers)).split("\n")[-2:]
     assert last == [
         "| multiply-adds of full attention ÷ multiply-adds of linear attention at the longest length | **1** |",
-        f"| longest measured length | **1**{NBSP}tokens |",
+        f"| longest measured length | **1{NBSP}tokens** |",
     ]
 
 

@@ -129,7 +129,7 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x="form", y="error", by="form", x_title="method", y_title="matrix error (%)", kind="bars", log="y", percent=True
+        x="form", y="error", by="form", x_title="method", y_title="matrix error", kind="bars", log="y", percent=True
     ),
     needs=8,
 )

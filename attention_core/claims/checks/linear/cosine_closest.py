@@ -114,12 +114,6 @@ CLAIM = Claim(
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
     ),
     figure=Figure(
-        x="kernel",
-        y="error",
-        by="of",
-        x_title="kernel of linear attention",
-        y_title="error (%)",
-        kind="bars",
-        percent=True,
+        x="kernel", y="error", by="of", x_title="kernel of linear attention", y_title="error", kind="bars", percent=True
     ),
 )

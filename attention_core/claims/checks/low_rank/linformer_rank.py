@@ -118,7 +118,7 @@ CLAIM = Claim(
         Quantity("longest", "longest measured length", "tokens"),
         FUTURE,
     ),
-    figure=Figure(x="n", y="error", by="matrix", x_title="tokens n", y_title="matrix error (%)", log="x", percent=True),
+    figure=Figure(x="n", y="error", by="matrix", x_title="tokens n", y_title="matrix error", log="x", percent=True),
     noncausal_method=LINFORMER,
     needs=SMALLEST * TIMES[-1],
     measures_lengths=True,

@@ -107,9 +107,8 @@ CLAIM = Claim(
         y="error",
         by="inverse",
         x_title="number of landmarks m",
-        y_title="matrix error (%)",
+        y_title="matrix error (1: 100%)",
         log="xy",
-        percent=True,
     ),
     theorem="For every matrix A and its pseudoinverse A⁺, A A⁺ A = A. If every token is a landmark, the two outer "
     "factors of Nyström attention are softmax's matrix A, and the middle factor is A⁺.",

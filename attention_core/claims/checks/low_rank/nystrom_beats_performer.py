@@ -112,7 +112,7 @@ CLAIM = Claim(
         y="error",
         by="variant",
         x_title="features ÷ head size d",
-        y_title="matrix error (%)",
+        y_title="matrix error",
         log="x",
         percent=True,
     ),

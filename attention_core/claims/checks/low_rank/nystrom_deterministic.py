@@ -86,12 +86,7 @@ CLAIM = Claim(
         Quantity("runs", "number of runs of each method"),
     ),
     figure=Figure(
-        x="run",
-        y="change",
-        by="variant",
-        x_title="run",
-        y_title="difference from the first run's output (%)",
-        percent=True,
+        x="run", y="change", by="variant", x_title="run", y_title="difference from the first run's output", percent=True
     ),
     counterexample="If all queries and keys are zero, Performer's random features have no effect, and the claim holds "
     "only partly.",

@@ -80,7 +80,7 @@ CLAIM = Claim(
         y="error",
         by="form",
         x_title="number of landmarks m",
-        y_title="matrix error (%)",
+        y_title="matrix error",
         log="xy",
         percent=True,
     ),

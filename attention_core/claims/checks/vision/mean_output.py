@@ -90,7 +90,7 @@ CLAIM = Claim(
         y="distance",
         by="target",
         x_title="compared with the output of linear attention",
-        y_title="distance (% of that from mean to softmax)",
+        y_title="distance (mean to softmax: 100%)",
         kind="bars",
         percent=True,
     ),
