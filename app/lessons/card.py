@@ -18,11 +18,10 @@ from app.lessons.answer_text import answer_lines, choices
 from app.lessons.lesson import Lesson, Step, query, write
 from app.lessons.options import LessonOptions, write_lesson
 from app.lessons.screen import Screen
-from app.lessons.shipped import PICTURE, shipped
+from app.lessons.shipped import lesson_picture, shipped
 from app.measures import Measure
 from app.state import url
 from app.ui import navigation
-from app.ui.matrix_picture import matrix_picture
 from app.words.i18n import _, _n, escape_markdown, sentence
 
 GUESSED = "lesson.guessed"
@@ -250,16 +249,18 @@ def contents() -> str:
     A link opens the first step that has no answer yet. The first lesson with such a step is marked as the next one.
     """
     dark, answered, following = st.context.theme.type == "dark", st.session_state.get(ANSWERED, {}), False
-    links = []
+    links, mark = [], _("Continue here") if answered else _("Start here")
     for number, (key, each) in enumerate(shipped().items(), 1):
         done = [step in answered for step in _keys(each)]
         place = 1 if all(done) else done.index(False) + 1
         there = html.escape(address(each, place, present=LessonOptions.present.value))
         words = f"<b>{number}. {html.escape(_(each.title))}</b> {html.escape(_(each.question))}"
         kind, following = ("" if following or all(done) else " next"), following or not all(done)
+        if kind:
+            words = f"<em>{html.escape(mark)}</em> {words}"
         links.append(
             f'<a class="way{kind}" target="_self" href="{there}">'
-            f'<img alt="" src="{matrix_picture(PICTURE.get(key, "softmax"), dark=dark)}">'
+            f'<img alt="" src="{lesson_picture(key, dark=dark)}">'
             f"<span>{words} <small>{_pips(done)} {html.escape(progress(each, sum(done)))}</small></span></a>"
         )
     return f'<nav class="lessons" aria-label="{html.escape(_("Lessons"))}">{"".join(links)}</nav>'

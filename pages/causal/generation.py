@@ -179,10 +179,13 @@ def name_of_group(rows: Sequence[MemoryRow]) -> str:
     """Return the label of one line for variants of similar size."""
     sizes = list(dict.fromkeys(map(size_in_words, rows)))
     size = sizes[0] if len(sizes) == 1 else _("{low} to {high}", low=sizes[0], high=sizes[-1])
+    return f"{short_name(rows)}: {size}"
+
+
+def short_name(rows: Sequence[MemoryRow]) -> str:
+    """Return the name at the end of one line for variants of similar size."""
     name = _name(_first(rows))
-    return (
-        f"{name}: {size}" if len(rows) == 1 else _("{name} and {n} more: {size}", name=name, n=len(rows) - 1, size=size)
-    )
+    return name if len(rows) == 1 else _("{name} and {n} more", name=name, n=len(rows) - 1)
 
 
 def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> None:
@@ -196,7 +199,7 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
         # On two logarithmic axes, a constant plus a multiple of n is a bent curve, so it needs a point at each length.
         along = ends if row.grown_bytes else [ends[0], ends[-1]]
         sizes = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
-        lines.append(Curve(name, along, sizes, colour=colour, marks=False, label=name.partition(": ")[0]))
+        lines.append(Curve(name, along, sizes, colour=colour, marks=False, label=short_name(group)))
         if (at := row.outgrown) is not None:
             notes = [_("{name}: smaller than the cache for {n:,} tokens or more", name=name, n=at)]
             height = (row.state_bytes + at * row.grown_bytes) / MIB

@@ -11,6 +11,9 @@ from attention_core.metrics.passport import rows_are_distributions
 from pages.inside import pictures
 from pages.inside.story import Later, Seen, Step
 
+SAME = 0.005
+"""Errors below this value would be printed as 0%."""
+
 
 def compare_with_reference(seen: Seen, sentence: str = "") -> Later:
     """Build the step that draws the matrix, its reference (usually softmax) and their difference on one scale.
@@ -30,6 +33,10 @@ def error_sentence(reference: str, error: float, baseline: float) -> str:
         error: its error.
         baseline: the error of equal weights for all visible keys.
     """
+    if error < SAME:
+        return _(
+            "The weights differ from those of {reference} by less than {same:.1%}.", reference=reference, same=SAME
+        )
     text = _(
         "The difference is **{error:.0%}** as large as the weights of {reference} (ratio of Frobenius norms). With "
         "equal weights on all visible keys, it would be {baseline:.0%} as large.",
@@ -58,14 +65,12 @@ def _compare(seen: Seen, sentence: str) -> Step:
     )
     if rows_are_distributions(sums.min(), sums.max(), negative):
         wrong = np.abs(difference).sum(-1).mean() / 2
-        text = paragraph(
-            text,
-            _(
-                "To match {reference}, {wrong:.0%} of a row's weight would have to move to other keys, on average.",
-                wrong=wrong,
-                reference=reference,
-            ),
+        moves = _(
+            "To match {reference}, {wrong:.0%} of a row's weight would have to move to other keys, on average.",
+            wrong=wrong,
+            reference=reference,
         )
+        text = paragraph(text, moves if wrong >= SAME else "")
 
     def draw(key: str) -> None:
         signs = _("blue: more weight than {reference}, orange: less weight", reference=reference)

@@ -1,17 +1,21 @@
 """Tests that figures show the numbers they are given."""
 
+import io
 import json
 import math
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from itertools import combinations
 from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 from plotly.graph_objects import Figure
 from plotly.io import to_json
 
@@ -22,7 +26,7 @@ from app.figures.heat import Row, heat
 from app.figures.lines.curves import Curve, curves
 from app.figures.lines.measurements import measurements
 from app.figures.lines.spread import spread
-from app.figures.picture import picture
+from app.figures.picture import SIDE, curves_url, picture, pixels_url, words_url
 from app.figures.whiskers import whiskers
 from app.ui.chart import RawFigure
 
@@ -105,6 +109,43 @@ def test_the_colours_of_a_full_comparison_are_told_apart(eyes):
 def test_a_token_is_never_read_as_markup():
     figure = Figure(row_multiples({"a": np.array([1.0])}, ["<b>x</b>"], key_title="", value_title=""))
     assert "<" not in figure.layout.xaxis.labelalias["0"]
+
+
+def svg(url):
+    """Return the elements of a picture by their names."""
+    root = ElementTree.fromstring(unquote(url.removeprefix("data:image/svg+xml,")))
+    found: dict[str, list[dict[str, str]]] = {}
+    for each in root:
+        found.setdefault(each.tag.rpartition("}")[2], []).append(each.attrib)
+    return found
+
+
+def test_curves_fit_their_picture_and_rise_upwards():
+    first, second = svg(curves_url([[(0, 1.0), (10, 3.0)], [(5, 2.0), (5, 2.0)]], dark=False))["polyline"]
+    (x, y), (right, top) = ([float(v) for v in point.split(",")] for point in first["points"].split())
+    assert 0 < x < right < SIDE
+    assert 0 < top < y < SIDE
+    assert second["points"].split()[0] == f"{(x + right) / 2:.1f},{(y + top) / 2:.1f}"
+    assert first["stroke"] != second["stroke"]
+    assert svg(curves_url([[(1, 1.0)]], dark=True))["polyline"], "one point has no extent"
+
+
+def test_words_are_tinted_by_how_much_harder_they_are_and_stay_in_the_picture():
+    _ground, *words = svg(words_url([5] * 400, [0.0, 2.0, -1.0, *[0.0] * 397], dark=True))["rect"]
+    same, harder, easier, *_others = words
+    assert float(same["opacity"]) < float(easier["opacity"]) < float(harder["opacity"]) == 1
+    assert harder["fill"] != easier["fill"]
+    assert 10 < len(words) < 400
+    assert all(float(w["x"]) + float(w["width"]) < SIDE and float(w["y"]) + float(w["height"]) < SIDE for w in words)
+
+
+def test_pixels_keep_their_colours():
+    image = np.zeros((2, 3, 3))
+    image[1, 2] = (1.0, 0.5, 2.0)
+    found = np.asarray(Image.open(io.BytesIO(b64decode(pixels_url(image).partition(",")[2]))))
+    assert found.shape == (2, 3, 3)
+    assert found[1, 2].tolist() == [255, 128, 255]
+    assert not found[0].any()
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -85,6 +85,7 @@ def test_symbols_are_readable_on_the_page(theme, page):
     ],
 )
 def test_an_error_is_compared_with_that_of_equal_weights(error, baseline, ending):
+    assert error_sentence("softmax", 0.004, baseline) == "The weights differ from those of softmax by less than 0.5%."
     told = error_sentence("softmax", error, baseline)
     assert told.startswith(f"The difference is **{error:.0%}** as large as the weights of softmax")
     assert told.endswith(ending)
