@@ -2,7 +2,7 @@
 
 import math
 import re
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 
 SMALL = 3
 """Maximum number of zeros after the decimal point; ``format_readable`` shows smaller numbers as powers of ten."""
@@ -98,21 +98,12 @@ class FormattedFloat(float):
 
 def at_most(value: float, digits: int = 1) -> str:
     """Format an upper bound like ``number``, rounded up, so that the text is never less than the value."""
-    return number(_round_directed(value, digits, ROUND_CEILING), digits)
-
-
-def at_least(value: float, digits: int = 1) -> str:
-    """Format a lower bound like ``number``, rounded down, so that the text is never more than the value."""
-    return number(_round_directed(value, digits, ROUND_FLOOR), digits)
-
-
-def _round_directed(value: float, digits: int, rounding: str) -> float:
     if not math.isfinite(value) or value == 0:
-        return value
+        return number(value, digits)
     # The exact binary value of 3e-6 may be slightly above 3e-6 and would be rounded up to 4e-6; its repr is not.
     exact = Decimal(repr(float(value)))
     last = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    return float(exact.quantize(last, rounding, Context(prec=400)))
+    return number(float(exact.quantize(last, ROUND_CEILING, Context(prec=400))), digits)
 
 
 def between(low: float, high: float, form: str) -> str:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from attention_core.formatting import (
     FormattedFloat,
-    at_least,
     at_most,
     between,
     format_interpolated,
@@ -34,8 +33,8 @@ FINITE = st.floats(min_value=-1e300, max_value=1e300, allow_subnormal=False).fil
 
 
 @given(FINITE, st.integers(1, 4))
-def test_an_upper_bound_is_never_below_its_number_and_a_lower_one_never_above(value, digits):
-    assert read_back(at_least(value, digits)) <= Fraction(repr(value)) <= read_back(at_most(value, digits))
+def test_an_upper_bound_is_never_below_its_number(value, digits):
+    assert Fraction(repr(value)) <= read_back(at_most(value, digits))
 
 
 @given(FINITE, st.sampled_from([".2f", ".3g", ",.0f", ".1%", ".2e", "+.2f"]))
