@@ -31,6 +31,11 @@ def show(followed: StackReach) -> None:
             _(
                 "The selected variants use no mask, so there is no pattern to draw. Choose “All patterns”, or "
                 "add a sparse variant."
+            )
+            if found.key_labels is None
+            else _(
+                "None of the variants drawn uses a mask, so there is no pattern to draw. Add Top-k, which selects keys "
+                "of another sequence too."
             ),
             icon=":material/grid_on:",
         )

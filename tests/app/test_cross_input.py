@@ -159,3 +159,9 @@ def test_positions_of_one_sequence_are_refused(positions):
     assert not at.exception
     [error] = [error.value for error in at.error]
     assert "these keys are those of another sequence" in error
+
+
+def test_masks_without_a_pattern_names_a_variant_that_has_one():
+    at = upload("masks", variants=("softmax", "local"))
+    assert not at.exception
+    assert any("Add Top-k" in each.value for each in at.info)
