@@ -34,8 +34,8 @@ def show(followed: StackReach) -> None:
             )
             if found.key_labels is None
             else _(
-                "The variants that allow these keys use no mask, so there is no pattern to draw. Add Top-k, which also "
-                "selects keys of another sequence."
+                "The selected variants that allow these keys use no mask, so there is no pattern to draw. Add Top-k, "
+                "which also selects keys of another sequence."
             ),
             icon=":material/grid_on:",
         )
