@@ -211,6 +211,10 @@ def _upload() -> None:
         type="npz",
         key="upload.widget",
         max_upload_size=current().upload_bytes // 2**20,
+        help=_(
+            "In cross-attention, k and v have the tokens of another sequence, and their number may differ. Optional "
+            "arrays: tokens and key_tokens (labels), mask and key_mask (1 for a token, 0 for padding), causal."
+        ),
     )
     if file is not None:
         _store(UPLOAD, UploadSource.of(file.name, file.getvalue()), file)

@@ -14,7 +14,7 @@ from app.state import url
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import input_panel
 from app.ui.lazy import lazy_popover
-from app.words.i18n import _, escape_markdown, paragraph, sentence
+from app.words.i18n import _, escape_markdown, paragraph
 from app.words.labels import family_title, label, readable
 from attention_core.limits import current
 from attention_core.variant import Setting, Value
@@ -97,18 +97,9 @@ def _close() -> None:
     st.session_state[SETTINGS] = ()
 
 
-def left_out(reason: str, *, crossed: bool = False) -> str:
-    """Return the message for a variant that is left out, as Markdown.
-
-    Args:
-        reason: why it cannot be causal, or cannot use keys of another sequence.
-        crossed: whether the keys are those of another sequence.
-    """
-    until = (
-        _("This variant is left out for this input, whose keys are those of another sequence.")
-        if crossed
-        else _("This variant is left out while the causal mask is on.")
-    )
+def left_out(reason: str) -> str:
+    """Return the message for a variant that is left out because it cannot be causal, as Markdown."""
+    until = _("This variant is left out while the causal mask is on.")
     return f":material/block: {paragraph(escape_markdown(reason), until)}"
 
 
@@ -119,15 +110,19 @@ def with_causal_form() -> list[ac.Attention]:
 
 
 def show_left_out() -> None:
-    """Draw a message for each chosen variant that is left out."""
-    crossed = input_panel.crosses()
+    """Draw a message for each chosen variant that cannot be causal, and one for all that need one sequence."""
+    crossed, reasons = input_panel.crosses(), dict[str, list[str]]()
     for attention in SharedOptions.variants.value:
-        if _refusal(attention, crossed=crossed):
-            try:
-                attention.check_causal(SharedOptions.causal.value)
-                attention.check_cross()
-            except ac.LabError as error:
-                st.caption(left_out(sentence(error), crossed=isinstance(error, ac.errors.NotCrossError)))
+        variant, title = attention.variant, _(attention.title)
+        if SharedOptions.causal.value and variant.causal_reason:
+            reason = _("{name} cannot be causal: {reason}", name=title, reason=_(variant.causal_reason))
+            st.caption(left_out(reason))
+        elif crossed and variant.cross_reason:
+            reasons.setdefault(_(variant.cross_reason), []).append(title)
+    if reasons:
+        groups = "; ".join(f"{', '.join(names)} ({reason.rstrip('.')})" for reason, names in reasons.items())
+        text = _("Left out, because the keys are those of another sequence: {variants}.", variants=groups)
+        st.caption(f":material/block: {escape_markdown(text)}")
 
 
 def compute_for_each_variant(find: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:

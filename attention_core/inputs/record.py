@@ -142,8 +142,6 @@ class QKV:
             >>> from attention_core import QKV
             >>> QKV.from_tensors(*np.random.default_rng(0).normal(size=(3, 2, 5, 8)))
             QKV('tensors', 2 heads × 5 tokens × 8, causal=False, 0 notices)
-            >>> QKV.from_tensors(np.zeros((5, 8)), np.zeros((9, 8)), np.zeros((9, 8)))
-            QKV('tensors', 1 heads × 5 queries, 9 keys × 8, causal=False, 0 notices)
         """
         q, k, v = (_heads_first(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v")))
         n, m = q.shape[-2], k.shape[-2]

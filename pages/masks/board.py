@@ -35,6 +35,11 @@ def show(followed: StackReach) -> None:
             _(
                 "The selected variants use no mask, so there is no pattern to draw. Choose “All patterns”, or "
                 "add a sparse variant."
+            )
+            if found.key_labels is None
+            else _(
+                "The selected variants that allow these keys use no mask, so there is no pattern to draw. Add Top-k, "
+                "which also selects keys of another sequence."
             ),
             icon=":material/grid_on:",
         )

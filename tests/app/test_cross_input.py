@@ -47,11 +47,18 @@ def test_matrices_are_rectangular(view, more):
         assert np.isnan(found["topk"]).sum() == 5 * 6
 
 
-def test_a_variant_of_one_sequence_says_why_it_is_left_out():
-    at = upload("matrices")
-    [said] = [caption.value for caption in at.caption if "needs the keys of the same tokens" in caption.value]
-    assert "Local" in said
-    assert "left out for this input, whose keys are those of another sequence" in said
+LEFT_OUT = ":material/block: Left out, because the keys are those of another sequence"
+
+
+def left_out(at):
+    """Return the message on variants that are left out, without escapes."""
+    return [caption.value.replace("\\", "") for caption in at.caption if caption.value.startswith(LEFT_OUT)]
+
+
+def test_variants_of_one_sequence_are_left_out_with_their_reasons():
+    at = upload("matrices", variants=("softmax", "local", "atrous", "reformer", "linear"))
+    local, reformer = (ac.variant(key).cross_reason.rstrip(".") for key in ("local", "reformer"))
+    assert left_out(at) == [f"{LEFT_OUT}: Local, Atrous ({local}); Reformer ({reformer})."]
     reason = ac.variant("local").cross_reason
     assert f"Left out because the keys are those of another sequence: {reason}" in [each.value for each in at.info]
 
@@ -61,8 +68,7 @@ def test_every_variant_is_drawn_or_left_out(word):
     at = upload("matrices", variants=dict.fromkeys(("softmax", word)), more="explain", explained=word)
     assert not at.exception
     assert not at.error
-    left = any("needs the keys of the same tokens" in caption.value for caption in at.caption)
-    assert left == (ac.variant(word).cross_reason is not None)
+    assert bool(left_out(at)) == (ac.variant(word).cross_reason is not None)
 
 
 def test_the_text_of_a_query_holds_the_keys():
@@ -153,3 +159,9 @@ def test_positions_of_one_sequence_are_refused(positions):
     assert not at.exception
     [error] = [error.value for error in at.error]
     assert "these keys are those of another sequence" in error
+
+
+def test_masks_without_a_pattern_names_a_variant_that_has_one():
+    at = upload("masks", variants=("softmax", "local"))
+    assert not at.exception
+    assert any("Add Top-k" in each.value for each in at.info)

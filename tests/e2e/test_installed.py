@@ -21,13 +21,15 @@ from attention_core.inputs.models import minilm, smollm2
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Return a folder that holds only the package, built from the tracked files."""
+    """Return a folder that holds only the package, installed from a wheel of the tracked files."""
     source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
     for name in tracked():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", f"--target={folder}", str(source)]
-    subprocess.run(command, check=True)
+    pip, wheels = [sys.executable, "-m", "pip"], tmp_path_factory.mktemp("wheels")
+    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", f"--wheel-dir={wheels}", str(source)], check=True)
+    [wheel] = wheels.iterdir()
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", f"--target={folder}", str(wheel)], check=True)
     return folder
 
 
@@ -54,8 +56,23 @@ def test_the_package_describes_itself(installed):
     assert about.metadata["Description-Content-Type"] == "text/markdown"
     _headers, _, description = about.read_text("METADATA").partition("\n\n")
     assert description.startswith("# Attention Lab\n")
+    [command] = about.entry_points
+    assert (command.name, command.group) == ("attention-lab", "console_scripts")
     needed = [each for each in about.requires if "extra ==" not in each]
     assert sorted(re.match(r"[\w-]+", each)[0] for each in needed) == ["numpy", "torch"]
+
+
+@pytest.mark.parametrize("file", ["README.md", "attention_core/README.md"])
+def test_five_lines_of_the_readme_print_a_table_from_an_empty_folder(installed, tmp_path, file):
+    text = (ROOT / file).read_text("utf-8")
+    code = re.search(r"<!-- compare -->\n```python\n(.*?)```", text, re.DOTALL)[1]
+    assert code.count("\n") == 5
+    command = [sys._base_executable, "-c", code]
+    packages = [path for path in sys.path if Path(path).name == "site-packages"]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment(installed, *packages), capture_output=True, text=True)
+    assert "multiply_adds" in ended.stdout, ended.stderr
+    assert "[16 rows x " in ended.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_it_compares_variants_and_shows_them_from_an_empty_folder(installed, tmp_path):
