@@ -10,6 +10,7 @@ from conftest import ROOT, free_port, start
 from playwright.sync_api import expect
 from pseudo_language import catalogue_of, install, pseudo_catalogue
 
+from app.page_script import bundling
 from app.words import glossary
 from app.words.i18n import C_, SETTING
 
@@ -124,3 +125,12 @@ def test_no_word_is_cut_off_on_a_phone_in_a_language_with_longer_words(phone, tr
     expect(phone.get_by_role("heading", name="lööng").first).to_be_visible()
     assert phone.evaluate(SIDEWAYS) <= phone.viewport_size["width"]
     assert phone.evaluate(CUT) == []
+
+
+def test_tokens_of_one_character_share_a_label(window):
+    script = bundling.script(ROOT / "app" / "matrix_board" / "drawing" / "panel.js")
+    labels = ["书", "书₂", "书 (2)", "书₂ (2)", "书₃", "好₂", "a", "a₃", "₂", "", "钥", "钥₂", "钥₃"]
+    page = window.new_page()
+    found = page.evaluate(f"(labels) => {{ {script}; return labels.map((_, i) => lastPiece(labels, i)); }}", labels)
+    page.close()
+    assert found == [1, -1, 4, -1, -1, 5, 6, 7, 8, 9, 12, -1, -1]

@@ -166,8 +166,8 @@ export function drawPanel(pen, panel, geometry, view, look) {
   for (const i of ticks(rows, panel.rows, view.y, view.height)) {
     const last = rows.named ? lastPiece(panel.rowLabels, i) : i;
     if (last < i) continue;
-    const y = (spotY(i) + spotY(last)) / 2;
-    if (last > i) pen.line(plot.x - 3, spotY(i), plot.x - 3, spotY(last), theme.muted);
+    const y = spotY(i); // the pinned row's label covers exactly one row
+    if (last > i) pen.line(plot.x - 3, y, plot.x - 3, spotY(last), theme.muted);
     const label = rows.named ? fitted(pen, labelAt(panel.rowLabels, i), rows.room, rows.size) : String(i);
     pen.line(plot.x - 4, y, plot.x - 1, y, theme.border);
     pen.text(label, plot.x - 6, y, { colour: theme.muted, align: "right", size: rows.named ? rows.size : 11 });
@@ -176,8 +176,8 @@ export function drawPanel(pen, panel, geometry, view, look) {
   for (const j of ticks(cols, panel.cols, view.x, view.width)) {
     const last = cols.named ? lastPiece(panel.colLabels, j) : j;
     if (last < j) continue;
-    const x = (spotX(j) + spotX(last)) / 2;
-    if (last > j) pen.line(spotX(j), plot.y - 3, spotX(last), plot.y - 3, theme.muted);
+    const x = spotX(j);
+    if (last > j) pen.line(x, plot.y - 3, spotX(last), plot.y - 3, theme.muted);
     const turned = cols.named && !cols.flat;
     const label = cols.named ? fitted(pen, labelAt(panel.colLabels, j), turned ? cols.room : cols.cell, cols.size) : String(j);
     const beyond = turned ? 0 : Math.max(0, x + pen.measure(label, cols.named ? cols.size : 11) / 2 - (plot.x + plot.width + 1));

@@ -285,6 +285,16 @@ def test_a_held_knob_is_answered_on_what_the_board_shows_whatever_else_is_on_its
     assert not np.array_equal(answered.values, panels[2].values)
 
 
+def test_tokens_of_one_character_are_joined_in_the_text():
+    at = open_page("matrices", text="好书 ok", model="smollm2", variants=(PLAIN, LOCAL), row=1)
+    [sent] = [c for c in at.get("bidi_component") if "-matrices.strips-" in f"{c.proto.id}-" and c.proto.bytes]
+    header = message(sent)[0]
+    assert header["tokens"] == ["好", "好₂", "书", "书₂", "ok"]
+    assert header["joined"] == [False, True, False, True, False]
+    assert board(at, "matrices.board")[0]["row_labels"] == header["tokens"]
+    assert "5 tokens" in at.caption[0].value
+
+
 def test_a_telling_word_is_pinned_from_the_start_and_no_address_says_so():
     at = visit("matrices", {"text": ["@repeats"], "variants": ["softmax", "local~window~2"], "special": ["0"]})
     words, row, notes = strips(at)
