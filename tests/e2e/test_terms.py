@@ -7,7 +7,7 @@ from app.state.session import write_text
 from app.words import glossary
 
 [WORD] = write_text("The head of the kernel wrote a causal letter.")
-HEAD = next(entry.definition for entry in glossary.ENTRIES if entry.forms == "attention head|head|heads")
+BUDGET = next(entry.definition for entry in glossary.ENTRIES if entry.forms == "budget|budgets")
 
 
 def terms(page, word=None):
@@ -16,22 +16,22 @@ def terms(page, word=None):
 
 def test_a_term_explains_itself_and_what_was_typed_is_left_alone(page, server):
     visit(page, f"{server}/error?input=synthetic&n=24&heads=2&variants=softmax&variants=local")
-    expect(terms(page, "head")).to_have_count(1)
-    sentence = page.get_by_test_id("stMain").locator("p", has=terms(page, "head"))
+    expect(terms(page, "budget")).to_have_count(1)
+    sentence = page.get_by_test_id("stMain").locator("p", has=terms(page, "budget"))
     told, bubble = sentence.inner_text(), page.get_by_role("tooltip")
-    terms(page, "head").hover()
-    expect(bubble).to_have_text(HEAD)
+    terms(page, "budget").hover()
+    expect(bubble).to_have_text(BUDGET)
     page.mouse.move(2, 2)
     expect(bubble).to_have_count(0)
-    terms(page, "head").focus()
-    expect(bubble).to_have_text(HEAD)
-    expect(terms(page, "head")).to_have_attribute("aria-describedby", "glossary-meaning")
+    terms(page, "budget").focus()
+    expect(bubble).to_have_text(BUDGET)
+    expect(terms(page, "budget")).to_have_attribute("aria-describedby", "glossary-meaning")
     page.keyboard.press("Escape")
     expect(bubble).to_have_count(0)
 
     switch(page, "Causal")  # Streamlit replaces the sentence; no part of the old one remains.
     expect(sentence).not_to_have_text(told)
-    assert sentence.inner_text().count("head") == told.count("head")
+    assert sentence.inner_text().count("budget") == told.count("budget")
     switch(page, "Causal")
     expect(sentence).to_have_text(told)
 
