@@ -17,7 +17,7 @@ from attention_core.model_patching import UNIFORM
 
 @dataclass(frozen=True, kw_only=True)
 class Hidden:
-    """What a fixed pattern hides from the queries of a text, although softmax attends to it.
+    """The pairs of a text that a fixed pattern hides, although softmax attends to them.
 
     Attributes:
         share: share of the hidden pairs among all pairs of a query with its own or an earlier token.
