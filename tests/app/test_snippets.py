@@ -6,7 +6,7 @@ import io
 import pytest
 from driver import open_page
 from no_model import without_a_model
-from test_links import VIEWS
+from test_links import SHORT, VIEWS
 
 import attention_core as ac
 from attention_core.inputs import SyntheticSource, SyntheticSpec
@@ -37,7 +37,7 @@ def test_code_runs_and_is_about_the_input_on_screen(page, tmp_path, monkeypatch)
     (tmp_path / "qkv.npz").write_bytes(ac.inputs.to_npz(source.load()))
     seen = set()
     for view in (*VIEWS[page], *MORE.get(page, ())):
-        at = open_page(page, view | INPUT)
+        at = open_page(page, (SHORT if page == "entropy" else {}) | view | INPUT)
         assert not at.exception
         seen |= {block.value for block in at.code if "import attention_core" in block.value}
     own = {code for code in seen if "torch.randn" not in code}  # Snippets with random input show how to call a variant.
