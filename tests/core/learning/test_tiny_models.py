@@ -95,15 +95,16 @@ TRAINED = [
 def test_every_variant_trains_by_the_same_code_with_equal_numbers_for_equal_seeds(key, task):
     sizes = {"length": 16, "items": 2} if task == "recall" else {"length": 64, "items": 0}
     spec = spec_of(key, task=task, batch=8, **sizes)
-    model, at = steps(spec, 20)
-    again, _ = steps(spec, 20)
+    _, early = steps(spec, 4)
+    _, again = steps(spec, 4)
+    assert again.weights == early.weights
+    model, at = steps(spec, 20, early)
     gradients = [parameter.grad for parameter in model.parameters()]
     assert all(gradient is not None and gradient.isfinite().all() and gradient.any() for gradient in gradients)
     batch = evaluation_batch(spec, spec.length, spec.items)
     loss, _ = evaluate(model, batch)
     assert math.isfinite(loss)
     assert loss < evaluate(initial(spec), batch)[0]
-    assert evaluate(again, batch)[0] == loss
     assert at.step == 20
 
 
