@@ -1,4 +1,4 @@
-"""A browser test of layout shift: elements that are drawn do not move while the rest of a page loads."""
+"""A browser test of layout shift: elements and edges that are drawn do not move while the rest of a page loads."""
 
 import pytest
 from browser import FORGET, visit
@@ -21,6 +21,22 @@ SHIFTS = """{
     }).observe({ type: "layout-shift", buffered: true });
 }"""
 """A script that measures the shift as web.dev defines it: the largest sum within 5 s, with pauses of at most 1 s."""
+EDGES = """{
+    window.edges = new Set();
+    const look = () => {
+        const column = document.querySelector("[data-testid=stMain]");
+        const block = document.querySelector("[data-testid=stMainBlockContainer]");
+        if (block) {
+            const place = column.getBoundingClientRect().left;
+            window.edges.add(`${Math.round(place)} ${getComputedStyle(block).padding}`);
+        }
+        requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+}"""
+"""A script that records, in each frame, the left edge of the main column and its padding."""
+COLUMNS = ("masks", "entropy", "timing")
+"""Pages on which the edges of the main column are recorded."""
 PAGES = [
     "",
     "matrices",
@@ -43,5 +59,8 @@ def test_a_page_that_loads_hardly_moves(newly_opened, server, path):
     page.set_viewport_size({"width": 1280, "height": 720})
     page.add_init_script(FORGET)  # Other tabs of this browser may have opened the input panel.
     page.add_init_script(SHIFTS)
+    if path in COLUMNS:
+        page.add_init_script(EDGES)
     visit(page, f"{server}/{path}")
+    assert path not in COLUMNS or page.evaluate("[...window.edges]") == ["0 56px 40px 48px"]
     assert page.evaluate("window.shift") < (GOOD if path in STEADY else POOR)

@@ -4,7 +4,6 @@ import re
 from xml.etree import ElementTree
 
 import numpy as np
-import pytest
 from browser import (
     FORGET,
     SIDEWAYS,
@@ -69,30 +68,6 @@ def test_the_whole_path(page, server):
     figure.get_by_text("Play").click()
     page.wait_for_function(f"(plot) => ({rows_drawn})(plot) < 4", arg=figure.element_handle())
     page.wait_for_function(f"(plot) => ({rows_drawn})(plot) === 7", arg=figure.element_handle())
-
-
-@pytest.mark.parametrize("path", ["masks", "entropy", "timing"])
-def test_the_main_column_keeps_its_place_and_its_edges_from_the_first_paint(newly_opened, server, path):
-    page = newly_opened
-    page.add_init_script(FORGET)
-    page.set_viewport_size({"width": 1280, "height": 720})
-    page.add_init_script(
-        """
-        window.seen = new Set();
-        const look = () => {
-            const column = document.querySelector("[data-testid=stMain]");
-            const block = document.querySelector("[data-testid=stMainBlockContainer]");
-            if (block) {
-                const place = column.getBoundingClientRect().left;
-                window.seen.add(`${Math.round(place)} ${getComputedStyle(block).padding}`);
-            }
-            requestAnimationFrame(look);
-        };
-        requestAnimationFrame(look);
-        """
-    )
-    visit(page, f"{server}/{path}?input=synthetic&n=40&heads=2")
-    assert page.evaluate("[...window.seen]") == ["0 56px 40px 48px"]
 
 
 def test_a_page_without_a_sidebar_keeps_no_room_for_one(page, server):
