@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from test_addresses import ADDRESSES
+
 ROOT = Path(__file__).parents[1]
 ADDED = {
     "attention_core/variants/sparse/added.py": '''\
@@ -114,6 +116,10 @@ TESTS = (
     "tests/core/test_registry.py",
 )
 """Tests that run over all variants, pages, options, claims or lessons."""
+SECOND = ADDRESSES[1::2]
+"""Every second address; at least one address of each page remains."""
+SLOW = ("causal", "claims", "inside", "matrices", "model")
+"""Pages whose options take long to set, and have no new option. Seven pages with variants remain."""
 
 
 def copied(folder):
@@ -132,6 +138,13 @@ def replace(path, old, new):
     text = path.read_text("utf-8")
     assert text.count(old) == 1, f"{path} holds {old!r} {text.count(old)} times"
     path.write_text(text.replace(old, new), "utf-8")
+
+
+def left_out():
+    """Return pytest's options that leave out slow pages of one test, and every second address."""
+    links = [f"tests/app/test_links.py::test_whatever_is_set_on_a_page_is_in_its_link[{page}]" for page in SLOW]
+    addresses = [f"tests/app/test_addresses.py::test_an_address_opens_what_it_always_did[{each}]" for each in SECOND]
+    return [word for name in (*links, *addresses) for word in ("--deselect", name)]
 
 
 def test_adding_one_of_each_breaks_no_other_test(tmp_path):
@@ -157,8 +170,9 @@ def test_adding_one_of_each_breaks_no_other_test(tmp_path):
     shutil.copy2(checks / "memory_quadruples.py", checks / "added_claim.py")
 
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    options = ["-p", "no:xdist", "-p", "no:cacheprovider", "-m", "not e2e", *left_out()]
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "-m", "not e2e", *TESTS],
+        [sys.executable, "-m", "pytest", *options, *TESTS],
         cwd=tmp_path,
         env=environment | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,
