@@ -23,6 +23,11 @@ from attention_core.limits import current
 from attention_core.runtime.execution import execute, execute_here
 from attention_core.runtime.progress import ProgressCallback, watched
 
+HEAP = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
+"""Environment of worker processes: glibc keeps up to 64 MiB of freed memory, and arrays up to 32 MiB on the heap.
+
+By default, it returns arrays of some MiB to the system and maps their pages again. A training step of a tiny model with
+softmax then takes 33 instead of 23 ms (medians of two runs, one thread)."""
 PATIENCE = 120.0
 """Seconds to wait for a shared forking process to listen: it imports torch and a model first."""
 REACH = 5.0
@@ -91,6 +96,7 @@ class WorkerExecutor:
                 self._folder = tempfile.TemporaryDirectory(prefix="attention-lab-")
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "attention_core.workers", self._folder.name + "/workers", "--owned"],
+                    env={**HEAP, **os.environ},
                     stdin=subprocess.PIPE,  # when this server ends, the pipe closes, and the process then ends too
                 )
             return Path(self._folder.name, "workers")

@@ -3,6 +3,7 @@
 import errno
 import os
 import pickle
+import resource
 import signal
 import socket
 import threading
@@ -252,6 +253,12 @@ def test_a_script_that_ends_while_it_waits_ends_its_task_and_nobody_elses(
     seconds_until(lambda: gone(marks[0].read_text()))
     assert len(found(other)) == 3
     assert found(ask(line, "square", i=5)) == (25,)
+
+
+def test_a_worker_keeps_freed_memory_for_the_next_array(line):
+    [faults] = found(ask(line, "page_faults"))
+    # Arrays that are mapped again each time would take twenty times 16 MiB.
+    assert faults < 3 * 2**24 / resource.getpagesize()
 
 
 def test_an_idle_worker_ends_with_its_connection(workers):

@@ -46,6 +46,14 @@ def compute(task, load):
     return (os.getpid(),)
 
 
+def page_faults(task, load):
+    """Return how many memory pages the process maps while it allocates and frees 8 arrays of 2 MiB, twenty times."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        [np.ones(2**18) for _ in range(8)]
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before,)
+
+
 def die(task, load):
     os.kill(os.getpid(), signal.SIGKILL)
 
