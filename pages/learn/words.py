@@ -186,8 +186,8 @@ def medians(seeds: int, *, bands: bool, dashes: bool) -> str:
     """
     return paragraph(
         _n("The lines show {n} seed.", "The lines are medians over {n} seeds.", n=seeds),
-        _("The bands are their quartiles.") if bands and seeds > 1 else "",
-        _("A variant's colour and dash pattern only identify it and are the same on every page.") if dashes else "",
+        _("Point at a line to see its quartiles as a band.") if bands and seeds > 1 else "",
+        _("Colours and dash patterns only tell the variants apart.") if dashes else "",
     )
 
 
