@@ -187,7 +187,7 @@ def medians(seeds: int, *, bands: bool, dashes: bool) -> str:
     return paragraph(
         _n("The lines show {n} seed.", "The lines are medians over {n} seeds.", n=seeds),
         _("Point at a line to see its quartiles as a band.") if bands and seeds > 1 else "",
-        _("Colours and dash patterns only tell the variants apart.") if dashes else "",
+        _("Colours and dash patterns only distinguish the variants.") if dashes else "",
     )
 
 

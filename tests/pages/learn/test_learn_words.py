@@ -184,7 +184,7 @@ def test_what_a_mask_hides_is_next_to_the_result_of_its_variant():
         (1, True, False, "The lines show 1 seed."),
         (2, False, False, "The lines are medians over 2 seeds."),
         (2, True, False, "The lines are medians over 2 seeds. Point at a line to see its quartiles as a band."),
-        (1, True, True, "The lines show 1 seed. Colours and dash patterns only tell the variants apart."),
+        (1, True, True, "The lines show 1 seed. Colours and dash patterns only distinguish the variants."),
     ],
 )
 def test_what_the_lines_show(seeds, bands, dashes, text):

@@ -122,8 +122,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         words.verdict(AS_IT_IS, [blind, seen])
         == words.verdict(AS_IT_IS, [seen, blind])
         == (
-            "Both variants hide 61% of the query–key pairs. Perplexity rises to × 2 with **A**, which hides the first "
-            "token from most queries, but only to × 1.10 with **B**, which does not.  \n"
+            "Both variants hide 61% of the query–key pairs. Perplexity rises to ×\xa02 with **A**, which hides the "
+            "first token from most queries, but only to ×\xa01.10 with **B**, which does not.  \n"
             f"Copying fails with both variants{reason}"
         )
     )
