@@ -121,7 +121,7 @@ def param(
     if number and (low is None or high is None):
         raise TypeError("a number needs low and high")
     if isinstance(default, str) and default not in choices:
-        raise TypeError("a word needs choices that contain its default")
+        raise TypeError("a word setting needs a list of choices that includes its default")
     meta = {
         "low": low,
         "high": high,

@@ -56,7 +56,7 @@ def show(page: str) -> Callable[[], None]:
         with st.container(gap="xsmall"):
             if page != step.page:
                 elsewhere = html.escape(_("This step is on another page."))
-                st.html(f"<p>{elsewhere} {_way(lesson, place, _('Go to the step'))}</p>")
+                st.html(f"<p>{elsewhere} {_way(lesson, place, _('Go to this step'))}</p>")
             elif step.ask:
                 st.html(f'<p class="ask">{html.escape(said(step.ask))}</p>')
                 if answered:

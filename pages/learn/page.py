@@ -10,7 +10,7 @@ from app.page import Page
 from app.ui import export, variant_picker
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, _n, enumeration, paragraph
+from app.words.i18n import N_, _, enumeration, paragraph
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import recorded_runs
@@ -39,8 +39,7 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
         row = st.container(horizontal=True, vertical_alignment="bottom")
         with row:
             options.show()
-        if view == "race":
-            with st.container(horizontal=True):
+            if view == "race":
                 LearnOptions.measure.draw(label_visibility="collapsed")
                 LearnOptions.by.draw(label_visibility="collapsed")
         variant_picker.show(all_stay=True)
@@ -101,9 +100,7 @@ def progress(plan: Plan, found: runs.Run[LearnRow]) -> tuple[float, str]:
 
 def _describe_race(rows: Sequence[LearnRow], task: LearningTask) -> str:
     found, spec = outcomes(rows), rows[0].spec
-    return paragraph(
-        words.headline(found, task.chance(spec.length, spec.items)), words.hidden(found), words.diverged(found)
-    )
+    return paragraph(words.headline(found, task.chance(spec.length, spec.items)), words.diverged(found))
 
 
 def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> str:
@@ -125,7 +122,6 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     shown = [each.whole for each in missing.found(rows)] if parts else outcomes(rows)
     spec = shown[0].rows[0].spec
     rates = enumeration(f"{outcome.name} {outcome.rows[0].spec.rate:g}" for outcome in shown)
-    seeds = len({each.row.seed for each in rows})
     found = recorded_runs.recorded(spec.model.task)
     made = (
         _("Trained on this server.")
@@ -135,13 +131,6 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     st.caption(
         paragraph(
             made,
-            _n("The lines show {n} seed.", "The lines are medians over {n} seeds.", n=seeds)
-            if parts
-            else _n(
-                "The lines show {n} seed.",
-                "The lines are medians over {n} seeds, and the bands are their quartiles.",
-                n=seeds,
-            ),
             _("The numbers that follow are those of the models with all parts.") if parts else "",
             _(
                 "Each model has {layers} layers of {heads} head with size {width} and no feed-forward part. It trains "

@@ -6,9 +6,11 @@ import streamlit as st
 
 from app.figures.lines.curves import Curve, curves, guide
 from app.figures.lines.spread import spread
+from app.figures.theme import style
 from app.ui import chart
 from app.words.i18n import N_, _
 from attention_core.experiments.learning import LearnRow
+from attention_core.formatting import percent
 from attention_core.learning.tasks import task as task_of
 from pages.learn import words
 from pages.learn.options import LearnOptions
@@ -36,8 +38,9 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     if measure == "accuracy":
         last = max((x for line in lines for x in line.x), default=0.0) or 1.0
         lines.append(guide(_("guessing"), (0.0, last), (chance, chance)))
-        lines.append(guide(_("learned"), (0.0, last), (LEARNED, LEARNED)))
+        lines.append(guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED)))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
+    _explain(rows, found)
 
 
 def _line(outcome: Outcome, measure: str, by: str) -> Curve:
@@ -78,6 +81,13 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     else:
         lines.append(guide(_("guessing"), x, [wanted.chance(spec.length, int(n)) for n in x]))
     _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")
+    _explain(rows, found)
+
+
+def _explain(rows: Sequence[LearnRow], found: Sequence[Outcome]) -> None:
+    """Draw what the lines show."""
+    dashes = any(style(each.colour).dash != "solid" for each in found)
+    st.caption(words.medians(len({each.row.seed for each in rows}), bands=True, dashes=dashes))
 
 
 def _draw(

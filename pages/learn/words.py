@@ -51,42 +51,106 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
 
 
 def headline(found: Sequence[Outcome], chance: float) -> str:
-    """Return which variants learned the task, after how many steps, and how far the others came.
+    """Return how many variants learned the task, after how many steps, and how far the others came.
+
+    The share of answers that a variant's mask hides is next to the variant's own result.
 
     Args:
         found: the variants; at least one.
         chance: accuracy of guessing.
     """
+    return paragraph(
+        *(_alone(found[0]) if len(found) == 1 else _together(found)),
+        _(
+            "A variant has learned the task if at least {most} of its answers are correct. Guessing gives {share} "
+            "correct answers.",
+            most=percent(LEARNED),
+            share=percent(chance),
+        ),
+    )
+
+
+def _alone(outcome: Outcome) -> list[str]:
+    """Return whether the only variant learned the task, and how often its mask hides the answer, as sentences."""
+    values = {
+        "name": f"**{escape_markdown(outcome.name)}**",
+        "steps": outcome.rows[0].spec.steps,
+        "share": percent(outcome.accuracy),
+    }
+    if outcome.step == 0:
+        return [_("Not trained yet: {names}.", names=values["name"])]
+    if (reached := outcome.learned) is not None:
+        text = _("{name} learns the task after {reached} of {steps} steps.", reached=reached[0], **values)
+    elif outcome.is_trained:
+        text = _("{name} does not learn the task within {steps} steps: {share} of its answers are correct.", **values)
+    else:
+        text = _("{name} has not learned the task so far: {share} of its answers are correct.", **values)
+    return [text, hidden([outcome])]
+
+
+def _together(found: Sequence[Outcome]) -> list[str]:
+    """Return how many of several variants learned the task, and each variant's result, as sentences."""
     learned, others, untrained = [], [], []
     for outcome in found:
-        name = f"**{escape_markdown(outcome.name)}**"
+        name, share = f"**{escape_markdown(outcome.name)}**", percent(outcome.accuracy)
         if outcome.step == 0:
             untrained.append(name)
         elif (reached := outcome.learned) is not None:
-            learned.append((reached[0], _("{name} (after {steps} steps)", name=name, steps=reached[0])))
+            learned.append((reached[0], _result(outcome, _("after {steps} steps", steps=reached[0]))))
         else:
-            others.append((-outcome.accuracy, _("{name} ({share})", name=name, share=percent(outcome.accuracy))))
-    sentences = []
-    values = {"steps": found[0].rows[0].spec.steps, "most": percent(LEARNED)}
-    names = enumeration(text for _steps, text in sorted(learned))
-    over = all(outcome.is_trained for outcome in found)
-    if learned and over:
-        text = _(
-            "Within {steps} steps, at least {most} of the answers become correct with {names}.", names=names, **values
+            others.append((-outcome.accuracy, _result(outcome, share)))
+    return [
+        _count(len(learned), found, names=enumeration(text for _steps, text in sorted(learned))),
+        _(
+            N_("Fewer answers are correct with {names}.") if learned else N_("Correct answers: {names}."),
+            names=enumeration(text for _share, text in sorted(others)),
         )
-        sentences.append(text)
-    elif learned:
-        sentences.append(_("So far, at least {most} of the answers are correct with {names}.", names=names, **values))
-    if others:
-        text = N_("Fewer are correct with {names}.")
-        if not learned:
-            text = N_("Fewer than {most} of the answers are correct with {names}.")
-        sentences.append(_(text, names=enumeration(text for _share, text in sorted(others)), **values))
-    if untrained:
-        sentences.append(_("Not trained yet: {names}.", names=enumeration(untrained)))
-    return paragraph(
-        *sentences,
-        _("Guessing one of the possible answers is correct for {share} of the questions.", share=percent(chance)),
+        if others
+        else "",
+        _("Not trained yet: {names}.", names=enumeration(untrained)) if untrained else "",
+    ]
+
+
+def _result(outcome: Outcome, result: str) -> str:
+    """Return a variant's name, its result, and the share of answers that its mask hides if it hides any."""
+    name, share = f"**{escape_markdown(outcome.name)}**", hidden_share(outcome.rows[0].spec)
+    if not share:
+        return _("{name} ({result})", name=name, result=result)
+    return _(
+        "{name} ({result}; its mask hides {share} of the answers from the asking token)",
+        name=name,
+        result=result,
+        share=percent(share),
+    )
+
+
+def _count(learned: int, found: Sequence[Outcome], *, names: str) -> str:
+    """Return how many of at least two variants learned the task, and which."""
+    if 0 < learned < len(found):
+        who = _("{learned} of {n} variants", learned=learned, n=len(found))
+    elif len(found) == 2:
+        who = _("Both variants") if learned else _("Neither variant")
+    else:
+        who = _(N_("All {n} variants") if learned else N_("Not one of the {n} variants"), n=len(found))
+    values = {"who": who, "names": names, "steps": found[0].rows[0].spec.steps}
+    over = all(outcome.is_trained for outcome in found)
+    if not learned:
+        return _(
+            N_("{who} learns the task within {steps} steps.") if over else N_("{who} has learned the task so far."),
+            **values,
+        )
+    if over:
+        return _n(
+            "{who} learns the task within {steps} steps: {names}.",
+            "{who} learn the task within {steps} steps: {names}.",
+            n=learned,
+            **values,
+        )
+    return _n(
+        "{who} has learned the task so far: {names}.",
+        "{who} have learned the task so far: {names}.",
+        n=learned,
+        **values,
     )
 
 
@@ -109,6 +173,21 @@ def hidden(found: Sequence[Outcome], length: int | None = None) -> str:
             for name, share in shares
             if share
         )
+    )
+
+
+def medians(seeds: int, *, bands: bool, dashes: bool) -> str:
+    """Return the number of seeds that the lines of a chart show, and how to tell the lines apart.
+
+    Args:
+        seeds: number of seeds.
+        bands: whether the chart can show the quartiles of several seeds.
+        dashes: whether the lines of some variants have a dash pattern.
+    """
+    return paragraph(
+        _n("The lines show {n} seed.", "The lines are medians over {n} seeds.", n=seeds),
+        _("Point at a line to see its quartiles as a band.") if bands and seeds > 1 else "",
+        _("Colours and dash patterns only distinguish the variants.") if dashes else "",
     )
 
 

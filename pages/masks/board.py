@@ -38,8 +38,8 @@ def show(followed: StackReach) -> None:
             )
             if found.key_labels is None
             else _(
-                "The selected variants that allow these keys use no mask, so there is no pattern to draw. Add Top-k, "
-                "which also selects keys of another sequence."
+                "There is no pattern to draw. The selected variants that accept keys from another sequence use "
+                "no mask. Add Top-k, which accepts such keys and attends only to some of them."
             ),
             icon=":material/grid_on:",
         )

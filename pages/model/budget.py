@@ -50,14 +50,15 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 
 def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
-        _("Copying saves the difference between a token's loss on its first occurrence and the loss on its copy."),
+        _("The gain from copying is the loss of a token on its first occurrence minus the loss on its copy."),
         words.origin(rows),
     )
 
 
 def _describe(question: Question, rows: Sequence[SwapRow]) -> str:
     terms = _(
-        "Preserved: a perplexity of at most × {same:g}, or at most {copied:.0%} of what copying saves is lost.",
+        "A variant preserves perplexity if its perplexity is at most {same:g} times that of the original model. It "
+        "preserves copying if it loses at most {copied:.0%} of the gain from copying.",
         same=words.SAME,
         copied=words.COPIED,
     )

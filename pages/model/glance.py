@@ -32,7 +32,10 @@ def show(question: Question, original: ReadingRow, changed: ReadingRow | None) -
     if token is None or not 0 < token < original.tokens:
         if worse := increases(original, changed):
             st.markdown(_("**Largest increases in loss** (nats)"))
-            st.table(worse, border="horizontal", hide_index=True)
+            with st.container(key="model.increases"):
+                st.table(worse, border="horizontal", hide_index=True)
+            if not set(map(escape_markdown, original.labels)).issuperset(str(row[_("Token")]) for row in worse):
+                st.caption(_("The number in parentheses counts occurrences: “(2)” marks the second one in the text."))
         else:
             st.caption(_("No token has a higher loss than in the original model."))
     else:

@@ -169,7 +169,7 @@ def draw_map(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, ke
         ticks = {0: _("unchanged"), 0.5: _("half lost"), 1: _("lost")}
         found = [of_copying(word, pairs, copy) for word, pairs in lines.items()]
         with right:
-            _show(found, ticks, _("lost share of copying"), f"{key}.copied")
+            _show(found, ticks, _("share of the gain from copying that is lost"), f"{key}.copied")
 
 
 def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:

@@ -51,7 +51,7 @@ TABS = {
     N_("Budget"): ("budget", "predicts"),
     N_("Generate"): ("continuation",),
     N_("Embeddings"): ("encoder",),
-    N_("Trained here"): ("trained",),
+    N_("Tiny model"): ("trained",),
 }
 """Tabs of the page, each with its views."""
 
@@ -129,7 +129,7 @@ class ModelOptions(Options, prefix="m_"):
             "predicts": N_("Forecast"),
             "continuation": N_("Continuation"),
             "encoder": N_("Embeddings"),
-            "trained": N_("Trained here"),
+            "trained": N_("Tiny model"),
         },
         N_("View"),
     )

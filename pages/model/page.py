@@ -43,7 +43,7 @@ def top() -> Question:
         st.caption(
             _(
                 "This view measures a language model. To replace the attention of the chosen trained model, open "
-                "“Trained here”."
+                "“Tiny model”."
             )
         )
     return replace(question(), headline=headline)
@@ -97,7 +97,8 @@ def setup() -> str:
     if view == "encoder":
         low, high = ModelOptions.encoder_layers.value
         return _("Layers {first} to {last}", first=low, last=high)
-    return now.title if view == "layers" else f"{now.title} · {now.where}"
+    text = _("Text: {title}", title=now.title)
+    return text if view == "layers" else f"{text} · {now.where}"
 
 
 PAGE = Page(

@@ -85,7 +85,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         first.labels,
         _reading(original, original, first),
         [_reading(each, original, row) for each, row in zip(changed, read, strict=True)],
-        [_("Perplexity"), _("× original"), _("Copying loss")],
+        [_("Perplexity"), _("× original"), _("Copying loss (nats)")],
         ReadingState(question.options.shown, -1 if question.options.token is None else question.options.token),
         key=f"{key}.board",
         on_look=take_look,
@@ -104,6 +104,7 @@ def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
 def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         uncoloured(scores(question, rows)[1][_shown(question)]) if question.words else "",
+        _("A perplexity of 10 means that the model is as uncertain as if 10 tokens were equally likely."),
         _("The loss of a token is −ln of its predicted probability, in nats."),
         _("The copying loss is the mean loss of the repeated tokens. A guess has a loss of about 11 nats."),
         setting(question, rows),
@@ -132,9 +133,8 @@ def _describe(question: Question, rows: Sequence[SwapRow]) -> str:
 
 
 def terms(changed: Sequence[Score]) -> str:
-    """Return the definitions of perplexity and of the copy test, and of a sink if tokens are hidden."""
+    """Return the definition of the copy test, and of a sink if tokens are hidden."""
     return paragraph(
-        _("A perplexity of 10 means that the model is as uncertain as if 10 tokens were equally likely."),
         _("Copy test: the model is given {n} random tokens twice.", n=swap.PERIOD),
         _("Attention sink: the first token, on which many heads put the weight that no other token needs.")
         if any(each.hidden and each.hidden.share for each in changed)

@@ -51,8 +51,33 @@ def verdict(original: Score, changed: Sequence[Score]) -> str:
             high=number(most.perplexity / original.perplexity, 3),
         )
     else:
-        reading = "  \n".join(_reading(original, each) for each in changed)
+        reading = _contrast(original, changed) or "  \n".join(_reading(original, each) for each in changed)
     return f"{reading}  \n{_copying(original, changed)}"
+
+
+def _contrast(original: Score, changed: Sequence[Score]) -> str:
+    """Return how much less perplexity rises if the first token stays visible; empty without two such variants.
+
+    Both variants hide the same share of the pairs, and one of them hides the first token from most queries.
+    """
+    if len(changed) != 2:
+        return ""
+    least, most = sorted(changed, key=lambda each: each.perplexity)
+    if not (least.hidden and most.hidden and most.hidden.first and not least.hidden.first):
+        return ""
+    shares = {f"{each.hidden.share:.0%}" for each in (least, most) if each.hidden}
+    low, high = (each.perplexity / original.perplexity for each in (least, most))
+    if low <= SAME or len(shares) > 1 or number(low, 3) == number(high, 3):
+        return ""
+    return _(
+        "Both variants hide {hidden} of the query–key pairs. Perplexity rises to ×\xa0{high} with **{most}**, which "
+        "hides the first token from most queries, but only to ×\xa0{low} with **{least}**, which does not.",
+        hidden=shares.pop(),
+        high=number(high, 3),
+        most=most.name,
+        low=number(low, 3),
+        least=least.name,
+    )
 
 
 def _reading(original: Score, each: Score) -> str:

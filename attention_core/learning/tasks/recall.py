@@ -36,7 +36,7 @@ def label(symbol: int) -> str:
 TASK = LearningTask(
     key="recall",
     title=N_("Associative recall"),
-    summary=N_("Pairs of a key and a value come first. When a key appears again, the model must predict its value."),
+    summary=N_("The sequence starts with key–value pairs. When a key appears again, the model must predict its value."),
     sample=sample,
     inputs=KEYS + VALUES + 1,
     classes=KEYS + VALUES + 1,

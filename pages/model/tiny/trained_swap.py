@@ -1,4 +1,4 @@
-"""The Trained here view: the answers of a tiny trained model before and after its attention is replaced."""
+"""The Tiny model view: the answers of a tiny trained model before and after its attention is replaced."""
 
 import math
 from collections.abc import Sequence

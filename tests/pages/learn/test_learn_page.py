@@ -50,7 +50,7 @@ def test_the_recorded_runs_answer_at_first_sight():
     for each in found:
         last = list(numbers(drawn[each.name]["y"]))[-1]
         assert last == pytest.approx(each.accuracy)
-    assert any("is correct for 25% of the questions." in text for text in texts(at))
+    assert any("Guessing gives 25% correct answers." in text for text in texts(at))
     assert any(each.value.startswith("Recorded on") for each in at.caption)
 
 
@@ -86,7 +86,11 @@ def test_settings_that_are_not_recorded_ask_for_a_press():
 def test_the_result_comes_before_the_picture_and_the_controls():
     at = visit("learn", {})
     kinds = [(each.type, getattr(each, "value", None) or getattr(each, "label", "")) for each in at.main]
-    sentence = next(i for i, (_kind, text) in enumerate(kinds) if str(text).startswith("Within 400 steps, at least"))
+    sentence = next(
+        i
+        for i, (_kind, text) in enumerate(kinds)
+        if str(text).startswith("4 of 6 variants learn the task within 400 steps: ")
+    )
     picture = next(i for i, (kind, _text) in enumerate(kinds) if kind == "plotly_chart")
     button = next(i for i, (_kind, text) in enumerate(kinds) if text == "Train on this machine")
     task = next(i for i, (kind, _text) in enumerate(kinds) if kind == "selectbox")
@@ -96,11 +100,11 @@ def test_the_result_comes_before_the_picture_and_the_controls():
 def test_the_chart_of_accuracy_shows_what_counts_as_learned():
     [chart] = charts(visit("learn", {}))
     drawn = {trace["name"]: trace for trace in chart["data"] if trace.get("name")}
-    assert set(numbers(drawn["learned"]["y"])) == {LEARNED}
+    assert set(numbers(drawn["95%: learned"]["y"])) == {LEARNED}
     assert set(numbers(drawn["guessing"]["y"])) == {0.25}
     assert chart["layout"]["yaxis"]["tickformat"] == "~%"
     [chart] = charts(open_learn(l_measure="loss", variants=PAIR))
-    assert not any(trace.get("name") == "learned" for trace in chart["data"])
+    assert not any(trace.get("name") == "95%: learned" for trace in chart["data"])
     assert "tickformat" not in chart["layout"]["yaxis"]
 
 

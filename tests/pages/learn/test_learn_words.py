@@ -59,7 +59,9 @@ def test_a_variant_has_learned_from_the_threshold_on():
 def test_a_variant_that_forgets_the_task_has_not_learned_it():
     [outcome] = outcomes(rows_of("softmax", [0.1, 1.0, 0.4]))
     assert outcome.learned is None
-    assert "Fewer than 95% of the answers are correct with **Softmax** (40%)." in words.headline([outcome], 0.25)
+    assert "**Softmax** has not learned the task so far: 40% of its answers are correct." in words.headline(
+        [outcome], 0.25
+    )
 
 
 def test_at_least_half_of_the_seeds_must_have_learned():
@@ -83,31 +85,110 @@ def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accur
         *rows_of("local", [0.02]),
     ]
     assert words.headline(outcomes(rows), 0.25) == (
-        "So far, at least 95% of the answers are correct with **DeltaNet** (after 10 steps), **Softmax** (after 20 "
-        "steps). Fewer are correct with **Gated linear** (72%), **Linear** (30%). Not trained yet: **Local · window "
-        "16**. Guessing one of the possible answers is correct for 25% of the questions."
+        "2 of 5 variants have learned the task so far: **DeltaNet** (after 10 steps), **Softmax** (after 20 steps). "
+        "Fewer answers are correct with **Gated linear** (72%), **Linear** (30%). Not trained yet: **Local · window "
+        "16**. A variant has learned the task if at least 95% of its answers are correct. Guessing gives 25% correct "
+        "answers."
     )
 
 
-GUESS = " Guessing one of the possible answers is correct for 10% of the questions."
+GUESS = (
+    " A variant has learned the task if at least 95% of its answers are correct. Guessing gives 10% correct answers."
+)
+
+
+def trained(*curves, steps=20):
+    """Return the outcomes of variants with these accuracies at steps 0, 10, 20, ... of a training of 20 steps."""
+    words_of_all = ("softmax", "linear", "deltanet")
+    rows = [row for word, curve in zip(words_of_all, curves, strict=False) for row in rows_of(word, curve)]
+    return outcomes([replace(row, spec=replace(row.spec, steps=steps)) for row in rows])
 
 
 @pytest.mark.parametrize(
     ("curve", "text"),
     [
-        ([0.1, 1.0], "So far, at least 95% of the answers are correct with **Softmax** (after 10 steps)." + GUESS),
-        ([0.1, 0.5], "Fewer than 95% of the answers are correct with **Softmax** (50%)." + GUESS),
-        ([0.1], "Not trained yet: **Softmax**." + GUESS),
-        (
-            [0.1, 1.0, 1.0],
-            "Within 20 steps, at least 95% of the answers become correct with **Softmax** (after 10 steps)." + GUESS,
-        ),
-        ([0.1, 0.5, 0.6], "Fewer than 95% of the answers are correct with **Softmax** (60%)." + GUESS),
+        ([0.1, 1.0], "**Softmax** learns the task after 10 of 20 steps."),
+        ([0.1, 0.5], "**Softmax** has not learned the task so far: 50% of its answers are correct."),
+        ([0.1], "Not trained yet: **Softmax**."),
+        ([0.1, 1.0, 1.0], "**Softmax** learns the task after 10 of 20 steps."),
+        ([0.1, 0.5, 0.6], "**Softmax** does not learn the task within 20 steps: 60% of its answers are correct."),
     ],
 )
-def test_the_headline_names_only_what_there_is(curve, text):
-    rows = [replace(row, spec=replace(row.spec, steps=20)) for row in rows_of("softmax", curve)]
-    assert words.headline(outcomes(rows), 0.1) == text
+def test_the_headline_of_one_variant(curve, text):
+    assert words.headline(trained(curve), 0.1) == text + GUESS
+
+
+GOOD, BAD = [0.1, 1.0, 1.0], [0.1, 0.5, 0.6]
+DELTANET_LEARNED = "**DeltaNet** (after 10 steps)"
+BOTH_LEARNED = "**Linear** (after 10 steps), **Softmax** (after 10 steps)"
+
+
+@pytest.mark.parametrize(
+    ("curves", "text"),
+    [
+        ([GOOD, GOOD, GOOD], f"All 3 variants learn the task within 20 steps: {DELTANET_LEARNED}, {BOTH_LEARNED}."),
+        ([GOOD, GOOD], f"Both variants learn the task within 20 steps: {BOTH_LEARNED}."),
+        (
+            [GOOD, GOOD, BAD],
+            f"2 of 3 variants learn the task within 20 steps: {BOTH_LEARNED}. Fewer answers are correct with "
+            "**DeltaNet** (60%).",
+        ),
+        (
+            [BAD, BAD, GOOD],
+            f"1 of 3 variants learns the task within 20 steps: {DELTANET_LEARNED}. Fewer answers are correct with "
+            "**Linear** (60%), **Softmax** (60%).",
+        ),
+        (
+            [BAD, BAD],
+            "Neither variant learns the task within 20 steps. Correct answers: **Linear** (60%), **Softmax** (60%).",
+        ),
+        (
+            [BAD, BAD, BAD],
+            "Not one of the 3 variants learns the task within 20 steps. Correct answers: **DeltaNet** (60%), "
+            "**Linear** (60%), **Softmax** (60%).",
+        ),
+        (
+            [GOOD[:2], BAD],
+            "1 of 2 variants has learned the task so far: **Softmax** (after 10 steps). Fewer answers are correct with "
+            "**Linear** (60%).",
+        ),
+        ([GOOD[:2], GOOD], f"Both variants have learned the task so far: {BOTH_LEARNED}."),
+        (
+            [BAD[:2], BAD],
+            "Neither variant has learned the task so far. Correct answers: **Linear** (60%), **Softmax** (50%).",
+        ),
+        (
+            [BAD[:1], BAD[:1], BAD[:1]],
+            "Not one of the 3 variants has learned the task so far. Not trained yet: **Softmax**, **Linear**, "
+            "**DeltaNet**.",
+        ),
+    ],
+)
+def test_the_headline_counts_the_variants_that_learned(curves, text):
+    assert words.headline(trained(*curves), 0.1) == text + GUESS
+
+
+def test_what_a_mask_hides_is_next_to_the_result_of_its_variant():
+    found = outcomes(rows_of("local", [0.1, 0.5]) + rows_of("softmax", [0.1, 0.4]))
+    share = percent(hidden_share(found[0].rows[0].spec))
+    assert "so far. Correct answers: **Local · window 16** (50%; its mask hides " + (
+        f"{share} of the answers from the asking token), **Softmax** (40%). A variant"
+    ) in words.headline(found, 0.1)
+    assert f"{words.hidden(found[:1])} A variant has learned" in words.headline(found[:1], 0.1)
+    assert "mask" not in words.headline(found[1:], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "bands", "dashes", "text"),
+    [
+        (1, True, False, "The lines show 1 seed."),
+        (2, False, False, "The lines are medians over 2 seeds."),
+        (2, True, False, "The lines are medians over 2 seeds. Point at a line to see its quartiles as a band."),
+        (1, True, True, "The lines show 1 seed. Colours and dash patterns only distinguish the variants."),
+    ],
+)
+def test_what_the_lines_show(seeds, bands, dashes, text):
+    assert words.medians(seeds, bands=bands, dashes=dashes) == text
 
 
 def test_a_mask_that_hides_answers_is_reported_with_their_share():

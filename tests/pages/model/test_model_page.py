@@ -48,7 +48,7 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
     ]
-    assert header["columns"] == ["Perplexity", "× original", "Copying loss"]
+    assert header["columns"] == ["Perplexity", "× original", "Copying loss (nats)"]
     assert [row["numbers"] for row in header["rows"]] == [
         ["10", "× 1", "1.0"],
         ["201", "× 20.1", "11"],
@@ -91,6 +91,13 @@ def test_without_a_selected_token_the_largest_increases_are_listed(token):
     assert found["Token"].iloc[0] == header["labels"][1 + int(worse.argmax())]
     assert float(found["Local · window 64"].iloc[0]) > float(found["Original"].iloc[0])
     assert not open_model(m_words=()).table
+
+
+@pytest.mark.parametrize(("text", "explained"), [("one two one two one two", True), ("one two three four", False)])
+def test_the_number_of_an_occurrence_is_explained(text, explained):
+    at = open_model(m_text="own", text=text)
+    repeated = any("(2)" in token for token in at.table[0].value["Token"])
+    assert repeated == explained == ("“(2)” marks the second one in the text." in spoken(at, "caption"))
 
 
 def test_without_an_increase_the_page_says_so(monkeypatch):

@@ -117,6 +117,26 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         f"Copying fails with both variants{reason}"
     )
     assert words.verdict(AS_IT_IS, [blind, far]).endswith("Copying fails with both variants.")
+    seen = dataclasses.replace(sink, perplexity=22.0)
+    assert (
+        words.verdict(AS_IT_IS, [blind, seen])
+        == words.verdict(AS_IT_IS, [seen, blind])
+        == (
+            "Both variants hide 61% of the query–key pairs. Perplexity rises to ×\xa02 with **A**, which hides the "
+            "first token from most queries, but only to ×\xa01.10 with **B**, which does not.  \n"
+            f"Copying fails with both variants{reason}"
+        )
+    )
+    less = dataclasses.replace(hidden, share=0.5, first=False)
+    for other in (
+        dataclasses.replace(seen, perplexity=21.0),  # not a rise
+        dataclasses.replace(seen, perplexity=50.0),  # a larger rise
+        dataclasses.replace(seen, hidden=hidden),
+        dataclasses.replace(seen, hidden=less),
+        dataclasses.replace(seen, hidden=None),
+    ):
+        assert words.verdict(AS_IT_IS, [blind, other]).startswith("**A** hides 61%")
+    assert words.verdict(AS_IT_IS, [blind, seen, far]).startswith("**A** hides 61%")
     worse = dataclasses.replace(blind, copied=5.0)
     assert words.verdict(AS_IT_IS, [worse]).endswith(f"Copying gets worse with **A**{reason}")
     same = dataclasses.replace(blind, perplexity=20.0, copied=1.0)

@@ -30,6 +30,6 @@ CLAIM = correlation_claim(
         Quantity("n", "number of replacements for softmax"),
     ),
     figure=Figure(
-        x="output_copying", y="lost", by="variant", x_title="output error (%)", y_title="loss of copying (%)"
+        x="output_copying", y="lost", by="variant", x_title="output error (%)", y_title="gain from copying lost (%)"
     ),
 )
