@@ -207,8 +207,8 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         else:
             sentences.append(
                 _(
-                    "Compared with {reference}, **no setting reaches {half}**, half the error of a plain average of "
-                    "the values.",
+                    "Measured against {reference}, **no setting brings the error down to {half}**, half the error of a "
+                    "plain average of the values.",
                     **values,
                 )
             )

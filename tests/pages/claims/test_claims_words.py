@@ -28,7 +28,7 @@ FOUND = Outcome(
     rows=(two_layers.ReachRow(stack="local twice", layers=1, head=0, share=12.5, keys=30.0),),
 )
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
-GROWTH = "power of the length n with which squared ReLU's row sums grow, median over heads"
+GROWTH = "exponent p, where squared ReLU's row sums grow as n to the power p, median over heads"
 CORRELATION = "rank correlation between a replacement's output error and the loss of copying"
 UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 

@@ -206,31 +206,27 @@ def test_logits_are_described_in_each_form():
 
 
 @pytest.mark.parametrize(
-    ("far", "words"),
-    [
-        (0.5, "is 25% of its value for adjacent keys. The bound is 8 times the actual |logit|."),
-        (2.08, "is 104% of its value for adjacent keys. The bound is 1.9 times the actual |logit|."),
-        (2.2, "**grows** to 110% of its value for adjacent keys. The bound is 1.8 times the actual |logit|."),
-    ],
+    ("far", "words", "times"),
+    [(0.5, "is 25% of", "8"), (2.08, "is 104% of", "1.9"), (2.2, "**grows** to 110% of", "1.8")],
 )
-def test_a_size_is_compared_with_its_bound(far, words):
+def test_a_size_is_compared_with_its_bound(far, words, times):
     text = distance.size_and_bound((2.0, far), (10.0, 4.0), 40).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
-        "For keys more than 20 tokens away, the upper bound on |logit| with RoPE falls to 40% of its "
-        "value for adjacent "
-        f"keys. The actual |logit| {words}"
+        "RoPE limits how large |logit| can be. For a key more than 20 tokens from the query, this limit is 40% of the "
+        f"limit for a key next to the query. The actual |logit| {words} its value for a key next to the query. "
+        f"The limit (the bound in the chart) is {times} times the actual |logit|."
     )
     rises = distance.size_and_bound((2.0, far), (4.0, 5.0), 40)
     assert rises.startswith(
-        "For keys more than 20 tokens away, the upper bound on |logit| with RoPE is 125% of its "
-        "value for adjacent keys."
+        "RoPE limits how large |logit| can be. For a key more than 20 tokens from the query, this limit is 125% of the "
+        "limit for a key next to the query."
     )
 
 
 def test_rope_alone_is_described_at_the_largest_distance():
     assert distance.alone(30, 0.25, -0.1) == (
-        "At a distance of 30 tokens, the upper bound on |logit| with RoPE is 25% of its value at distance 0. The dot "
-        "product of a query and an equal key is \N{MINUS SIGN}10% of its value at distance 0."
+        "RoPE limits how large |logit| can be. At a distance of 30 tokens, this limit is 25% of the limit at distance "
+        "0. The dot product of a query and an equal key is \N{MINUS SIGN}10% of its value at distance 0."
     )
 
 

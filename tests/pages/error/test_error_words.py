@@ -128,15 +128,15 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     assert words.against_budget(question, found[:5]).endswith("Linear does not reach this error.")
     assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("values: **Local · window 8**.")
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
-        f"{BUDGET} Compared with softmax, **no setting reaches 40% matrix error**, half the error of a plain average "
-        "of the values."
+        f"{BUDGET} Measured against softmax, **no setting brings the error down to 40% matrix error**, half the error "
+        "of a plain average of the values."
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.0)]) == (
         f"{BUDGET} A plain average of the values has no error compared with softmax, so the errors on this input do "
         "not distinguish the variants."
     )
     assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith(
-        f"{BUDGET} Compared with softmax, **no setting"
+        f"{BUDGET} Measured against softmax, **no setting"
     )
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
 
