@@ -40,7 +40,7 @@ def show(given: tuple[DeltaGenerator, Question]) -> None:
             *words.worse_than_mean(question, found),
             _(
                 "Grey steps and rings mark the best points at each cost: no other point is both cheaper and more "
-                "accurate (Pareto front). The text at a ring is the setting of its variant."
+                "accurate (Pareto front). The number at a ring is the setting of its variant."
             ),
         ],
     )
@@ -113,12 +113,10 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
         line = curve(question, attention, own, [prices[p.word] for p in own], name=name)
         # The point of softmax itself has a name already.
         ringed = [p for p in front if question.written(p.middle) != question.written(0.0)]
-        texts = [
-            f"{readable(p.setting)} {number(p.value, 3)}"
-            if p in ringed and p.setting is not None and isinstance(p.value, (int, float))
-            else ""
-            for p in own
-        ]
+        texts = [number(p.value, 3) if p in ringed and isinstance(p.value, (int, float)) else "" for p in own]
+        if knob is not None and (first := next(filter(None, texts), "")):
+            # Only the first number has the setting's name: on a narrow screen, more names would overlap.
+            texts[texts.index(first)] = f"{readable(knob.name)} {first}"
         line = replace(line, texts=texts, label="" if knob is None else f"{name} · {readable(knob.name)}")
         alone = "circle-open" if line.hollow else "circle"
         drawn.append(replace(line, symbol=alone) if len(own) == 1 else line)

@@ -27,17 +27,25 @@ def line(**values):
 def test_a_growing_number_of_effective_keys_is_dilution():
     assert growth.sentence(line(n16=4.0, n256=31.0), None) == (
         "Softmax gives every key some weight, so **attention dilutes as the text grows**. With 16 tokens, a query "
-        "spreads over 4 effective keys (25% of all keys); with 256 tokens, over 31 (12%)."
+        "spreads over 4 effective keys (25% of all keys); with 256 tokens, over 31 (12%). This share falls, so "
+        "attention dilutes more slowly than uniform attention."
     )
     causal = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
-    assert "over 4 effective keys (59% of all keys); with 256 tokens, over 31 (32%)." in causal
+    assert "over 4 effective keys (59% of all keys); with 256 tokens, over 31 (32%). This share falls, so" in causal
     scaled = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5))
     assert scaled.endswith(
-        "over 31 (12%). Log n scaling multiplies the logits by a factor that grows with log n. It sharpens the weights "
-        "as more keys compete, so the number changes by a smaller factor, from 6 to 9.5."
+        "than uniform attention. Log n scaling multiplies the logits by a factor that grows with log n. It flattens "
+        "rows with fewer keys than the reference length n₀ and sharpens longer rows, so the number changes by a "
+        "smaller factor, from 6 to 9.5."
     )
     flatter = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=9.5))
+    assert "This share falls" not in flatter
     assert flatter.endswith("that grows with log n. With it, the number changes from 6 to 9.5.")
+
+
+@pytest.mark.parametrize(("last", "slower"), [(60.0, True), (61.5, False), (64.0, False)])
+def test_a_falling_share_of_the_keys_is_slower_than_uniform_attention(last, slower):
+    assert ("This share falls" in growth.sentence(line(n16=4.0, n256=last), None)) == slower
 
 
 @pytest.mark.parametrize(("last", "dilutes"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])

@@ -396,10 +396,10 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     assert (front.x, front.y) == ([2, 7, 9], [0.9, 0.5, 0.4])
     assert (zero.x, line.x) == ([2], [7, 9])
     assert (zero.name, line.name, line.label) == ("Mean of values", "Local", "Local · window")
-    assert line.texts == ["window 4", "window 8"]
+    assert line.texts == ["window 4", "8"]
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
-    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["window 4", "window 8", "", ""]
+    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["window 4", "8", "", ""]
     plain = point(0.0, "softmax", "softmax", setting=None, value=None, multiply_adds=20)
     assert [(c.name, c.x, c.y) for c in cost.lines(question, [plain], None)][1:] == [("Softmax", [20], [0.0])]
     front, zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})
